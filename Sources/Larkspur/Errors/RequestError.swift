@@ -1,0 +1,182 @@
+/// Why a request failed: which stage, what kind, and everything known about the exchange at that time.
+///
+/// It is one stored reference, because it sits in every `Result`. Codes are values, not cases: more may come without
+/// breaking a switch anywhere.
+public struct RequestError: Error, Sendable {
+    /// The stage of an attempt that failed.
+    public enum Stage: String, Sendable {
+        case building, adapting, sending, validating, serializing, retrying
+    }
+
+    fileprivate struct Content: Sendable {
+        var code: Code
+        var message: String
+        var stage: Stage?
+        var requestID: RequestID?
+        var method: HTTPMethod?
+        var url: RequestURL?
+        var head: ResponseHead?
+        var responseData: Data?
+        var attempts = 0
+        var underlying: (any Error)?
+    }
+
+    private final class Storage: Sendable {
+        let content: Content
+        init(_ content: Content) { self.content = content }
+    }
+
+    private var storage: Storage
+
+    /// An error of your own validator, serializer, adapter or retrier, told in one line.
+    public init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
+        storage = Storage(Content(code: code, message: message, underlying: underlying))
+    }
+
+    /// Keeps what is a `RequestError` already; anything else becomes the underlying error of one.
+    init(wrapping error: any Error, as code: Code, stage: Stage? = nil) {
+        var content: Content
+        switch error {
+        case let error as RequestError:
+            content = error.storage.content
+        case let error as TransportError:
+            content = Content(code: Code(error.code), message: error.description, underlying: error)
+        case let error as RequestURLError:
+            content = Content(code: .invalidURL, message: error.description, underlying: error)
+        default:
+            content = Content(code: code, message: "\(error)", underlying: error)
+        }
+        content.stage = content.stage ?? stage
+        storage = Storage(content)
+    }
+
+    public var code: Code { storage.content.code }
+    /// One line for a person, without secrets.
+    public var message: String { storage.content.message }
+    public var stage: Stage? { storage.content.stage }
+    public var requestID: RequestID? { storage.content.requestID }
+    /// The URL of the last hop; user and password are never part of it.
+    public var url: RequestURL? { storage.content.url }
+    public var statusCode: Int? { storage.content.head?.status }
+    public var responseHead: ResponseHead? { storage.content.head }
+    /// The body that came with the failure: often the server's own words about it.
+    public var responseData: Data? { storage.content.responseData }
+    /// How many attempts were made, this one included.
+    public var attempts: Int { storage.content.attempts }
+    public var underlying: (any Error)? { storage.content.underlying }
+
+    /// The same error with what the pipeline knows about the exchange; what is known already is kept.
+    func adding(stage: Stage?, to exchange: CompletedExchange, requestID: RequestID) -> RequestError {
+        var content = storage.content
+        content.stage = content.stage ?? stage
+        content.requestID = content.requestID ?? requestID
+        content.method = content.method ?? exchange.request?.method
+        content.url = content.url ?? exchange.request?.url
+        content.head = content.head ?? exchange.head
+        content.responseData = content.responseData ?? exchange.data
+        content.attempts = max(content.attempts, exchange.attempts)
+        var copy = self
+        copy.storage = Storage(content)
+        return copy
+    }
+}
+
+extension RequestError {
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+        init(_ code: TransportError.Code) { self.init(rawValue: code.rawValue) }
+        public var description: String { rawValue }
+
+        // Building and adapting
+        public static let invalidURL = Code(rawValue: "invalidURL")
+        /// A method or header field that must not be sent.
+        public static let invalidRequest = Code(rawValue: "invalidRequest")
+        public static let encodingFailed = Code(rawValue: "encodingFailed")
+        /// A convertible or a modifier threw.
+        public static let requestCreationFailed = Code(rawValue: "requestCreationFailed")
+        public static let adaptationFailed = Code(rawValue: "adaptationFailed")
+
+        // Sending: the transport's codes, under the same names
+        public static let cancelled = Code(.cancelled)
+        public static let transportUnavailable = Code(.unavailable)
+        public static let sessionInvalidated = Code(.invalidated)
+        public static let nameLookup = Code(.nameLookup)
+        public static let connectionRefused = Code(.connectionRefused)
+        public static let unreachable = Code(.unreachable)
+        public static let connectionLost = Code(.connectionLost)
+        public static let timedOut = Code(.timedOut)
+        public static let handshake = Code(.handshake)
+        public static let untrusted = Code(.untrusted)
+        public static let protocolViolation = Code(.protocolViolation)
+        public static let truncated = Code(.truncated)
+        public static let bodyFailed = Code(.bodyFailed)
+        public static let bodyNotReplayable = Code(.bodyNotReplayable)
+
+        // Redirects
+        public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")
+        public static let redirectLoop = Code(rawValue: "redirectLoop")
+        public static let redirectRefused = Code(rawValue: "redirectRefused")
+
+        // Validating and serializing
+        public static let unacceptableStatus = Code(rawValue: "unacceptableStatus")
+        public static let unacceptableContentType = Code(rawValue: "unacceptableContentType")
+        public static let validationFailed = Code(rawValue: "validationFailed")
+        public static let emptyBody = Code(rawValue: "emptyBody")
+        public static let invalidText = Code(rawValue: "invalidText")
+        public static let invalidJSON = Code(rawValue: "invalidJSON")
+        public static let decodingFailed = Code(rawValue: "decodingFailed")
+        public static let serializationFailed = Code(rawValue: "serializationFailed")
+
+        // Ending
+        /// A retrier answered with an error of its own; it is the underlying one.
+        public static let retryFailed = Code(rawValue: "retryFailed")
+        /// The session went away before the request was started.
+        public static let sessionEnded = Code(rawValue: "sessionEnded")
+    }
+
+    public var isCancelled: Bool { code == .cancelled }
+    public var isTimeout: Bool { code == .timedOut }
+    public var isTrust: Bool { code == .untrusted }
+    public var isValidation: Bool { stage == .validating }
+    public var isSerialization: Bool { stage == .serializing }
+
+    /// Whether the network, not the server or the data, is what failed.
+    public var isConnectivity: Bool {
+        [.nameLookup, .connectionRefused, .unreachable, .connectionLost, .timedOut, .handshake].contains(code)
+    }
+}
+
+extension RequestError {
+    /// What a retrier said in place of this error; everything known about the exchange stays.
+    func replaced(byRetrierWith retryError: any Error) -> RequestError {
+        var content = storage.content
+        content.code = .retryFailed
+        content.stage = .retrying
+        content.message = "\(retryError)"
+        content.underlying = RetryFailed(retryError: retryError, originalError: self)
+        var copy = self
+        copy.storage = Storage(content)
+        return copy
+    }
+
+    static let requestCancelled = RequestError(.cancelled, "the request was cancelled")
+    static let sessionEnded = RequestError(.sessionEnded, "the session went away before the request was started")
+    static let sessionInvalidated = RequestError(.sessionInvalidated, "the session was invalidated")
+}
+
+extension RequestError: CustomStringConvertible, LocalizedError {
+    /// One line: stage, what happened, to which request.
+    public var description: String {
+        let content = storage.content
+        var line = content.stage.map { "\($0.rawValue) failed" } ?? "the request failed"
+        line += ": \(content.message.isEmpty ? content.code.rawValue : content.message)"
+        var facts: [String] = []
+        if let url = content.url { facts.append("\(content.method ?? .get) \(url.origin)\(url.path)") }
+        if let head = content.head { facts.append("status \(head.status)") }
+        if content.attempts > 1 { facts.append("attempt \(content.attempts)") }
+        return facts.isEmpty ? line : line + " [\(facts.joined(separator: ", "))]"
+    }
+
+    public var errorDescription: String? { description }
+}

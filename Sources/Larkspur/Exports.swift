@@ -1,0 +1,7 @@
+// `import Larkspur` is enough everywhere: users need no `#if` for where URLRequest and its kin live.
+@_exported import Foundation
+@_exported import LarkspurTransport
+
+#if canImport(FoundationNetworking)
+    @_exported import FoundationNetworking
+#endif

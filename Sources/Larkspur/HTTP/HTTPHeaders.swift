@@ -1,0 +1,97 @@
+/// One header field of a request or response.
+public typealias HTTPHeader = HeaderField
+
+/// Header fields in order, found whatever the case of their names, with repeats where the protocol has them.
+///
+/// `add` appends a further field of that name; `update` leaves exactly one. The two are separate because a dictionary's
+/// "set" silently loses repeated fields, and a blind "append" doubles single ones.
+public struct HTTPHeaders: Hashable, Sendable {
+    package private(set) var fields: [HTTPHeader]
+
+    public init() {
+        fields = []
+    }
+
+    public init(_ fields: some Sequence<HTTPHeader>) {
+        self.fields = Array(fields)
+    }
+
+    /// Fields from a dictionary, sorted by name, because a dictionary has no order of its own.
+    public init(_ dictionary: [String: String]) {
+        fields = dictionary.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
+    }
+
+    /// Appends a field, whether or not there is one of this name already.
+    public mutating func add(name: String, value: String) {
+        fields.append(HTTPHeader(name: name, value: value))
+    }
+
+    /// Leaves exactly one field of this name, at the place of the first one there was.
+    public mutating func update(name: String, value: String) {
+        guard let first = index(of: name) else { return add(name: name, value: value) }
+        fields[first] = HTTPHeader(name: name, value: value)
+        let later = fields[(first + 1)...].filter { !Self.areEqual($0.name, name) }
+        fields.replaceSubrange((first + 1)..., with: later)
+    }
+
+    /// Removes every field of this name.
+    public mutating func remove(name: String) {
+        fields.removeAll { Self.areEqual($0.name, name) }
+    }
+
+    /// The first value of this name.
+    public func value(for name: String) -> String? {
+        index(of: name).map { fields[$0].value }
+    }
+
+    /// All values of this name, in order.
+    public func values(for name: String) -> [String] {
+        fields.filter { Self.areEqual($0.name, name) }.map(\.value)
+    }
+
+    /// The first value of this name; setting updates, setting nil removes.
+    public subscript(name: String) -> String? {
+        get { value(for: name) }
+        set {
+            if let newValue { update(name: name, value: newValue) } else { remove(name: name) }
+        }
+    }
+
+    /// Adds the fields of `other` whose names are not here yet.
+    package mutating func addMissing(from other: HTTPHeaders) {
+        if fields.isEmpty { return fields = other.fields }
+        let missing = other.fields.filter { index(of: $0.name) == nil }
+        fields.append(contentsOf: missing)
+    }
+
+    private func index(of name: String) -> Int? {
+        fields.firstIndex { Self.areEqual($0.name, name) }
+    }
+
+    private static func areEqual(_ lhs: String, _ rhs: String) -> Bool {
+        guard lhs.utf8.count == rhs.utf8.count else { return false }
+        return lhs == rhs || zip(lhs.utf8, rhs.utf8).allSatisfy { lowercased($0) == lowercased($1) }
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
+    }
+}
+
+extension HTTPHeaders: RandomAccessCollection {
+    public var startIndex: Int { fields.startIndex }
+    public var endIndex: Int { fields.endIndex }
+    public subscript(position: Int) -> HTTPHeader { fields[position] }
+}
+
+extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, CustomStringConvertible {
+    public init(dictionaryLiteral elements: (String, String)...) {
+        fields = elements.map { HTTPHeader(name: $0.0, value: $0.1) }
+    }
+
+    public init(arrayLiteral elements: HTTPHeader...) {
+        fields = elements
+    }
+
+    public var description: String { fields.map(\.description).joined(separator: "\n") }
+}

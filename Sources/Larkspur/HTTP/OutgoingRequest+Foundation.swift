@@ -1,0 +1,53 @@
+extension OutgoingRequest {
+    /// The same request as Foundation's value, made anew on each access.
+    ///
+    /// Setting it takes over method, URL, fields and body data. A field that is still as the getter gave it keeps its
+    /// place and its repeats; a file or stream body, which `URLRequest` cannot carry, stays unless a body is set.
+    public var urlRequest: URLRequest {
+        get {
+            var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
+            request.httpMethod = method.rawValue
+            for field in headers {
+                request.addValue(field.value, forHTTPHeaderField: field.name)
+            }
+            if case .data(let data) = body { request.httpBody = data }
+            return request
+        }
+        set {
+            let before = urlRequest
+            if newValue.url != before.url {
+                do {
+                    guard let changed = newValue.url else { throw RequestError(.invalidURL, "the URLRequest has no URL") }
+                    url = try changed.asRequestURL()
+                } catch {
+                    problem = RequestError(wrapping: error, as: .invalidURL)
+                }
+            }
+            method = HTTPMethod(rawValue: newValue.httpMethod ?? "GET")
+            updateHeaders(from: before.allHTTPHeaderFields ?? [:], to: newValue.allHTTPHeaderFields ?? [:])
+            switch (newValue.httpBody, body) {
+            case (let data?, _): body = .data(data)
+            case (nil, .data), (nil, .none): body = .none
+            case (nil, .file), (nil, .stream): break
+            }
+        }
+    }
+
+    private mutating func updateHeaders(from before: [String: String], to after: [String: String]) {
+        for name in before.keys where after[name] == nil {
+            headers.remove(name: name)
+        }
+        for (name, value) in after.sorted(by: { $0.key < $1.key }) where before[name] != value {
+            headers.update(name: name, value: value)
+        }
+    }
+}
+
+extension ResponseHead {
+    /// The same head as Foundation's value, made anew on each call; repeated fields are joined with commas.
+    package func httpURLResponse(url: RequestURL) -> HTTPURLResponse? {
+        guard let url = URL(string: url.text) else { return nil }
+        let fields = Dictionary(fields.map { ($0.name, $0.value) }) { "\($0), \($1)" }
+        return HTTPURLResponse(url: url, statusCode: status, httpVersion: version, headerFields: fields)
+    }
+}

@@ -1,0 +1,87 @@
+/// The request under way, as adapters and modifiers see and change it.
+///
+/// It is a plain value of our own: Foundation's `URLRequest` loses the order and the repeats of header fields and costs
+/// more to make than everything else in a request. `urlRequest` bridges for those who want it.
+public struct OutgoingRequest: Sendable {
+    public var method: HTTPMethod
+    public var url: RequestURL
+    public var headers: HTTPHeaders
+    public var body: TransportBody
+    public var options: RequestOptions
+
+    /// What was wrong with a value that could not be refused where it was set; reported before sending.
+    var problem: RequestError?
+
+    public init(
+        method: HTTPMethod = .get, url: RequestURL, headers: HTTPHeaders = [:], body: TransportBody = .none,
+        options: RequestOptions = RequestOptions()
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.options = options
+    }
+}
+
+/// What may be set for a single request beside what is sent.
+public struct RequestOptions: Sendable, Hashable {
+    public enum Redirects: Sendable, Hashable {
+        /// Followed, up to so many in one attempt.
+        case follow(limit: Int)
+        /// Delivered as the response.
+        case deliver
+    }
+
+    public var redirects = Redirects.follow(limit: 20)
+
+    public init() {}
+}
+
+extension OutgoingRequest {
+    /// Refuses what must never be sent: a method or field that could split the request, a URL that is not HTTP's.
+    ///
+    /// It runs after the last adapter, so that nothing gets past it.
+    func check() throws(RequestError) {
+        if let problem { throw problem }
+        guard url.isHTTP, url.host != nil else {
+            throw RequestError(.invalidURL, "\(url) is not an http or https URL with a host")
+        }
+        guard Self.isToken(method.rawValue) else {
+            throw RequestError(.invalidRequest, "the method has characters that HTTP does not allow in one")
+        }
+        for field in headers {
+            guard Self.isToken(field.name) else {
+                throw RequestError(.invalidRequest, "a header field's name has characters that HTTP does not allow")
+            }
+            guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                throw RequestError(.invalidRequest, "the header field \(field.name) has a line end or control character")
+            }
+        }
+    }
+
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true  // digits and letters
+            case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true  // !#$%&'*+-.^_`|~
+            default: false
+            }
+        }
+    }
+
+    /// Turns `user:password@` of the URL into a field, so that nothing below or beside ever sees it in the URL.
+    mutating func moveUserInfoToHeader() {
+        guard let user = url.user else { return }
+        if headers["Authorization"] == nil {
+            let pair = Data("\(user):\(url.password ?? "")".utf8).base64EncodedString()
+            headers.add(name: "Authorization", value: "Basic \(pair)")
+        }
+        url = url.withoutUserInfo
+    }
+
+    func transportRequest(initialAllowance: UInt64) -> TransportRequest {
+        TransportRequest(
+            method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
+    }
+}

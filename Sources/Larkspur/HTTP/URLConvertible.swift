@@ -1,0 +1,68 @@
+/// What can name the target of a request.
+///
+/// Conversion happens when the request is built, at each attempt anew, so a value may compute its URL. An error thrown
+/// surfaces in the response, never where the request was made.
+public protocol URLConvertible: Sendable {
+    func asRequestURL() throws -> RequestURL
+}
+
+extension RequestURL: URLConvertible {
+    public func asRequestURL() -> RequestURL { self }
+}
+
+extension String: URLConvertible {
+    public func asRequestURL() throws -> RequestURL {
+        try RequestURL(self, idna: PlatformIDNA.ascii)
+    }
+}
+
+extension URL: URLConvertible {
+    public func asRequestURL() throws -> RequestURL {
+        try absoluteString.asRequestURL()
+    }
+}
+
+extension URLComponents: URLConvertible {
+    public func asRequestURL() throws -> RequestURL {
+        guard let string else { throw RequestError(.invalidURL, "the URLComponents make no URL") }
+        return try string.asRequestURL()
+    }
+}
+
+/// What can make a whole request: a router's case, a prepared `URLRequest`, an `OutgoingRequest`.
+///
+/// It is asked again at each attempt. `asOutgoingRequest()` has a default that goes through `asURLRequest()`; implement
+/// it instead when order or repeats of fields matter.
+public protocol URLRequestConvertible: Sendable {
+    func asURLRequest() throws -> URLRequest
+    func asOutgoingRequest() throws -> OutgoingRequest
+}
+
+extension URLRequestConvertible {
+    public func asOutgoingRequest() throws -> OutgoingRequest {
+        let request = try asURLRequest()
+        guard let url = request.url else { throw RequestError(.invalidURL, "the URLRequest has no URL") }
+        var outgoing = OutgoingRequest(url: try url.asRequestURL())
+        outgoing.urlRequest = request
+        return outgoing
+    }
+}
+
+extension URLRequest: URLRequestConvertible {
+    public func asURLRequest() -> URLRequest { self }
+}
+
+extension OutgoingRequest: URLRequestConvertible {
+    public func asURLRequest() -> URLRequest { urlRequest }
+    public func asOutgoingRequest() -> OutgoingRequest { self }
+}
+
+/// Turns a host name in any script into the form that goes over the wire, with the platform's own tables.
+enum PlatformIDNA {
+    @Sendable static func ascii(_ host: String) -> String? {
+        var components = URLComponents()
+        components.scheme = "https"
+        components.host = host
+        return components.encodedHost
+    }
+}

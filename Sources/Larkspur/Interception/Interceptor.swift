@@ -1,0 +1,71 @@
+/// An interceptor of closures.
+///
+///     Interceptor(adapt: { request, _ in request.headers["X-Trace"] = trace })
+public struct Interceptor: RequestInterceptor {
+    public typealias Adapt = @Sendable (inout OutgoingRequest, RequestAdapterState) async throws -> Void
+    public typealias Retry = @Sendable (any Request, Session, RequestError) async -> RetryResult
+
+    private let adapt: Adapt?
+    private let retry: Retry?
+
+    public init(adapt: Adapt? = nil, retry: Retry? = nil) {
+        self.adapt = adapt
+        self.retry = retry
+    }
+
+    /// An adapter and a retrier of other types as one interceptor.
+    public init(adapter: (any RequestAdapter)? = nil, retrier: (any RequestRetrier)? = nil) {
+        adapt = adapter.map { adapter -> Adapt in
+            { request, state in try await adapter.adapt(&request, using: state) }
+        }
+        retry = retrier.map { retrier -> Retry in
+            { request, session, error in await retrier.retry(request, for: session, dueTo: error) }
+        }
+    }
+
+    public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
+        try await adapt?(&request, state)
+    }
+
+    public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
+        await retry?(request, session, error) ?? .doNotRetry
+    }
+}
+
+/// Several interceptors as one, asked in order.
+///
+/// Adapters fold: each gets what the one before it made, the first failure ends it. Of the retriers the first answer
+/// other than `.doNotRetry` wins.
+public struct ComposedInterceptor: RequestInterceptor {
+    public let interceptors: [any RequestInterceptor]
+
+    public init(_ interceptors: [any RequestInterceptor]) {
+        self.interceptors = interceptors
+    }
+
+    public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
+        for interceptor in interceptors {
+            try await interceptor.adapt(&request, using: state)
+        }
+    }
+
+    public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
+        for interceptor in interceptors {
+            let answer = await interceptor.retry(request, for: session, dueTo: error)
+            if case .doNotRetry = answer { continue }
+            return answer
+        }
+        return .doNotRetry
+    }
+}
+
+extension RequestInterceptor where Self == Interceptor {
+    public static func adapter(_ adapt: @escaping Interceptor.Adapt) -> Self { Interceptor(adapt: adapt) }
+    public static func retrier(_ retry: @escaping Interceptor.Retry) -> Self { Interceptor(retry: retry) }
+}
+
+extension RequestInterceptor where Self == ComposedInterceptor {
+    public static func composed(_ interceptors: any RequestInterceptor...) -> Self {
+        ComposedInterceptor(interceptors)
+    }
+}

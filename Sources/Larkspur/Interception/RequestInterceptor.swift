@@ -1,0 +1,51 @@
+/// Changes a request before it is sent; asked on every attempt, over the freshly built request.
+public protocol RequestAdapter: Sendable {
+    func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws
+}
+
+/// What an adapter may know of the request it adapts.
+public struct RequestAdapterState: Sendable {
+    public let requestID: RequestID
+    public let session: Session
+    /// Which attempt this is, from 1.
+    public let attempt: Int
+}
+
+/// Decides what follows a failure: of building, adapting, sending, validating or serializing, never a cancel.
+public protocol RequestRetrier: Sendable {
+    func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult
+}
+
+/// A retrier's answer; the first other than `.doNotRetry` wins.
+public enum RetryResult: Sendable {
+    case retry
+    case retryAfter(Duration)
+    case doNotRetry
+    /// The request fails with `RetryFailed`: the given error, and the one it answers.
+    case doNotRetryWithError(any Error)
+
+    /// A delay drawn evenly from the range with the session's random source, so that clients do not come back in step.
+    public static func retryAfter(within delays: ClosedRange<Duration>, for session: Session) -> RetryResult {
+        let span = delays.upperBound - delays.lowerBound
+        return .retryAfter(delays.lowerBound + span * session.configuration.random.fraction())
+    }
+}
+
+/// Both sides of a request's way: adapter and retrier. Each has a default that does nothing.
+public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
+
+extension RequestInterceptor {
+    public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {}
+
+    public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
+        .doNotRetry
+    }
+}
+
+/// The underlying error of a `.retryFailed`: what the retrier said, and the failure it was asked about.
+public struct RetryFailed: Error, Sendable, CustomStringConvertible {
+    public let retryError: any Error
+    public let originalError: RequestError
+
+    public var description: String { "\(retryError), when asked about: \(originalError)" }
+}

@@ -1,0 +1,81 @@
+/// Decides what follows a hop: whether its response is the answer or another hop is needed, and with which request.
+///
+/// All rules about hops live here and nowhere else. They are pure: a head and the requests so far in, a verdict out.
+package enum HopPolicy {
+    package enum Verdict {
+        case deliver
+        case follow(OutgoingRequest)
+        case fail(RequestError)
+    }
+
+    /// Whether a response with this head will not be delivered, known before its body comes so that the body can be
+    /// kept away from everybody.
+    package static func isAnswered(_ head: ResponseHead, options: RequestOptions) -> Bool {
+        guard case .follow = options.redirects else { return false }
+        return [301, 302, 303, 307, 308].contains(head.status) && head["Location"] != nil
+    }
+
+    /// The verdict on a hop, given all hops of the attempt with the judged one last.
+    package static func verdict(on hops: [Hop]) -> Verdict {
+        guard let hop = hops.last, let head = hop.head, isAnswered(head, options: hop.request.options),
+            let location = head["Location"], case .follow(let limit) = hop.request.options.redirects
+        else { return .deliver }
+        guard hops.count <= limit else {
+            return .fail(RequestError(.tooManyRedirects, "redirected more than \(limit) times; raise options.redirects if that is right"))
+        }
+        do {
+            let next = try redirected(hop.request, status: head.status, to: location)
+            let isLoop = hops.contains { $0.request.method == next.method && isSame($0.request.url, next.url) }
+            return isLoop
+                ? .fail(RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url)"))
+                : .follow(next)
+        } catch {
+            return .fail(error)
+        }
+    }
+
+    /// The redirected request by RFC 9110, section 15.4.
+    private static func redirected(
+        _ request: OutgoingRequest, status: Int, to location: String
+    ) throws(RequestError) -> OutgoingRequest {
+        var next = request
+        next.url = try target(of: location, from: request.url)
+        let becomesGet =
+            status == 303 ? request.method != .head : (status == 301 || status == 302) && request.method == .post
+        if becomesGet {
+            next.method = .get
+            next.body = .none
+            for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Transfer-Encoding"] {
+                next.headers.remove(name: name)
+            }
+        }
+        guard next.body.isReplayable else {
+            throw RequestError(
+                .bodyNotReplayable,
+                "the server redirects with status \(status), but the request's body can be sent only once")
+        }
+        next.headers.remove(name: "Host")
+        if next.url.origin != request.url.origin {
+            for name in ["Authorization", "Cookie", "Proxy-Authorization"] { next.headers.remove(name: name) }
+        }
+        return next
+    }
+
+    private static func target(of location: String, from base: RequestURL) throws(RequestError) -> RequestURL {
+        let url: RequestURL
+        do {
+            url = try base.resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo
+        } catch {
+            throw RequestError(.redirectRefused, "the Location field of a redirect is no URL", underlying: error)
+        }
+        guard url.isHTTP, url.host != nil else {
+            throw RequestError(.redirectRefused, "a redirect leads to the scheme \(url.scheme), which is not followed")
+        }
+        guard url.fragment == nil, let fragment = base.fragment else { return url }
+        return (try? url.resolving("#\(fragment)")) ?? url
+    }
+
+    private static func isSame(_ lhs: RequestURL, _ rhs: RequestURL) -> Bool {
+        lhs.origin == rhs.origin && lhs.target == rhs.target
+    }
+}

@@ -1,0 +1,62 @@
+/// Accepts or refuses a response before it is serialized. A refusal asks the retriers.
+public struct ResponseValidator: Sendable {
+    let validate: @Sendable (CompletedExchange) async throws -> Void
+
+    /// A validator of your own: what it throws is the request's error.
+    public init(_ validate: @escaping @Sendable (CompletedExchange) async throws -> Void) {
+        self.validate = validate
+    }
+
+    /// Status 200..<300, and a content type that the request's `Accept` field names, if it has one.
+    public static let standard = ResponseValidator { exchange in
+        try validateStatus(exchange, 200..<300)
+        let accept = exchange.request?.headers.values(for: "Accept").joined(separator: ",") ?? "*/*"
+        try validateContentType(exchange, accept.split(separator: ",").map(String.init))
+    }
+
+    public static func status(_ acceptable: some Sequence<Int> & Sendable) -> ResponseValidator {
+        ResponseValidator { try validateStatus($0, acceptable) }
+    }
+
+    /// Content types such as `application/json`, `text/*` or `*/*`. A response without a body passes.
+    public static func contentType(_ acceptable: [String]) -> ResponseValidator {
+        ResponseValidator { try validateContentType($0, acceptable) }
+    }
+
+    private static func validateStatus(_ exchange: CompletedExchange, _ acceptable: some Sequence<Int>) throws {
+        guard let status = exchange.head?.status, !acceptable.contains(status) else { return }
+        throw RequestError(.unacceptableStatus, "the server answered with status \(status)")
+    }
+
+    private static func validateContentType(_ exchange: CompletedExchange, _ acceptable: [String]) throws {
+        guard let head = exchange.head, exchange.data?.isEmpty == false else { return }
+        let accepted = acceptable.compactMap(MediaRange.init)
+        if accepted.contains(where: { $0 == MediaRange("*/*") }) { return }
+        let names = acceptable.map { $0.trimmingCharacters(in: .whitespaces) }.sorted().joined(separator: ", ")
+        guard let text = head["Content-Type"], let type = MediaRange(text) else {
+            throw RequestError(.unacceptableContentType, "the response names no content type; expected \(names)")
+        }
+        guard !accepted.contains(where: { $0.covers(type) }) else { return }
+        throw RequestError(.unacceptableContentType, "the response is \(type), expected \(names)")
+    }
+}
+
+/// A content type without its parameters, in which `*` stands for any.
+private struct MediaRange: Equatable, CustomStringConvertible {
+    let type: String
+    let subtype: String
+
+    init?(_ text: String) {
+        let essence = text.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
+        let parts = essence.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else { return nil }
+        type = String(parts[0])
+        subtype = String(parts[1])
+    }
+
+    func covers(_ other: MediaRange) -> Bool {
+        (type == "*" || type == other.type) && (subtype == "*" || subtype == other.subtype)
+    }
+
+    var description: String { "\(type)/\(subtype)" }
+}

@@ -1,0 +1,155 @@
+import LarkspurTransport
+
+/// A bounded pipe of body bytes from the transport to one reader.
+///
+/// The transport's side never waits: bytes are always accepted, and the bound is kept by telling the transport how far
+/// it may go, as an absolute position (`capacity` beyond what was read). At most one buffer more than that is held.
+/// It is the only box beside the request's.
+package final class ByteChannel: Sendable {
+    private typealias Reader = CheckedContinuation<Result<Data?, any Error>, Never>
+
+    private enum End {
+        case open
+        case ended(RequestError?)
+        /// The reader went away; bytes are dropped.
+        case abandoned
+    }
+
+    private struct State {
+        var chunks: [Data] = []
+        var received: UInt64 = 0
+        var read: UInt64 = 0
+        var reader: (number: UInt64, continuation: Reader)?
+        var readers: UInt64 = 0
+        var end = End.open
+        var allow: (@Sendable (UInt64) -> Void)?
+    }
+
+    package let capacity: UInt64
+    private let box = Protected(State())
+
+    package init(capacity: UInt64 = 1 << 20) {
+        self.capacity = capacity
+    }
+
+    /// How many bytes wait to be read.
+    package var buffered: UInt64 { box.withLock { $0.received - $0.read } }
+
+    /// Connects the channel to the hop that fills it: `allow` is called with the position it may go to.
+    ///
+    /// Positions count within a hop, so they begin again; what an earlier hop left unread is dropped.
+    package func connect(allow: @escaping @Sendable (UInt64) -> Void) {
+        let position = box.withLock { state in
+            state.allow = allow
+            state.chunks = []
+            state.received = 0
+            state.read = 0
+            return capacity
+        }
+        allow(position)
+    }
+
+    /// The transport's side: the next bytes.
+    package func receive(_ bytes: Data) {
+        guard !bytes.isEmpty else { return }
+        let action: (reader: Reader?, allow: (@Sendable (UInt64) -> Void)?, position: UInt64) = box.withLock { state in
+            state.received += UInt64(bytes.count)
+            switch state.end {
+            case .ended: return (nil, nil, 0)
+            case .abandoned:
+                state.read = state.received
+                return (nil, state.allow, state.read + capacity)
+            case .open:
+                guard let reader = state.reader else {
+                    state.chunks.append(bytes)
+                    return (nil, nil, 0)
+                }
+                state.reader = nil
+                state.read += UInt64(bytes.count)
+                return (reader.continuation, state.allow, state.read + capacity)
+            }
+        }
+        action.allow?(action.position)
+        action.reader?.resume(returning: .success(bytes))
+    }
+
+    /// The end of the body: what waits can still be read, then the end or the error follows.
+    package func end(_ error: RequestError?) {
+        let reader = box.withLock { state -> Reader? in
+            guard case .open = state.end else { return nil }
+            state.end = .ended(error)
+            state.allow = nil
+            defer { state.reader = nil }
+            return state.reader?.continuation
+        }
+        reader?.resume(returning: error.map { .failure($0) } ?? .success(nil))
+    }
+
+    /// The reader's side: the next bytes, nil at the end. One reader at a time.
+    package func next() async throws -> Data? {
+        let number = box.withLock { state in
+            state.readers += 1
+            return state.readers
+        }
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                read(number, continuation)
+                if Task.isCancelled { cancelReader(number) }
+            }
+        } onCancel: {
+            cancelReader(number)
+        }.get()
+    }
+
+    /// The reader will not come again: bytes are thrown away from now on, so that the hop can end.
+    package func abandon() {
+        let action = box.withLock { state -> (allow: (@Sendable (UInt64) -> Void)?, position: UInt64) in
+            guard case .open = state.end else { return (nil, 0) }
+            state.end = .abandoned
+            state.chunks = []
+            state.read = state.received
+            return (state.allow, state.read + capacity)
+        }
+        action.allow?(action.position)
+    }
+
+    private enum Answer: Sendable {
+        case wait
+        case bytes(Data, allow: (@Sendable (UInt64) -> Void)?, position: UInt64)
+        case end(RequestError?)
+    }
+
+    private func read(_ number: UInt64, _ continuation: Reader) {
+        let answer = box.withLock { state -> Answer in
+            precondition(state.reader == nil, "a byte channel has one reader at a time")
+            if !state.chunks.isEmpty {
+                let bytes = state.chunks.removeFirst()  // few are held at a time: the bound sees to that
+                state.read += UInt64(bytes.count)
+                return .bytes(bytes, allow: state.allow, position: state.read + capacity)
+            }
+            switch state.end {
+            case .ended(let error): return .end(error)
+            case .abandoned: return .end(nil)
+            case .open:
+                state.reader = (number, continuation)
+                return .wait
+            }
+        }
+        switch answer {
+        case .wait: break
+        case .bytes(let bytes, let allow, let position):
+            allow?(position)
+            continuation.resume(returning: .success(bytes))
+        case .end(let error): continuation.resume(returning: error.map { .failure($0) } ?? .success(nil))
+        }
+    }
+
+    private func cancelReader(_ number: UInt64) {
+        let reader = box.withLock { state -> Reader? in
+            guard let reader = state.reader, reader.number == number else { return nil }
+            state.reader = nil
+            return reader.continuation
+        }
+        reader?.resume(returning: .failure(CancellationError()))
+    }
+}

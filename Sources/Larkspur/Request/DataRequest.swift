@@ -1,0 +1,10 @@
+import LarkspurTransport
+
+/// A request whose response body is kept in memory for its serializers.
+public final class DataRequest: SerializableRequest {
+    public let handle: RequestHandle
+
+    package init(core: RequestCore) {
+        handle = RequestHandle(core: core)
+    }
+}

@@ -1,0 +1,156 @@
+import LarkspurTransport
+
+/// One exchange as its user sees it: made by a session, started by its first serializer, finished exactly once.
+///
+/// A request is lazy: before the start nothing is built and no adapter or monitor is called. Every member may be used
+/// from any thread at any time.
+public protocol Request: AnyObject, Sendable, Hashable, Identifiable, CustomStringConvertible
+where ID == RequestID {
+    /// The library's own side of the request; there is nothing to call on it.
+    var handle: RequestHandle { get }
+}
+
+/// A request whose response goes through serializers.
+public protocol SerializableRequest: Request {}
+
+/// Ties a request to its inner side; only the library makes one.
+public struct RequestHandle: Sendable {
+    package let core: RequestCore
+}
+
+/// The name of a request, unique within its session.
+public struct RequestID: Hashable, Sendable, Comparable, CustomStringConvertible {
+    private let number: UInt64
+
+    init(_ number: UInt64) {
+        self.number = number
+    }
+
+    public static func < (lhs: RequestID, rhs: RequestID) -> Bool { lhs.number < rhs.number }
+    public var description: String { "#\(number)" }
+}
+
+/// Where a request stands, as its user sees it.
+public enum RequestStatus: Sendable {
+    case initialized
+    case resumed
+    case suspended
+    case cancelled
+    case finished
+}
+
+extension Request {
+    public var id: RequestID { handle.core.id }
+
+    public var status: RequestStatus {
+        handle.core.read { state in
+            switch state.phase {
+            case .idle: state.pace == .suspended ? .suspended : .initialized
+            case .preparing, .transferring, .settling, .backingOff: state.pace == .suspended ? .suspended : .resumed
+            case .cancellingHop, .unwinding: .cancelled
+            case .finished: state.cancellation == nil ? .finished : .cancelled
+            }
+        }
+    }
+
+    /// All attempts so far, with the hops of each: the request sent, the head and the metrics that came back.
+    public var attempts: [Attempt] { handle.core.read { $0.attempts } }
+
+    /// How many attempts followed the first.
+    public var retryCount: Int { handle.core.read { max(0, $0.attempts.count - 1) } }
+
+    /// Why the request failed; nil until it has finished, or if it did not fail.
+    public var error: RequestError? { handle.core.read { $0.exchange?.error } }
+
+    /// The request of the last hop.
+    public var request: OutgoingRequest? { handle.core.read { $0.lastHop?.request } }
+
+    /// The head of the last hop's response.
+    public var head: ResponseHead? { handle.core.read { $0.lastHop?.head } }
+
+    /// The last hop's response as Foundation's value, made when asked for.
+    public var response: HTTPURLResponse? {
+        guard let hop = handle.core.read({ $0.lastHop }), let head = hop.head else { return nil }
+        return head.httpURLResponse(url: hop.request.url)
+    }
+
+    /// The last hop's metrics, once it has ended.
+    public var metrics: TransportMetrics? { handle.core.read { $0.lastHop?.metrics } }
+
+    public static func == (lhs: Self, rhs: Self) -> Bool { lhs === rhs }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+
+    /// Method, URL without its query, and status, as far as they are known.
+    public var description: String {
+        guard let hop = handle.core.read({ $0.lastHop }) else { return "request \(id), not built yet" }
+        let status = hop.head.map { " (\($0.status))" } ?? ""
+        return "\(hop.request.method) \(hop.request.url.origin)\(hop.request.url.path)\(status)"
+    }
+}
+
+extension Request {
+    /// Starts the request, or lets it go on after `suspend()`.
+    @discardableResult
+    public func resume() -> Self {
+        handle.core.setPace(.flowing)
+        handle.core.start(self)
+        return self
+    }
+
+    /// Stops the flow of bytes until `resume()`. A request that was not started is then not started by a serializer.
+    @discardableResult
+    public func suspend() -> Self {
+        handle.core.setPace(.suspended)
+        return self
+    }
+
+    /// Cancels the request for all its serializers, which end with an error that `isCancelled`.
+    ///
+    /// A finished request cannot be cancelled: what it has delivered stands, and late serializers still work.
+    @discardableResult
+    public func cancel() -> Self {
+        handle.core.cancel(self)
+        return self
+    }
+
+    /// Adds an interceptor after the session's and those added before; each stage looks when it comes.
+    @discardableResult
+    public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
+        handle.core.set("interceptor") { $0.interceptors.append(interceptor) }
+        return self
+    }
+
+    @discardableResult
+    public func adapt(using adapter: any RequestAdapter) -> Self {
+        interceptor(Interceptor(adapter: adapter))
+    }
+
+    @discardableResult
+    public func retry(using retrier: any RequestRetrier) -> Self {
+        interceptor(Interceptor(retrier: retrier))
+    }
+
+    /// Adds a monitor for this request, which is told of what happens from now on.
+    @discardableResult
+    public func eventMonitor(_ monitor: any EventMonitor) -> Self {
+        let mailbox = MonitorMailbox(monitor)
+        handle.core.set("event monitor") { $0.monitors.append(mailbox) }
+        return self
+    }
+
+    /// Calls the closure with each attempt's request once it is built and adapted; at once with the last one if there
+    /// was one already.
+    @discardableResult
+    public func onRequestCreation(perform handler: @escaping @Sendable (OutgoingRequest) async -> Void) -> Self {
+        handle.core.onCreation(handler)
+        return self
+    }
+}
+
+extension RequestState {
+    /// The hop under way, or else the last one that ended.
+    var lastHop: Hop? {
+        hop?.record ?? attempts.last { !$0.hops.isEmpty }?.hops.last
+    }
+}

@@ -1,0 +1,269 @@
+import LarkspurTransport
+
+/// The inner side of a request: its one box, and the actions its state asks for, done after unlocking.
+///
+/// Faces (`DataRequest` and its kin) call it from any thread, the pipeline from its task, the session's delegate from
+/// the transport's threads.
+package final class RequestCore: Sendable {
+    // Immutable
+    let id: RequestID
+    let context: SessionContext
+    let source: RequestSource
+    let sinkPlan: BodySink.Plan
+    let startsAutomatically: Bool
+
+    // Guarded by the box
+    let box: Protected<RequestState>
+
+    init(
+        id: RequestID, source: RequestSource, session: Session, interceptor: (any RequestInterceptor)? = nil,
+        startsAutomatically: Bool? = nil, sinkPlan: BodySink.Plan = .memory
+    ) {
+        self.id = id
+        self.source = source
+        self.sinkPlan = sinkPlan
+        context = session.context
+        self.startsAutomatically = startsAutomatically ?? context.configuration.startsRequestsAutomatically
+        var settings = RequestSettings(validators: context.configuration.validation, monitors: context.monitors)
+        if let interceptor { settings.interceptors = [interceptor] }
+        box = Protected(RequestState(settings: settings, session: session))
+    }
+
+    func read<Value: Sendable>(_ body: (RequestState) -> Value) -> Value {
+        box.withLock { body($0) }
+    }
+
+    // MARK: Starting and steering
+
+    func start(_ face: any Request) {
+        if box.withLock({ $0.start(face) }) == .run { run(face) }
+    }
+
+    /// Unstructured, one for each request: the exchange goes on whether or not anybody awaits it.
+    func run(_ face: any Request) {
+        guard let session = read({ $0.session }) ?? context.session else {
+            return cancel(face, .sessionEnded)
+        }
+        guard context.register(face, id) else {
+            return cancel(face, .sessionInvalidated)
+        }
+        emit(.start)
+        let pipeline = RequestPipeline(core: self, face: face, session: session)
+        let task = Task { await pipeline.run() }
+        let isOver = box.withLock { state in
+            switch state.phase {
+            case .unwinding: return true
+            case .finished: return false
+            case .idle, .preparing, .transferring, .settling, .backingOff, .cancellingHop:
+                state.pipeline = task
+                return false
+            }
+        }
+        if isOver { task.cancel() }
+    }
+
+    func cancel(_ face: any Request, _ reason: RequestError = .requestCancelled) {
+        switch box.withLock({ $0.cancel(reason, face) }) {
+        case .none: break
+        case .cancelHop(let task):
+            emit(.cancel)
+            task?.cancel()
+        case .takeOver(let held, _):
+            emit(.cancel)
+            held?.cancel()
+            unwind(face)
+        }
+    }
+
+    func setPace(_ pace: RequestState.Pace) {
+        guard box.withLock({ $0.setPace(pace) }) else { return }
+        emit(pace == .flowing ? .resume : .suspend)
+        applyPace()
+    }
+
+    private func applyPace() {
+        var applied: (TransportTaskID, RequestState.Pace)?
+        while let (task, pace) = box.withLock({ $0.nextPaceStep(after: applied) }) {
+            pace == .flowing ? task.resume() : task.suspend()
+            applied = (task.id, pace)
+        }
+    }
+
+    /// Changes a setting if the request can still take notice of it.
+    func set(_ name: String, _ change: (inout RequestSettings) -> Void) {
+        let isLate = box.withLock { state in
+            if state.phase == .finished { return true }
+            change(&state.settings)
+            return false
+        }
+        if isLate { emit(.ignoreOption(name)) }
+    }
+
+    /// Calls the handler with the request of every attempt from now on, and with the last one if there was one.
+    func onCreation(_ handler: @escaping @Sendable (OutgoingRequest) async -> Void) {
+        let last = box.withLock { state in
+            state.settings.creationHandlers.append(handler)
+            return state.attempts.last?.request
+        }
+        // Unstructured: the caller does not wait for its handler.
+        if let last { Task { await handler(last) } }
+    }
+
+    // MARK: The pipeline's side
+
+    /// What the pipeline must do instead of going on.
+    enum Exit: Error {
+        /// Stop: somebody else finishes the request.
+        case abandon
+        /// Finish as cancelled.
+        case unwind
+    }
+
+    func step(_ event: RequestPhase.Event) throws(Exit) {
+        try obey(box.withLock { $0.step(event) })
+    }
+
+    func obey(_ verdict: RequestPhase.Verdict) throws(Exit) {
+        switch verdict {
+        case .proceed, .ignore: return
+        case .unwind: throw .unwind
+        case .abandon, .run, .takeOver, .cancelHop: throw .abandon
+        case .illegal:
+            assertionFailure("the pipeline took a step that the phase table does not have")
+            throw .abandon
+        }
+    }
+
+    func beginAttempt() {
+        box.withLock { $0.attempts.append(Attempt()) }
+    }
+
+    /// Records the attempt's request and gives the handlers that want to see it: one added later is given it then.
+    func didCreate(_ request: OutgoingRequest) -> [@Sendable (OutgoingRequest) async -> Void] {
+        box.withLock { state in
+            state.attempts[state.attempts.count - 1].request = request
+            return state.settings.creationHandlers
+        }
+    }
+
+    /// Records why the attempt failed, and for how long the next one is put off.
+    func endAttempt(_ error: RequestError, retryingAfter delay: Duration? = nil) {
+        box.withLock { state in
+            state.attempts[state.attempts.count - 1].error = error
+            state.attempts[state.attempts.count - 1].delay = delay
+        }
+    }
+
+    /// Begins a further attempt: what the last one gave was never there.
+    func prepareAgain() throws(Exit) {
+        let (verdict, _) = box.withLock { state in
+            let verdict = state.step(.prepare)
+            return (verdict, verdict == .proceed ? state.queue.discardHeld() : [])
+        }
+        try obey(verdict)
+    }
+
+    /// Whether the last request, if one was sent, could be sent a second time.
+    var canSendAgain: Bool {
+        read { $0.attempts.last?.hops.allSatisfy(\.request.body.isReplayable) ?? true }
+    }
+
+    /// Hands one hop to the transport and waits for its end.
+    func perform(_ request: OutgoingRequest, for session: Session) async throws(Exit) -> (hops: [Hop], body: Data?) {
+        let id = context.registerTask(of: self)
+        let allowance: UInt64
+        if case .channel(let channel) = sinkPlan { allowance = channel.capacity } else { allowance = .max }
+        let task = context.transport.task(
+            for: request.transportRequest(initialAllowance: allowance), id: id, delegate: session.delegate)
+        if case .channel(let channel) = sinkPlan { channel.connect { task.allow(upTo: $0) } }
+        let outcome = await withCheckedContinuation { (continuation: HopProgress.Continuation) in
+            let verdict = box.withLock { state in
+                state.beginHop(
+                    HopProgress(
+                        id: id, task: task, continuation: continuation, record: Hop(request: request),
+                        sink: BodySink(sinkPlan)))
+            }
+            guard verdict == .proceed else {
+                context.didComplete(id)
+                return continuation.resume(returning: .notBegun(verdict))
+            }
+            emit(.beginHop(request))
+            applyPace()
+        }
+        switch outcome {
+        case .ended(let hops, let body): return (hops, body)
+        case .notBegun(let verdict):
+            try obey(verdict)
+            throw .abandon
+        }
+    }
+
+    /// The next serializer to run; when there is none left, the finish: everybody is answered, the session forgets.
+    func nextWork(finishingBy event: RequestPhase.Event, with exchange: CompletedExchange) -> RequestState.NextWork {
+        let work = box.withLock { $0.nextWork(finishingBy: event, with: exchange) }
+        guard case .finished(let finish) = work else { return work }
+        context.forget(id)
+        if case .channel(let channel) = sinkPlan { channel.end(exchange.error) }
+        finish.observers?.post(.finish(exchange.error))
+        for delivery in finish.deliveries { delivery() }
+        return work
+    }
+
+    /// Finishes a cancelled request: its serializers are shown the error, its waiters are answered.
+    ///
+    /// Unstructured, one for each cancelled request: the pipeline may be held up in an adapter or a serializer, and its
+    /// task counts as cancelled, which handlers must not see.
+    func unwind(_ face: any Request) {
+        Task {
+            let exchange = read { $0.cancelledExchange }
+            while true {
+                switch nextWork(finishingBy: .finishUnwinding, with: exchange) {
+                case .serialize(let slot, let job):
+                    _ = await job.run(exchange, in: self, slot: slot, during: .unwinding)
+                case .finished(let finish):
+                    return finish.callsHandlers ? await callHandlers() : ()
+                case .abandon:
+                    return
+                }
+            }
+        }
+    }
+
+    // MARK: The transport's side
+
+    /// A fact of the transport, on the transport's thread.
+    package func receive(_ event: TransportEvent, for id: TransportTaskID) {
+        let (action, observers) = box.withLock { state in
+            (state.receive(event, for: id), state.observers(state.face))
+        }
+        if let observers { observers.post(RequestEvent(event)) }
+        switch action {
+        case .none: break
+        case .fill(let channel, let bytes): channel.receive(bytes)
+        case .endHop(let task): task.cancel()
+        case .allowAll(let task): task.allow(upTo: .max)
+        case .complete(let continuation, let outcome): continuation.resume(returning: outcome)
+        }
+    }
+
+    /// A question of the transport, on the transport's thread.
+    package func answer(_ question: TransportQuestion, for id: TransportTaskID, trust: TrustPolicy?) {
+        switch question {
+        case .serverTrust(let peer, let reply):
+            reply(trust?.decision(for: peer) ?? .platformDefault)
+        case .clientIdentity:
+            break  // no identity is configured: the handshake goes on without one
+        case .bodyFromStart(_, let reply):
+            guard case .stream(let source)? = read({ $0.hop?.request.body }), source.isReplayable else { return }
+            reply(source.open())
+        }
+    }
+
+    // MARK: Events
+
+    /// Builds the event only if somebody listens (R8).
+    func emit(_ event: @autoclosure () -> RequestEvent, for face: (any Request)? = nil) {
+        guard let observers = read({ $0.observers(face ?? $0.face) }) else { return }
+        observers.post(event())
+    }
+}

@@ -1,0 +1,42 @@
+/// A last change to a request before its parameters are encoded; made at each attempt.
+public typealias RequestModifier = @Sendable (inout OutgoingRequest) async throws -> Void
+
+/// Where a request comes from; built anew at each attempt.
+struct RequestSource: Sendable {
+    typealias Encode = @Sendable (inout OutgoingRequest) throws -> Void
+
+    enum Origin: Sendable {
+        case parts(any URLConvertible, HTTPMethod, HTTPHeaders)
+        case convertible(any URLRequestConvertible)
+    }
+
+    private let origin: Origin
+    private let modifier: RequestModifier?
+    private let encode: Encode?
+
+    init(_ origin: Origin, modifier: RequestModifier? = nil, encode: Encode? = nil) {
+        self.origin = origin
+        self.modifier = modifier
+        self.encode = encode
+    }
+
+    /// Parts or convertible, then the modifier, then the parameters, then the session's fields that are missing.
+    func build(with configuration: SessionConfiguration) async throws(RequestError) -> OutgoingRequest {
+        do {
+            var request: OutgoingRequest
+            switch origin {
+            case .parts(let url, let method, let headers):
+                request = OutgoingRequest(
+                    method: method, url: try url.asRequestURL(), headers: headers, options: configuration.options)
+            case .convertible(let convertible):
+                request = try convertible.asOutgoingRequest()
+            }
+            try await modifier?(&request)
+            try encode?(&request)
+            request.headers.addMissing(from: configuration.headers)
+            return request
+        } catch {
+            throw RequestError(wrapping: error, as: .requestCreationFailed, stage: .building)
+        }
+    }
+}

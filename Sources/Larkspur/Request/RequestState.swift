@@ -1,0 +1,291 @@
+import LarkspurTransport
+
+/// Everything that changes about a request: the content of its box, and a pure machine.
+///
+/// Functions change the state and return what is to be done; nothing is done here. Whoever calls them does it after
+/// unlocking (R1), so a test can drive every interleaving without a thread.
+struct RequestState {
+    /// Whether the user lets bytes flow. Independent of the phase: it holds for hops to come as well.
+    enum Pace { case flowing, suspended }
+
+    // Lifecycle
+    private(set) var phase = RequestPhase.idle
+    private(set) var pace = Pace.flowing
+    /// Why the request is unwinding.
+    private(set) var cancellation: RequestError?
+
+    // Held while the request may still need them, given up at the finish
+    private(set) var face: (any Request)?
+    /// Held from the making to the finish, but for requests that wait, unstarted, for an answer: those the session ends.
+    private(set) var session: Session?
+    var pipeline: Task<Void, Never>?
+
+    // What the user asked for
+    var settings: RequestSettings
+    var queue = SerializerQueue()
+    private var waiters: UInt64 = 0
+
+    // What happened
+    var attempts: [Attempt] = []
+    private(set) var hop: HopProgress?
+    private(set) var exchange: CompletedExchange?
+
+    init(settings: RequestSettings, session: Session?) {
+        self.settings = settings
+        self.session = session
+    }
+
+    // MARK: Phases
+
+    /// Brings an event to the table.
+    mutating func step(_ event: RequestPhase.Event) -> RequestPhase.Verdict {
+        let (next, verdict) = phase.receiving(event)
+        phase = next
+        return verdict
+    }
+
+    /// The first serializer or `resume()`; the face is kept from now on, so that everybody sees the same object.
+    mutating func start(_ face: any Request) -> RequestPhase.Verdict {
+        let verdict = step(.start)
+        if verdict == .run { self.face = face }
+        return verdict
+    }
+
+    /// Cancels with this reason; the first one counts.
+    mutating func cancel(_ reason: RequestError, _ face: any Request) -> CancelAction {
+        switch step(.cancel) {
+        case .takeOver:
+            cancellation = reason
+            self.face = face
+            return .takeOver(held: pipeline, discarded: queue.discardHeld())
+        case .cancelHop:
+            cancellation = reason
+            return .cancelHop(hop?.task)
+        case .proceed, .ignore, .run, .abandon, .unwind, .illegal:
+            return .none
+        }
+    }
+
+    enum CancelAction {
+        case none
+        /// Cancel the pipeline's task, which somebody's code may hold up, and finish on another one.
+        case takeOver(held: Task<Void, Never>?, discarded: [any Sendable])
+        case cancelHop((any TransportTask)?)
+    }
+
+    /// The exchange that serializers of a cancelled request are shown.
+    var cancelledExchange: CompletedExchange {
+        let last = attempts.last?.hops.last
+        return CompletedExchange(
+            request: last?.request ?? hop?.request, head: last?.head, metrics: last?.metrics,
+            attempts: attempts.count, error: cancellation ?? RequestError(.cancelled, "the request was cancelled"))
+    }
+
+    // MARK: Serializers
+
+    enum AttachAction {
+        case none
+        /// The request waits for `resume()`: the session keeps it meanwhile, to answer it if the session ends first.
+        case keep(released: Session?)
+        case run
+        case workLate
+    }
+
+    mutating func attach(
+        _ slot: SerializerSlot, of face: any Request, startsAutomatically: Bool
+    ) -> (slot: Int, action: AttachAction) {
+        let index = queue.append(slot)
+        switch phase {
+        case .idle:
+            if startsAutomatically, pace == .flowing { return (index, start(face) == .run ? .run : .none) }
+            self.face = face
+            defer { session = nil }
+            return (index, .keep(released: session))
+        case .finished:
+            return (index, queue.beginLateWork() ? .workLate : .none)
+        case .preparing, .transferring, .settling, .backingOff, .cancellingHop, .unwinding:
+            return (index, .none)
+        }
+    }
+
+    mutating func nextWaiterNumber() -> UInt64 {
+        waiters += 1
+        return waiters
+    }
+
+    enum NextWork: Sendable {
+        case serialize(slot: Int, any SerializerJob)
+        case finished(Finish)
+        case abandon
+    }
+
+    /// What is to be done at the finish, and what was held until then: it is let go of after unlocking, because the
+    /// last reference to a session ends it.
+    struct Finish: Sendable {
+        let deliveries: [Delivery]
+        let callsHandlers: Bool
+        let observers: Observers?
+        let session: Session?
+        let face: (any Request)?
+    }
+
+    /// The next serializer to run or, when there is none, the finish, in one step: a serializer is attached either
+    /// before it, and runs, or after it, and is late.
+    mutating func nextWork(finishingBy event: RequestPhase.Event, with exchange: CompletedExchange) -> NextWork {
+        let (next, verdict) = phase.receiving(event)
+        guard verdict == .proceed else { return .abandon }
+        if let next = queue.nextWaiting() { return .serialize(slot: next.slot, next.job) }
+        phase = next
+        self.exchange = exchange
+        let deliveries = queue.deliverHeld()
+        defer {
+            face = nil
+            session = nil
+            pipeline = nil
+        }
+        return .finished(
+            Finish(
+                deliveries: deliveries, callsHandlers: queue.beginHandlers(), observers: observers(face),
+                session: session, face: face))
+    }
+
+    // MARK: Pace
+
+    /// Sets the pace; true if that changed something.
+    mutating func setPace(_ pace: Pace) -> Bool {
+        guard self.pace != pace, phase != .finished, phase != .unwinding else { return false }
+        self.pace = pace
+        return true
+    }
+
+    /// What to tell the current hop next so that it runs at the user's pace.
+    ///
+    /// Two threads that suspend and resume at once must not tell the transport in the wrong order: one applies, until
+    /// what was applied is what is wanted; the other leaves it to the first.
+    mutating func nextPaceStep(after applied: (TransportTaskID, Pace)?) -> (task: any TransportTask, pace: Pace)? {
+        guard var hop else { return nil }
+        if let (id, pace) = applied {
+            guard hop.id == id else { return nil }
+            hop.pace = .settled(pace)
+        }
+        defer { self.hop = hop }
+        guard case .settled(let current) = hop.pace, current != pace else { return nil }
+        hop.pace = .applying
+        return (hop.task, pace)
+    }
+
+    // MARK: Hops
+
+    /// Hands a hop over, or tells the pipeline what else to do.
+    mutating func beginHop(_ progress: HopProgress) -> RequestPhase.Verdict {
+        let verdict = step(.beginHop)
+        if verdict == .proceed { hop = progress }
+        return verdict
+    }
+
+    enum ReceiveAction {
+        case none
+        case fill(ByteChannel, Data)
+        /// The rest of the body is of no use to anybody.
+        case endHop(any TransportTask)
+        /// The body is thrown away: nobody will read it, so nobody would allow it.
+        case allowAll(any TransportTask)
+        case complete(HopProgress.Continuation, HopOutcome)
+    }
+
+    /// Takes a fact of the transport. What belongs to no hop under way is too late and ignored.
+    mutating func receive(_ event: TransportEvent, for id: TransportTaskID) -> ReceiveAction {
+        guard hop?.id == id else { return .none }
+        switch event {
+        case .head(let head):
+            hop?.record.head = head
+            guard let hop, HopPolicy.isAnswered(head, options: hop.record.request.options) else { return .none }
+            self.hop?.sink = .discard(budget: BodySink.discardLimit)
+            return .allowAll(hop.task)
+        case .body(let bytes):
+            if case .channel(let channel)? = hop?.sink { return .fill(channel, bytes) }
+            let length = hop?.expectedLength
+            guard hop?.sink.append(bytes, expecting: length) == .endHop, let hop else { return .none }
+            return .endHop(hop.task)
+        case .bodySent:
+            return .none
+        case .metrics(let metrics):
+            hop?.record.metrics = metrics
+            return .none
+        case .completed(let error):
+            guard var ended = hop else { return .none }
+            hop = nil
+            let body = ended.takeBody()
+            // The end of a body that is thrown away does not matter: the head has said what follows.
+            if case .discard = ended.sink {} else { ended.record.error = error }
+            attempts[attempts.count - 1].hops.append(ended.record)
+            let outcome = HopOutcome.ended(hops: attempts[attempts.count - 1].hops, body: body)
+            return .complete(ended.continuation, outcome)
+        }
+    }
+
+    // MARK: Observers
+
+    /// Who is told of events; nil if nobody is, and then nothing is built for them (R8).
+    func observers(_ face: (any Request)?) -> Observers? {
+        guard !settings.monitors.isEmpty, let face else { return nil }
+        return Observers(mailboxes: settings.monitors, request: face)
+    }
+}
+
+/// What can be set on a request at any time; each is looked at when its stage comes.
+struct RequestSettings: Sendable {
+    var interceptors: [any RequestInterceptor] = []
+    var validators: [ResponseValidator] = []
+    var monitors: [MonitorMailbox] = []
+    var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
+}
+
+/// The monitors of a request, with the object they are shown.
+struct Observers: Sendable {
+    let mailboxes: [MonitorMailbox]
+    let request: any Request
+
+    func post(_ event: RequestEvent) {
+        for mailbox in mailboxes { mailbox.post(event, from: request) }
+    }
+}
+
+/// The hop that is with the transport.
+struct HopProgress {
+    typealias Continuation = CheckedContinuation<HopOutcome, Never>
+
+    enum Pace {
+        /// The transport was told so. A task that was not resumed yet stands still.
+        case settled(RequestState.Pace)
+        /// Some thread is telling the transport, and will look again afterwards.
+        case applying
+    }
+
+    let id: TransportTaskID
+    let task: any TransportTask
+    let continuation: Continuation
+    var record: Hop
+    var sink: BodySink
+    var pace = Pace.settled(.suspended)
+
+    var request: OutgoingRequest { record.request }
+
+    /// The declared length, looked up only when it can save copying.
+    var expectedLength: UInt64? {
+        sink.isGrowing ? record.head?.contentLength : nil
+    }
+
+    mutating func takeBody() -> Data? {
+        guard record.head != nil, case .memory(let data) = sink else { return nil }
+        return data
+    }
+}
+
+/// How the pipeline's wait for a hop ended.
+enum HopOutcome: Sendable {
+    /// All hops of the attempt, the ended one last, and its body.
+    case ended(hops: [Hop], body: Data?)
+    /// No hop was begun; the pipeline does what the verdict says.
+    case notBegun(RequestPhase.Verdict)
+}

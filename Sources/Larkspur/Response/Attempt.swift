@@ -1,0 +1,19 @@
+/// One try at the exchange: built and adapted anew, one hop or several.
+public struct Attempt: Sendable {
+    /// What was built and adapted; nil if that failed.
+    public internal(set) var request: OutgoingRequest?
+    /// The hops in order: the first request, then one for each redirect that was followed.
+    public internal(set) var hops: [Hop] = []
+    /// Why the attempt failed; nil while it is under way or if it did not.
+    public internal(set) var error: RequestError?
+    /// How long was waited before the next attempt, if there was one.
+    public internal(set) var delay: Duration?
+}
+
+/// One request sent and what came back for it.
+public struct Hop: Sendable {
+    public let request: OutgoingRequest
+    public internal(set) var head: ResponseHead?
+    public internal(set) var metrics: TransportMetrics?
+    public internal(set) var error: TransportError?
+}

@@ -1,0 +1,47 @@
+/// One serializer's answer, to be awaited: now or later, once or often, by one task or by many.
+///
+/// The serializer runs whether or not anybody awaits it. A cancelled awaiter is answered at once; the request is
+/// cancelled with it only if nobody else wants anything of that request.
+public struct DataTask<Value: Sendable>: Sendable {
+    private let request: any Request
+    private let slot: Int
+    private let automaticallyCancelling: Bool
+
+    init(request: any Request, slot: Int, automaticallyCancelling: Bool) {
+        self.request = request
+        self.slot = slot
+        self.automaticallyCancelling = automaticallyCancelling
+        if automaticallyCancelling, withUnsafeCurrentTask(body: { $0?.isCancelled ?? false }) { cancel() }
+    }
+
+    /// The response; when the awaiting task is cancelled, one whose error `isCancelled`.
+    public var response: DataResponse<Value> {
+        get async {
+            await request.handle.core.response(
+                of: slot, automaticallyCancelling: automaticallyCancelling, request)
+        }
+    }
+
+    public var result: Result<Value, RequestError> {
+        get async { await response.result }
+    }
+
+    /// The value. Throws `CancellationError` for a cancel, else a `RequestError`.
+    public var value: Value {
+        get async throws {
+            switch await response.result {
+            case .success(let value): return value
+            case .failure(let error) where error.isCancelled: throw CancellationError()
+            case .failure(let error): throw error
+            }
+        }
+    }
+
+    /// Withdraws this serializer; the request is cancelled with it only if it was the last that anybody wanted.
+    public func cancel() {
+        request.handle.core.withdraw(slot, automaticallyCancelling: automaticallyCancelling, request)
+    }
+
+    public func suspend() { request.suspend() }
+    public func resume() { request.resume() }
+}

@@ -1,0 +1,20 @@
+/// Turns a completed exchange into a value.
+///
+/// Serializers of one request run one after another, on the request's task, in the order they were attached.
+public protocol ResponseSerializer<SerializedObject>: Sendable {
+    associatedtype SerializedObject: Sendable
+
+    /// The value of an exchange that went well. What this throws asks the retriers.
+    func serialize(_ exchange: CompletedExchange) async throws -> SerializedObject
+
+    /// The value of an exchange that failed: here a serializer may make something of the server's error body.
+    ///
+    /// The default throws the error again, which is why nobody can forget to.
+    func recover(from error: RequestError, _ exchange: CompletedExchange) async throws -> SerializedObject
+}
+
+extension ResponseSerializer {
+    public func recover(from error: RequestError, _ exchange: CompletedExchange) async throws -> SerializedObject {
+        throw error
+    }
+}

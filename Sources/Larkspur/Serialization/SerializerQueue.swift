@@ -1,0 +1,87 @@
+/// A request's serializers in the order they were attached, and how far each stage has got with them.
+///
+/// Part of the request's box. While the request runs, responses are held until the last serializer has ended and then
+/// delivered in order; after the finish each late one is delivered as it ends.
+struct SerializerQueue {
+    /// Whether a task works on something; it takes up whatever is added until it finds nothing more.
+    enum Worker { case idle, running }
+
+    private(set) var slots: [SerializerSlot] = []
+    /// All slots before this one are answered.
+    private var delivered = 0
+    /// All slots before this one have been serialized in this attempt.
+    private var serialized = 0
+    private var lateWorker = Worker.idle
+
+    private var handlers: [@Sendable () async -> Void] = []
+    private var handlerWorker = Worker.idle
+
+    var isEmpty: Bool { slots.isEmpty }
+
+    /// Whether some answer is owed to somebody.
+    var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
+
+    mutating func append(_ slot: SerializerSlot) -> Int {
+        slots.append(slot)
+        return slots.count - 1
+    }
+
+    /// The next serializer to run in this attempt.
+    mutating func nextWaiting() -> (slot: Int, job: any SerializerJob)? {
+        while serialized < slots.count {
+            if slots[serialized].status == .waiting { return (serialized, slots[serialized].job) }
+            serialized += 1
+        }
+        return nil
+    }
+
+    /// A new attempt begins: nothing from the last one is delivered. Returns the values, to be let go of after
+    /// unlocking: their ends may be somebody's code (R1).
+    mutating func discardHeld() -> [any Sendable] {
+        serialized = delivered
+        return slots[delivered...].compactMap { $0.discard() }
+    }
+
+    /// Ends every slot that has its response, in order: its waiters are answered, its handler is queued.
+    mutating func deliverHeld() -> [Delivery] {
+        var deliveries: [Delivery] = []
+        while delivered < slots.count, slots[delivered].status != .waiting {
+            let (waiters, handler) = slots[delivered].deliver()
+            if let waiters { deliveries.append(waiters) }
+            if let handler { handlers.append(handler) }
+            delivered += 1
+        }
+        return deliveries
+    }
+
+    /// Asks for the work on late serializers; whoever gets true does it.
+    mutating func beginLateWork() -> Bool {
+        guard lateWorker == .idle, delivered < slots.count else { return false }
+        lateWorker = .running
+        return true
+    }
+
+    /// The next late serializer, or nil, and the worker's part is over.
+    mutating func nextLate() -> (slot: Int, job: any SerializerJob)? {
+        if let next = nextWaiting() { return next }
+        lateWorker = .idle
+        return nil
+    }
+
+    /// Asks for the handlers' part; whoever gets true calls them.
+    mutating func beginHandlers() -> Bool {
+        guard handlerWorker == .idle, !handlers.isEmpty else { return false }
+        handlerWorker = .running
+        return true
+    }
+
+    /// Handlers to call now, in order, or nil, and the worker's part is over.
+    mutating func nextHandlers() -> [@Sendable () async -> Void]? {
+        guard !handlers.isEmpty else {
+            handlerWorker = .idle
+            return nil
+        }
+        defer { handlers = [] }
+        return handlers
+    }
+}

@@ -1,0 +1,49 @@
+import LarkspurTransport
+
+/// The transport of sessions that were given none.
+enum DefaultTransport {
+    static func make() -> any Transport { UnavailableTransport() }
+}
+
+/// Fails every task, saying why: for platforms without an engine.
+final class UnavailableTransport: Transport {
+    func task(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> any TransportTask {
+        Task(id: id, delegate: delegate)
+    }
+
+    func invalidate() {}
+
+    private final class Task: TransportTask {
+        let id: TransportTaskID
+        /// Given up when the end is delivered: whoever takes it delivers.
+        private let delegate: Protected<(any TransportDelegate)?>
+
+        init(id: TransportTaskID, delegate: any TransportDelegate) {
+            self.id = id
+            self.delegate = Protected(delegate)
+        }
+
+        func resume() {
+            end(
+                TransportError(
+                    .unavailable,
+                    "no transport for this platform is built in yet: give the session one, Session(transport:)"),
+                metrics: TransportMetrics())
+        }
+
+        func suspend() {}
+        func allow(upTo position: UInt64) {}
+        func cancel() { end(.cancelled, metrics: nil) }
+
+        private func end(_ error: TransportError, metrics: TransportMetrics?) {
+            let delegate = delegate.withLock { delegate in
+                defer { delegate = nil }
+                return delegate
+            }
+            if let metrics { delegate?.received(.metrics(metrics), for: id) }
+            delegate?.received(.completed(error), for: id)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import LarkspurTransport
+
+/// Makes requests that share a configuration, a transport, interceptors and monitors.
+///
+///     let session = Session(interceptor: .composed(signing, retrying), eventMonitors: [log])
+///     let joke = try await session.request("https://api.example.com/joke").serializingJSON().value
+///
+/// The actor is a face over `SessionContext`, which pipelines and the transport's threads can ask without waiting.
+/// Requests that were started keep their session until they have finished; when it goes away before, requests that wait
+/// unstarted with serializers attached fail with `.sessionEnded`.
+public actor Session {
+    /// A session for the impatient: default configuration, no interceptors, no monitors.
+    public static let `default` = Session()
+
+    nonisolated let context: SessionContext
+    nonisolated let delegate: SessionDelegate
+
+    /// - Parameter transport: What moves the bytes; nil picks the platform's own.
+    public init(
+        configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)? = nil,
+        interceptor: (any RequestInterceptor)? = nil, eventMonitors: [any EventMonitor] = []
+    ) {
+        context = SessionContext(
+            configuration: configuration, transport: transport ?? DefaultTransport.make(), interceptor: interceptor,
+            eventMonitors: eventMonitors)
+        delegate = SessionDelegate(provider: context)
+        context.adopt(self)
+    }
+
+    deinit {
+        context.sessionDidEnd()
+    }
+
+    public nonisolated var configuration: SessionConfiguration { context.configuration }
+
+    // MARK: Requests under way
+
+    /// Every request that was started and has not finished, or waits for `resume()` with a serializer attached.
+    public var requests: [any Request] { context.requests }
+
+    /// Cancels all of them, those in a retry delay too. Requests made meanwhile are not touched.
+    public func cancelAllRequests() {
+        for request in context.requests { request.cancel() }
+    }
+
+    /// Ends the session for good: its requests fail with `.sessionInvalidated`, as will any made later.
+    ///
+    /// The transport is left alone: it may serve other sessions, and ends with the last of them.
+    public func invalidate() {
+        context.cancelRequestsForSessionInvalidation(with: nil)
+    }
+
+    // MARK: Making requests
+
+    /// Makes a request from its parts. Nothing happens before a serializer is attached or `resume()` is called.
+    public func request(
+        _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:],
+        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        makeRequest(
+            RequestSource(.parts(url, method, headers), modifier: requestModifier), interceptor, startsAutomatically)
+    }
+
+    /// Makes a request with parameters, which the encoder puts into the query or the body.
+    public func request<Parameters: Encodable & Sendable>(
+        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
+        encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders = [:],
+        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        let encode = parameters.map { parameters -> RequestSource.Encode in
+            { request in try encoder.encode(parameters, into: &request) }
+        }
+        let source = RequestSource(.parts(url, method, headers), modifier: requestModifier, encode: encode)
+        return makeRequest(source, interceptor, startsAutomatically)
+    }
+
+    /// Makes a request from a value that can make one; it is asked again at each attempt.
+    public func request(
+        _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
+        startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        makeRequest(
+            RequestSource(.convertible(convertible), modifier: requestModifier), interceptor, startsAutomatically)
+    }
+
+    private func makeRequest(
+        _ source: RequestSource, _ interceptor: (any RequestInterceptor)?, _ startsAutomatically: Bool?
+    ) -> DataRequest {
+        DataRequest(
+            core: RequestCore(
+                id: context.nextRequestID(), source: source, session: self, interceptor: interceptor,
+                startsAutomatically: startsAutomatically))
+    }
+}

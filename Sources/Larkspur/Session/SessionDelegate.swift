@@ -1,0 +1,42 @@
+import LarkspurTransport
+
+/// Routes what a transport reports to the request it concerns.
+///
+/// It holds no state: whose task it is, it asks its `SessionStateProvider`. Everything here runs on the transport's
+/// threads and runs no user code (R2).
+package final class SessionDelegate: TransportDelegate {
+    private let provider: any SessionStateProvider
+
+    package init(provider: any SessionStateProvider) {
+        self.provider = provider
+    }
+
+    package func received(_ event: TransportEvent, for task: TransportTaskID) {
+        onTransportThread {
+            let request = provider.request(for: task)
+            switch event {
+            case .head, .body, .bodySent: break
+            case .metrics: provider.didGatherMetrics(for: task)
+            case .completed(let error):
+                provider.didComplete(task)
+                if error?.code == .invalidated { provider.cancelRequestsForSessionInvalidation(with: error) }
+            }
+            request?.receive(event, for: task)
+        }
+    }
+
+    package func answer(_ question: TransportQuestion, for task: TransportTaskID) {
+        onTransportThread {
+            provider.request(for: task)?.answer(question, for: task, trust: provider.trustPolicy(for: task))
+        }
+    }
+
+    /// Marks the thread while it is the transport's, so that tests can prove that no user code runs on it.
+    private func onTransportThread(_ body: () -> Void) {
+        #if DEBUG
+            ThreadMarks.transportDepth += 1
+            defer { ThreadMarks.transportDepth -= 1 }
+        #endif
+        body()
+    }
+}

@@ -1,0 +1,97 @@
+import Larkspur
+
+/// A clock that stands still until a test moves it.
+///
+///     let clock = ManualClock()
+///     let session = Session(configuration: SessionConfiguration { $0.clock = clock }, transport: stub)
+///     await clock.waitForSleepers()
+///     clock.advance(by: .seconds(5))
+public final class ManualClock: Clock, Sendable {
+    public struct Instant: InstantProtocol {
+        fileprivate let offset: Duration
+
+        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        public func duration(to other: Instant) -> Duration { other.offset - offset }
+        public static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.offset < rhs.offset }
+    }
+
+    private struct Sleeper {
+        let number: Int
+        let deadline: Instant
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var now = Instant(offset: .zero)
+        var numbers = 0
+        var sleepers: [Sleeper] = []
+        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+        mutating func takeWatchers() -> [CheckedContinuation<Void, Never>] {
+            let ready = watchers.filter { $0.count <= sleepers.count }.map(\.continuation)
+            watchers.removeAll { $0.count <= sleepers.count }
+            return ready
+        }
+    }
+
+    private let box = Protected(State())
+
+    public init() {}
+
+    public var now: Instant { box.withLock { $0.now } }
+    public var minimumResolution: Duration { .nanoseconds(1) }
+
+    /// How many are asleep.
+    public var sleepers: Int { box.withLock { $0.sleepers.count } }
+
+    public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        let number = box.withLock { state in
+            state.numbers += 1
+            return state.numbers
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let (isOver, watchers) = box.withLock { state -> (Bool, [CheckedContinuation<Void, Never>]) in
+                    if deadline <= state.now { return (true, []) }
+                    state.sleepers.append(Sleeper(number: number, deadline: deadline, continuation: continuation))
+                    return (false, state.takeWatchers())
+                }
+                if isOver { return continuation.resume() }
+                for watcher in watchers { watcher.resume() }
+                if Task.isCancelled { cancel(number) }
+            }
+        } onCancel: {
+            cancel(number)
+        }
+    }
+
+    private func cancel(_ number: Int) {
+        let sleeper = box.withLock { state -> Sleeper? in
+            state.sleepers.firstIndex { $0.number == number }.map { state.sleepers.remove(at: $0) }
+        }
+        sleeper?.continuation.resume(throwing: CancellationError())
+    }
+
+    /// Moves the time on, and wakes everybody whose time has come, the earliest first.
+    public func advance(by duration: Duration) {
+        let woken = box.withLock { state in
+            state.now = state.now.advanced(by: duration)
+            let now = state.now
+            let woken = state.sleepers.filter { $0.deadline <= now }.sorted { $0.deadline < $1.deadline }
+            state.sleepers.removeAll { $0.deadline <= now }
+            return woken.map(\.continuation)
+        }
+        for continuation in woken { continuation.resume() }
+    }
+
+    /// Waits until at least so many are asleep, so that advancing wakes them.
+    public func waitForSleepers(_ count: Int = 1) async {
+        await withCheckedContinuation { continuation in
+            let watchers = box.withLock { state in
+                state.watchers.append((count, continuation))
+                return state.takeWatchers()
+            }
+            for watcher in watchers { watcher.resume() }
+        }
+    }
+}

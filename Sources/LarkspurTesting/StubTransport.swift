@@ -1,0 +1,100 @@
+import Larkspur
+
+/// A transport without a network: a closure says what each request gets.
+///
+///     let session = Session(transport: StubTransport { _ in .json(#"{"name": "Ada"}"#) })
+///
+/// All above the transport runs as in earnest. Events come on the thread that resumes the task, or after a `.wait`.
+public final class StubTransport: Transport {
+    fileprivate let clock: any Clock<Duration>
+    fileprivate let answer: @Sendable (TransportRequest) -> StubAnswer
+    /// The tasks under way; nil after the transport's end.
+    fileprivate let running = Protected<[TransportTaskID: StubTask]?>([:])
+
+    public init(
+        clock: any Clock<Duration> = ContinuousClock(), answer: @escaping @Sendable (TransportRequest) -> StubAnswer
+    ) {
+        self.clock = clock
+        self.answer = answer
+    }
+
+    public func task(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> any TransportTask {
+        StubTask(id, request, self, delegate)
+    }
+
+    public func invalidate() {
+        let tasks = running.withLock { running in
+            defer { running = nil }
+            return running.map { Array($0.values) } ?? []
+        }
+        for task in tasks { task.poke { $0.fail(.invalidated) } }
+    }
+}
+
+/// Walks through its answer: one thread at a time; all others only change what the walker sees next.
+private final class StubTask: TransportTask {
+    let id: TransportTaskID
+    private let request: TransportRequest
+    private let transport: StubTransport
+    private let box: Protected<StubState>
+
+    init(_ id: TransportTaskID, _ request: TransportRequest, _ transport: StubTransport, _ delegate: any TransportDelegate) {
+        self.id = id
+        self.request = request
+        self.transport = transport
+        box = Protected(StubState(allowance: request.initialAllowance, delegate: delegate))
+    }
+
+    func resume() {
+        let isFirst = box.withLock { $0.begin() }
+        guard isFirst else { return poke { $0.isSuspended = false } }
+        let isOpen = transport.running.withLock { $0?.updateValue(self, forKey: id); return $0 != nil }
+        let steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
+        let isBodiless = request.method == "HEAD"
+        let sent = request.body.length ?? 0
+        poke { $0.take(sent > 0 ? [.sent(sent)] + steps : steps, isBodiless: isBodiless) }
+    }
+
+    func suspend() { poke { $0.isSuspended = true } }
+    func cancel() { poke { $0.fail(.cancelled) } }
+    func allow(upTo position: UInt64) { poke { $0.allowance = max($0.allowance, position) } }
+
+    /// Changes the state, and walks on if nobody does.
+    func poke(_ change: (inout StubState) -> Void) {
+        let (walks, sleeper) = box.withLock { state in
+            change(&state)
+            return state.beginWalk()
+        }
+        sleeper?.cancel()
+        while walks, let (step, delegate) = box.withLock({ $0.next() }) {
+            switch step {
+            case .head(let head): delegate.received(.head(head), for: id)
+            case .body(let bytes): delegate.received(.body(bytes), for: id)
+            case .sent(let count): delegate.received(.bodySent(count), for: id)
+            case .metrics(let metrics): delegate.received(.metrics(metrics), for: id)
+            case .rewind: askForBody(delegate)
+            case .sleep(let duration): sleep(for: duration)
+            case .completed(let error):
+                _ = transport.running.withLock { $0?.removeValue(forKey: id) }
+                delegate.received(.completed(error), for: id)
+            }
+        }
+    }
+
+    private func sleep(for duration: Duration) {
+        let sleeper = Task {
+            try? await transport.clock.sleep(for: duration)
+            poke { $0.wake() }
+        }
+        if !box.withLock({ $0.sleeps(sleeper) }) { sleeper.cancel() }
+    }
+
+    private func askForBody(_ delegate: any TransportDelegate) {
+        guard case .stream = request.body else { return }
+        let reply = TransportReply<any TransportBodyStream>()
+        delegate.answer(.bodyFromStart(offset: 0, reply), for: id)
+        if reply.value == nil { poke { $0.fail(.bodyNotReplayable) } }
+    }
+}

@@ -1,0 +1,96 @@
+extension RequestURL {
+    /// A set of ASCII bytes in two words: a test is a shift, without memory access or bounds checks.
+    struct ByteSet: Sendable {
+        private var low: UInt64 = 0
+        private var high: UInt64 = 0
+
+        init(_ characters: String) {
+            for byte in characters.utf8 where byte < 64 { low |= 1 &<< UInt64(byte) }
+            for byte in characters.utf8 where byte & 0xC0 == 64 { high |= 1 &<< UInt64(byte & 63) }
+        }
+
+        @inline(__always)
+        func contains(_ byte: UInt8) -> Bool {
+            let word = byte < 64 ? low : byte < 128 ? high : 0
+            return (word &>> UInt64(byte & 63)) & 1 == 1
+        }
+
+        private static let lower = "abcdefghijklmnopqrstuvwxyz0123456789"
+        private static let unreservedText = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ-._~"
+        private static let userInfoText = unreservedText + "!$&'()*+,;=:"
+
+        static let schemeTail = ByteSet(lower + "+-.")
+        static let hostName = ByteSet(lower + "-._~")
+        static let unreserved = ByteSet(unreservedText)
+        static let userInfo = ByteSet(userInfoText)
+        static let path = ByteSet(userInfoText + "@/")
+        static let fragment = ByteSet(userInfoText + "@/?")
+        /// Brackets are not legal here, but servers read `a[]=1` everywhere and some do not read `a%5B%5D=1`.
+        static let query = ByteSet(userInfoText + "@/?[]")
+    }
+
+    /// Percent-encoding, RFC 3986 sections 2.1 and 6.2.2.
+    enum Percent {
+        /// Appends `bytes` in normal form: triplets in upper case, unreserved ones decoded, everything outside `allowed`
+        /// escaped. A percent sign that starts no triplet is escaped like any other illegal character.
+        static func append(_ bytes: ArraySlice<UInt8>, keeping allowed: ByteSet, to output: inout [UInt8]) {
+            var index = bytes.startIndex
+            while index < bytes.endIndex {
+                if let value = triplet(in: bytes, at: index) {
+                    ByteSet.unreserved.contains(value) ? output.append(value) : escape(value, to: &output)
+                    index += 3
+                } else {
+                    let byte = bytes[index]
+                    allowed.contains(byte) ? output.append(byte) : escape(byte, to: &output)
+                    index += 1
+                }
+            }
+        }
+
+        static func decodedBytes(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+            var output: [UInt8] = []
+            var index = bytes.startIndex
+            while index < bytes.endIndex {
+                let value = triplet(in: bytes, at: index)
+                output.append(value ?? bytes[index])
+                index += value == nil ? 1 : 3
+            }
+            return output
+        }
+
+        static func decoded(_ bytes: some Sequence<UInt8>) -> String {
+            String(decoding: decodedBytes(Array(bytes)[...]), as: UTF8.self)
+        }
+
+        private static func triplet(in bytes: ArraySlice<UInt8>, at index: Int) -> UInt8? {
+            guard bytes[index] == UInt8(ascii: "%"), bytes.endIndex - index > 2,
+                let high = bytes[index + 1].asciiHexValue, let low = bytes[index + 2].asciiHexValue
+            else { return nil }
+            return high << 4 | low
+        }
+
+        private static func escape(_ byte: UInt8, to output: inout [UInt8]) {
+            output.append(UInt8(ascii: "%"))
+            for digit in [byte >> 4, byte & 15] {
+                output.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
+            }
+        }
+    }
+}
+
+extension UInt8 {
+    var isASCIIDigit: Bool { self &- UInt8(ascii: "0") < 10 }
+    var isASCIILetter: Bool { (self | 0x20) &- UInt8(ascii: "a") < 26 }
+    var asciiLowercased: UInt8 { self &- UInt8(ascii: "A") < 26 ? self | 0x20 : self }
+
+    var asciiHexValue: UInt8? {
+        if isASCIIDigit { return self &- UInt8(ascii: "0") }
+        let letter = (self | 0x20) &- UInt8(ascii: "a")
+        return letter < 6 ? letter &+ 10 : nil
+    }
+
+    /// Ends an authority, RFC 3986 section 3.2.
+    var endsAuthority: Bool {
+        self == UInt8(ascii: "/") || self == UInt8(ascii: "?") || self == UInt8(ascii: "#")
+    }
+}

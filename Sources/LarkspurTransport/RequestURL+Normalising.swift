@@ -1,0 +1,225 @@
+extension RequestURL {
+    /// Repairs or refuses a text that is not normal: the only place that gives reasons.
+    struct Normaliser {
+        private let input: [UInt8]
+        private let removesDots: Bool
+        private let idna: ((String) -> String?)?
+
+        private var output: [UInt8] = []
+        private var layout = RequestURL.Layout()
+        private var userInfo: String?
+
+        init(_ text: String, removesDots: Bool, idna: ((String) -> String?)?) throws(RequestURLError) {
+            self.input = Array(text.utf8)
+            try Self.check(input)
+            try Self.checkEnds(text)
+            self.removesDots = removesDots
+            self.idna = idna
+        }
+
+        mutating func url() throws(RequestURLError) -> RequestURL {
+            guard let schemeEnd = Self.schemeEnd(input) else { throw schemeError }
+            output.reserveCapacity(input.count + 16)
+            appendScheme(input[..<schemeEnd])
+            var rest = input[(schemeEnd + 1)...]
+            if rest.starts(with: "//".utf8) {
+                let authority = rest.dropFirst(2).prefix { !$0.endsAuthority }
+                try appendAuthority(authority)
+                rest = input[authority.endIndex...]
+            }
+            let beforeFragment = rest.prefix { $0 != UInt8(ascii: "#") }
+            let path = beforeFragment.prefix { $0 != UInt8(ascii: "?") }
+            try appendPath(path)
+            layout.queryStart = offset
+            Self.appendPart(beforeFragment[path.endIndex...], .query, to: &output)
+            layout.fragmentStart = offset
+            Self.appendPart(rest[beforeFragment.endIndex...], .fragment, to: &output)
+            guard output.count <= RequestURL.limit else { throw RequestURLError(.tooLong, at: input.count) }
+            return RequestURL(text: String(decoding: output, as: UTF8.self), layout: layout, userInfo: userInfo)
+        }
+
+        /// Wraps when the output is too long already, which `url()` finds out at the end.
+        private var offset: UInt16 { UInt16(truncatingIfNeeded: output.count) }
+
+        // MARK: Scheme and path
+
+        private mutating func appendScheme(_ scheme: ArraySlice<UInt8>) {
+            output += scheme.map(\.asciiLowercased)
+            layout.scheme = RequestURL.Scheme(key: output.reduce(0) { $0 << 8 | UInt64($1) })
+            layout.schemeEnd = offset
+            output.append(UInt8(ascii: ":"))
+            layout.hostStart = offset
+            layout.hostEnd = offset
+            layout.pathStart = offset
+        }
+
+        /// The end of a leading scheme; `nil` for a relative reference.
+        static func schemeEnd(_ text: some Collection<UInt8>) -> Int? {
+            guard text.first?.isASCIILetter == true else { return nil }
+            let name = text.prefix { ByteSet.schemeTail.contains($0.asciiLowercased) }
+            return text.dropFirst(name.count).first == UInt8(ascii: ":") ? name.count : nil
+        }
+
+        private var schemeError: RequestURLError {
+            let name = input.prefix { $0 != UInt8(ascii: ":") && !$0.endsAuthority }
+            let hasName = !name.isEmpty && name.count < input.count && input[name.count] == UInt8(ascii: ":")
+            return RequestURLError(hasName ? .schemeInvalid : .schemeMissing, at: 0)
+        }
+
+        private mutating func appendPath(_ path: ArraySlice<UInt8>) throws(RequestURLError) {
+            var escaped: [UInt8] = []
+            Percent.append(path, keeping: .path, to: &escaped)
+            let start = output.count
+            if removesDots || layout.isHierarchical {
+                Self.appendRemovingDots(escaped[...], to: &output)
+            } else {
+                output += escaped
+            }
+            if output.count == start, layout.isHierarchical { output.append(UInt8(ascii: "/")) }
+            if !layout.hasAuthority, output[start...].starts(with: "//".utf8) {
+                throw RequestURLError(.pathAmbiguous, at: path.startIndex)
+            }
+        }
+
+        /// RFC 3986 section 5.2.4.
+        static func appendRemovingDots(_ path: ArraySlice<UInt8>, to output: inout [UInt8]) {
+            let slash = UInt8(ascii: "/")
+            let start = output.count
+            var rest = path
+            while let first = rest.first {
+                let isRooted = first == slash
+                let segment = rest.dropFirst(isRooted ? 1 : 0).prefix { $0 != slash }
+                let isLast = segment.endIndex == path.endIndex
+                let climbs = segment.elementsEqual("..".utf8)
+                if climbs || segment.elementsEqual(".".utf8) {
+                    if isRooted {
+                        while climbs, output.count > start, output.removeLast() != slash {}
+                        if isLast { output.append(slash) }
+                    }
+                    rest = path[segment.endIndex...].dropFirst(isRooted ? 0 : 1)
+                } else {
+                    output += rest[..<segment.endIndex]
+                    rest = path[segment.endIndex...]
+                }
+            }
+        }
+
+        /// Appends a query or fragment with its delimiter; nothing when there is none.
+        static func appendPart(_ part: ArraySlice<UInt8>, _ allowed: ByteSet, to output: inout [UInt8]) {
+            guard let delimiter = part.first else { return }
+            output.append(delimiter)
+            Percent.append(part.dropFirst(), keeping: allowed, to: &output)
+        }
+
+        // MARK: Authority
+
+        private mutating func appendAuthority(_ authority: ArraySlice<UInt8>) throws(RequestURLError) {
+            if let backslash = authority.firstIndex(of: UInt8(ascii: "\\")) {
+                throw RequestURLError(.backslashInAuthority, at: backslash)
+            }
+            output += "//".utf8
+            layout.hostStart = offset
+            var hostAndPort = authority
+            if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+                try takeUserInfo(authority[..<at])
+                hostAndPort = authority[(at + 1)...]
+            }
+            let isLiteral = hostAndPort.first == UInt8(ascii: "[")
+            let rest = try isLiteral ? appendLiteral(hostAndPort) : appendName(hostAndPort)
+            let isEmpty = output.count == Int(layout.hostStart)
+            if isEmpty, layout.scheme != .other || !authority.isEmpty {
+                throw RequestURLError(.hostMissing, at: hostAndPort.startIndex)
+            }
+            layout.hostEnd = offset
+            try appendPort(rest)
+            layout.pathStart = offset
+        }
+
+        /// The last `@` splits, as in every browser, so that no password's `@` can move the host.
+        private mutating func takeUserInfo(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) {
+            guard !bytes.isEmpty else { return }
+            let decoded = Percent.decodedBytes(bytes)
+            guard decoded.allSatisfy({ $0 >= 32 && $0 != 127 }),
+                String(decoding: decoded, as: UTF8.self).utf8.elementsEqual(decoded)
+            else { throw RequestURLError(.userInfoInvalid, at: bytes.startIndex) }
+            var normal: [UInt8] = []
+            Percent.append(bytes, keeping: .userInfo, to: &normal)
+            userInfo = String(decoding: normal, as: UTF8.self)
+        }
+
+        /// Returns what follows the closing bracket.
+        private mutating func appendLiteral(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) -> ArraySlice<UInt8> {
+            guard let close = bytes.firstIndex(of: UInt8(ascii: "]")) else {
+                throw RequestURLError(.ipv6Invalid, at: bytes.startIndex)
+            }
+            let address = bytes[(bytes.startIndex + 1)..<close]
+            if address.first?.asciiLowercased == UInt8(ascii: "v") {
+                throw RequestURLError(.ipFuture, at: address.startIndex)
+            }
+            if let zone = address.firstIndex(of: UInt8(ascii: "%")) { throw RequestURLError(.ipv6Zone, at: zone) }
+            guard let groups = IPAddress.groups(address) else {
+                throw RequestURLError(.ipv6Invalid, at: address.startIndex)
+            }
+            output += IPAddress.literal(groups).utf8
+            return bytes[(close + 1)...]
+        }
+
+        /// Returns what follows the name. Escapes are decoded first: `%31%32%37.0.0.1` must not pass for a name.
+        private mutating func appendName(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) -> ArraySlice<UInt8> {
+            let raw = bytes.prefix { $0 != UInt8(ascii: ":") }
+            var name = Percent.decodedBytes(raw)
+            let isExact = name.count == raw.count
+            var isForeign = false
+            if let idna, name.contains(where: { $0 >= 128 }) {
+                let unicode = String(decoding: name, as: UTF8.self)
+                if unicode.utf8.elementsEqual(name), let ascii = idna(unicode) {
+                    name = Array(ascii.utf8)
+                    isForeign = true
+                }
+            }
+            name = name.map(\.asciiLowercased)
+            if let fault = HostName.fault(in: name) {
+                throw RequestURLError(fault.reason, at: raw.startIndex + (isExact && !isForeign ? fault.offset : 0))
+            }
+            output += name
+            return bytes[raw.endIndex...]
+        }
+
+        private mutating func appendPort(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) {
+            guard let colon = bytes.first else { return }
+            let digits = bytes.dropFirst()
+            guard colon == UInt8(ascii: ":"), digits.allSatisfy(\.isASCIIDigit) else {
+                throw RequestURLError(.portInvalid, at: bytes.startIndex)
+            }
+            // Capped, so that a thousand digits cannot overflow.
+            let value = digits.reduce(0) { min($0 * 10 + Int($1 - UInt8(ascii: "0")), 1 << 16) }
+            guard let port = UInt16(exactly: value) else { throw RequestURLError(.portInvalid, at: digits.startIndex) }
+            guard !digits.isEmpty, port != layout.scheme.defaultPort else { return }
+            layout.port = port
+            output += ":\(port)".utf8
+        }
+
+        // MARK: Checks on the whole text
+
+        /// Length and control characters, C1 included. They are refused and never escaped: a line break that reaches a
+        /// request line starts a second request.
+        static func check(_ bytes: [UInt8]) throws(RequestURLError) {
+            guard bytes.count <= RequestURL.limit else { throw RequestURLError(.tooLong, at: RequestURL.limit) }
+            var previous: UInt8 = 0
+            for offset in bytes.indices {
+                let byte = bytes[offset]
+                if byte < 32 || byte == 127 { throw RequestURLError(.controlCharacter, at: offset) }
+                if previous == 0xC2, byte < 0xA0 { throw RequestURLError(.controlCharacter, at: offset - 1) }
+                previous = byte
+            }
+        }
+
+        /// Unicode whitespace too: what a copied address brings along is no part of it.
+        static func checkEnds(_ text: String) throws(RequestURLError) {
+            let scalars = text.unicodeScalars
+            if scalars.first?.properties.isWhitespace == true { throw RequestURLError(.surroundingWhitespace, at: 0) }
+            guard let last = scalars.last, last.properties.isWhitespace else { return }
+            throw RequestURLError(.surroundingWhitespace, at: text.utf8.count - UTF8.width(last))
+        }
+    }
+}

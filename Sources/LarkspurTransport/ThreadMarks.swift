@@ -1,0 +1,42 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What the current thread is doing, kept in debug builds so that tests can prove R1 and R2.
+///
+/// Nothing in the library decides by these marks. In release builds they are never set: both read as zero.
+package enum ThreadMarks {
+    /// How many `Protected` boxes the current thread holds right now.
+    package static var lockDepth: Int {
+        get { read(lockKey) }
+        set { write(newValue, lockKey) }
+    }
+
+    /// How many transport events the current thread is delivering right now.
+    package static var transportDepth: Int {
+        get { read(transportKey) }
+        set { write(newValue, transportKey) }
+    }
+
+    private static let lockKey = makeKey()
+    private static let transportKey = makeKey()
+
+    private static func makeKey() -> pthread_key_t {
+        var key = pthread_key_t()
+        let status = pthread_key_create(&key, nil)
+        precondition(status == 0, "no thread-specific key is left in this process")
+        return key
+    }
+
+    private static func read(_ key: pthread_key_t) -> Int {
+        Int(bitPattern: pthread_getspecific(key))
+    }
+
+    private static func write(_ value: Int, _ key: pthread_key_t) {
+        pthread_setspecific(key, UnsafeRawPointer(bitPattern: value))
+    }
+}

@@ -1,0 +1,67 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// The body of a request: nothing, bytes, a file, or a stream that is pulled.
+public enum TransportBody: Sendable {
+    case none
+    case data(Data)
+    /// Read from disk while it is sent; `length` is what the file had when the request was made.
+    case file(path: String, length: UInt64)
+    case stream(TransportBodySource)
+
+    /// The number of bytes, or nil if nobody knows before the end (the body is then sent in chunks).
+    public var length: UInt64? {
+        switch self {
+        case .none: 0
+        case .data(let data): UInt64(data.count)
+        case .file(_, let length): length
+        case .stream(let source): source.length
+        }
+    }
+
+    /// Whether the same bytes can be had a second time: for a retry, a redirect that keeps the body, a lost connection.
+    public var isReplayable: Bool {
+        switch self {
+        case .none, .data, .file: true
+        case .stream(let source): source.isReplayable
+        }
+    }
+}
+
+/// Where a streamed body comes from: opened once for each time that it is sent.
+public struct TransportBodySource: Sendable {
+    public let length: UInt64?
+    public let isReplayable: Bool
+    /// Gives the stream from the first byte on; called again only if the source is replayable.
+    public let open: @Sendable () -> any TransportBodyStream
+
+    public init(length: UInt64?, isReplayable: Bool, open: @escaping @Sendable () -> any TransportBodyStream) {
+        self.length = length
+        self.isReplayable = isReplayable
+        self.open = open
+    }
+}
+
+/// Bytes that a transport pulls on its own thread; never blocks.
+public protocol TransportBodyStream: AnyObject, Sendable {
+    /// Called once, before the first `read`: `wake` is to be called, from any thread, when a read that was answered
+    /// with `.pending` would now give something.
+    func begin(wake: @escaping @Sendable () -> Void)
+
+    /// Fills the buffer with what is there.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead
+
+    /// Called once, when no more will be read, at the end or before.
+    func end()
+}
+
+/// What one read of a streamed body gave.
+public enum TransportBodyRead: Sendable {
+    case bytes(Int)
+    case pending
+    case end
+    case failed(any Error)
+}

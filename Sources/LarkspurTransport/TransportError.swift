@@ -1,0 +1,61 @@
+/// Why a hop failed below the framework: what kind of failure, and one line that says what happened.
+///
+/// Codes are values, not cases: more may come without breaking a switch anywhere.
+public struct TransportError: Error, Sendable, CustomStringConvertible {
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// `cancel()` was called.
+        public static let cancelled = Code(rawValue: "cancelled")
+        /// The transport itself has ended.
+        public static let invalidated = Code(rawValue: "invalidated")
+        /// There is no transport on this platform, or one of its parts is missing.
+        public static let unavailable = Code(rawValue: "unavailable")
+        /// The host's name has no address.
+        public static let nameLookup = Code(rawValue: "nameLookup")
+        public static let connectionRefused = Code(rawValue: "connectionRefused")
+        public static let unreachable = Code(rawValue: "unreachable")
+        /// The peer ended the connection in the middle.
+        public static let connectionLost = Code(rawValue: "connectionLost")
+        public static let timedOut = Code(rawValue: "timedOut")
+        /// No secure connection came about, for another reason than the peer's certificate.
+        public static let handshake = Code(rawValue: "handshake")
+        /// The peer's certificate was refused.
+        public static let untrusted = Code(rawValue: "untrusted")
+        /// What the peer sent is not HTTP.
+        public static let protocolViolation = Code(rawValue: "protocolViolation")
+        /// The body ended before its declared length.
+        public static let truncated = Code(rawValue: "truncated")
+        /// The request's body could not be read.
+        public static let bodyFailed = Code(rawValue: "bodyFailed")
+        /// The request's body was needed a second time and cannot be had.
+        public static let bodyNotReplayable = Code(rawValue: "bodyNotReplayable")
+        public static let other = Code(rawValue: "other")
+    }
+
+    /// The stage of a hop, to tell which of its timeouts passed or where it broke.
+    public enum Phase: String, Sendable {
+        case nameLookup, connecting, securing, sending, waiting, receiving
+    }
+
+    public var code: Code
+    /// One line for a person, without secrets.
+    public var message: String
+    public var phase: Phase?
+    public var underlying: (any Error)?
+
+    public init(_ code: Code, _ message: String = "", phase: Phase? = nil, underlying: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.phase = phase
+        self.underlying = underlying
+    }
+
+    public static let cancelled = TransportError(.cancelled, "the request was cancelled")
+
+    public var description: String {
+        let place = phase.map { " while \($0.rawValue)" } ?? ""
+        return message.isEmpty ? code.rawValue + place : "\(message) (\(code.rawValue)\(place))"
+    }
+}

@@ -1,0 +1,24 @@
+/// Where the time and the bytes of one hop went.
+///
+/// Durations count from the hop's start; nil means that the phase did not happen (a reused connection has no lookup) or
+/// that the transport cannot tell.
+public struct TransportMetrics: Sendable, Equatable {
+    /// How long the hop waited before the transport took it up.
+    public var queued: Duration?
+    public var nameLookup: Duration?
+    public var connected: Duration?
+    public var secured: Duration?
+    public var requestSent: Duration?
+    public var firstByte: Duration?
+    public var total: Duration?
+
+    public var requestBodyBytes: UInt64 = 0
+    public var responseBodyBytes: UInt64 = 0
+    public var connectionWasReused: Bool?
+    /// The protocol spoken, as ALPN names it: `http/1.1`, `h2`.
+    public var protocolName: String?
+    public var localAddress: String?
+    public var remoteAddress: String?
+
+    public init() {}
+}

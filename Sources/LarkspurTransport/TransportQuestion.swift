@@ -1,0 +1,61 @@
+/// What a transport cannot decide itself: each question carries the reply it waits for.
+///
+/// An unanswered question is a refusal (T19), so forgetting to answer fails closed.
+public enum TransportQuestion: Sendable {
+    /// May a request be sent to this peer? Asked before the first byte of the request, on new and on reused connections.
+    case serverTrust(PeerTrust, TransportReply<TrustDecision>)
+    /// The peer wants a client certificate: which one, if any?
+    case clientIdentity(host: String, TransportReply<ClientIdentity>)
+    /// The streamed request body must be sent again from its first byte after `offset` bytes of it were used up: give
+    /// a fresh stream.
+    case bodyFromStart(offset: UInt64, TransportReply<any TransportBodyStream>)
+}
+
+/// The place for one answer.
+///
+/// A reply is given before `TransportDelegate.answer` returns; the first one counts.
+public struct TransportReply<Value: Sendable>: Sendable {
+    private let box = Protected<Value?>(nil)
+
+    public init() {}
+
+    public func callAsFunction(_ value: Value) {
+        box.withLock { if $0 == nil { $0 = value } }
+    }
+
+    /// What was answered; nil is a refusal.
+    public var value: Value? { box.withLock { $0 } }
+}
+
+/// Who is at the other end of a TLS connection.
+public struct PeerTrust: Sendable {
+    public let host: String
+    public let port: Int
+    /// The chain as presented, leaf first, each certificate in DER.
+    public let certificates: [[UInt8]]
+
+    public init(host: String, port: Int, certificates: [[UInt8]]) {
+        self.host = host
+        self.port = port
+        self.certificates = certificates
+    }
+}
+
+/// The answer to `TransportQuestion.serverTrust`.
+public enum TrustDecision: Sendable, Equatable {
+    /// The verdict of the platform's own verification stands.
+    case platformDefault
+    case trusted
+    case refused(reason: String)
+}
+
+/// A certificate with its private key, both as PEM text.
+public struct ClientIdentity: Sendable {
+    public let certificateChain: [UInt8]
+    public let privateKey: [UInt8]
+
+    public init(certificateChain: [UInt8], privateKey: [UInt8]) {
+        self.certificateChain = certificateChain
+        self.privateKey = privateKey
+    }
+}

@@ -1,0 +1,36 @@
+/// What a transport sends: one hop's request, complete and final.
+///
+/// The framework has checked the method and the fields before: a transport passes them on as they are.
+public struct TransportRequest: Sendable {
+    public var method: String
+    public var url: RequestURL
+    /// In the order in which they are sent, repeats included.
+    public var fields: [HeaderField]
+    public var body: TransportBody
+    /// How far the response body may run before the first `allow(upTo:)`; unlimited by default.
+    public var initialAllowance: UInt64
+
+    public init(
+        method: String = "GET", url: RequestURL, fields: [HeaderField] = [], body: TransportBody = .none,
+        initialAllowance: UInt64 = .max
+    ) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.body = body
+        self.initialAllowance = initialAllowance
+    }
+}
+
+/// One header field, name and value as they go over the wire.
+public struct HeaderField: Hashable, Sendable, CustomStringConvertible {
+    public var name: String
+    public var value: String
+
+    public init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+
+    public var description: String { "\(name): \(value)" }
+}
