@@ -9,63 +9,71 @@
 /// The protected mutable box: a lock and the one value it guards.
 ///
 /// It is the only lock in the code base. `Synchronization.Mutex` is not used because the thread sanitizer, which cannot
-/// see into it, reports races that are none. The lock lives on the heap: its address must not change, and a stored
-/// property's may be moved by an exclusive access.
+/// see into it, reports races that are none. Lock and value live in one piece of heap memory: a lock's address must not
+/// change, and a stored property's may be moved by an exclusive access.
 ///
 /// Code inside `withLock` runs no user code, does no I/O and takes no second lock (R1); in debug builds
 /// `ThreadMarks.lockDepth` lets a test see that it does not.
-package final class Protected<Value>: @unchecked Sendable {  // R6: every access to `value` holds the lock
+///
+/// Public so that `withLock` is compiled into its callers (an inlinable `package` function is not, and unspecialised it
+/// costs more than the lock itself); nothing in the public API takes or gives one.
+@_documentation(visibility: internal)
+public final class Protected<Value>: @unchecked Sendable {  // R6: every access to the value holds the lock
     #if canImport(Darwin)
-        @usableFromInline package typealias Lock = os_unfair_lock_s
+        @usableFromInline typealias Lock = os_unfair_lock_s
     #else
-        @usableFromInline package typealias Lock = pthread_mutex_t
+        @usableFromInline typealias Lock = pthread_mutex_t
     #endif
 
-    @usableFromInline let lock: UnsafeMutablePointer<Lock>
-    @usableFromInline var value: Value
+    @usableFromInline struct Content {
+        @usableFromInline var lock: Lock
+        @usableFromInline var value: Value
+
+        @inlinable init(lock: Lock, value: Value) {
+            self.lock = lock
+            self.value = value
+        }
+    }
+
+    @usableFromInline let content: UnsafeMutablePointer<Content>
 
     @inlinable
-    package init(_ value: sending Value) {
-        self.value = value
-        lock = .allocate(capacity: 1)
-        #if canImport(Darwin)
-            lock.initialize(to: Lock())
-        #else
-            pthread_mutex_init(lock, nil)
+    public init(_ value: sending Value) {
+        content = .allocate(capacity: 1)
+        content.initialize(to: Content(lock: Lock(), value: value))
+        #if !canImport(Darwin)
+            pthread_mutex_init(&content.pointee.lock, nil)
         #endif
     }
 
     @inlinable
     deinit {
         #if !canImport(Darwin)
-            pthread_mutex_destroy(lock)
+            pthread_mutex_destroy(&content.pointee.lock)
         #endif
-        lock.deallocate()
+        content.deinitialize(count: 1)
+        content.deallocate()
     }
 
     /// Runs `body` with exclusive access to the value.
     @inlinable
-    package func withLock<R, E: Error>(
+    public func withLock<R, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R {
         #if canImport(Darwin)
-            os_unfair_lock_lock(lock)
+            os_unfair_lock_lock(&content.pointee.lock)
         #else
-            pthread_mutex_lock(lock)
+            pthread_mutex_lock(&content.pointee.lock)
         #endif
-        #if DEBUG
-            ThreadMarks.lockDepth += 1
-        #endif
+        ThreadMarks.didLock()
         defer {
-            #if DEBUG
-                ThreadMarks.lockDepth -= 1
-            #endif
+            ThreadMarks.willUnlock()
             #if canImport(Darwin)
-                os_unfair_lock_unlock(lock)
+                os_unfair_lock_unlock(&content.pointee.lock)
             #else
-                pthread_mutex_unlock(lock)
+                pthread_mutex_unlock(&content.pointee.lock)
             #endif
         }
-        return try body(&value)
+        return try body(&content.pointee.value)
     }
 }

@@ -31,7 +31,7 @@ extension RequestURL {
 
     /// Percent-encoding, RFC 3986 sections 2.1 and 6.2.2.
     enum Percent {
-        /// Appends `bytes` in normal form: triplets in upper case, unreserved ones decoded, everything outside `allowed`
+        /// Appends `bytes` in normal form: triplets in upper case, unreserved ones decoded, all outside `allowed`
         /// escaped. A percent sign that starts no triplet is escaped like any other illegal character.
         static func append(_ bytes: ArraySlice<UInt8>, keeping allowed: ByteSet, to output: inout [UInt8]) {
             var index = bytes.startIndex

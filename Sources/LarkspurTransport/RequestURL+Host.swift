@@ -1,8 +1,8 @@
 extension RequestURL {
     /// The rules for a host that is a name or an IPv4 address, after decoding and lower-casing.
     ///
-    /// Stricter than RFC 3986, which lets a name hold `!$&'()*+,;=`: no DNS name has them, and shells, proxies and header
-    /// parsers give them meanings.
+    /// Stricter than RFC 3986, which lets a name hold `!$&'()*+,;=`: no DNS name has them, and shells, proxies and
+    /// header parsers give them meanings.
     enum HostName {
         typealias Fault = (reason: RequestURLError.Reason, offset: Int)
 
@@ -106,7 +106,7 @@ extension RequestURL {
             return spread
         }
 
-        /// The bracketed canonical form of RFC 5952: lower case, the longest run of zeros as `::`, IPv4-mapped as a quad.
+        /// The bracketed form of RFC 5952: lower case, the longest run of zeros as `::`, IPv4-mapped as a quad.
         static func literal(_ groups: SIMD8<UInt16>) -> String {
             var gap = 0..<0
             var start = 0

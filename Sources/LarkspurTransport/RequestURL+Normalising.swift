@@ -93,6 +93,7 @@ extension RequestURL {
                 let climbs = segment.elementsEqual("..".utf8)
                 if climbs || segment.elementsEqual(".".utf8) {
                     if isRooted {
+                        // Takes back the last segment and its slash, never more than this path wrote.
                         while climbs, output.count > start, output.removeLast() != slash {}
                         if isLast { output.append(slash) }
                     }

@@ -6,7 +6,7 @@
 ///
 /// A text that is normal already is kept as it is: parsing it copies nothing. Otherwise the scheme and host are
 /// lower-cased, default ports dropped, dot segments removed, percent triplets made canonical and illegal characters
-/// escaped. Parsing `text` again always gives an equal value.
+/// escaped. Parsing `text` again gives the same URL, without the userinfo.
 ///
 /// Any scheme parses, so that a caller can refuse `file:` by its name. A URL without an authority, `http:g` included,
 /// has no host: check ``host`` before connecting.
@@ -28,7 +28,7 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
 
     /// Parses an absolute URL.
     ///
-    /// `idna` turns a host with non-ASCII characters into its ASCII form (`bücher.example` → `xn--bcher-kva.example`);
+    /// `idna` turns a non-ASCII host into its ASCII form (`bücher.example` → `xn--bcher-kva.example`);
     /// its answer is validated like any host. Without it such a host is refused.
     public init(_ text: String, idna: ((String) -> String?)? = nil) throws(RequestURLError) {
         self = try Self.parse(text, removesDots: false, idna: idna)

@@ -9,7 +9,8 @@
 /// What the current thread is doing, kept in debug builds so that tests can prove R1 and R2.
 ///
 /// Nothing in the library decides by these marks. In release builds they are never set: both read as zero.
-package enum ThreadMarks {
+@_documentation(visibility: internal)
+public enum ThreadMarks {
     /// How many `Protected` boxes the current thread holds right now.
     package static var lockDepth: Int {
         get { read(lockKey) }
@@ -21,6 +22,14 @@ package enum ThreadMarks {
         get { read(transportKey) }
         set { write(newValue, transportKey) }
     }
+
+    #if DEBUG
+        @usableFromInline static func didLock() { lockDepth += 1 }
+        @usableFromInline static func willUnlock() { lockDepth -= 1 }
+    #else
+        @inlinable static func didLock() {}
+        @inlinable static func willUnlock() {}
+    #endif
 
     private static let lockKey = makeKey()
     private static let transportKey = makeKey()

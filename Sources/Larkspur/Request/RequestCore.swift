@@ -29,8 +29,8 @@ package final class RequestCore: Sendable {
         box = Protected(RequestState(settings: settings, session: session))
     }
 
-    func read<Value: Sendable>(_ body: (RequestState) -> Value) -> Value {
-        box.withLock { body($0) }
+    func read<Value: Sendable>(_ body: (inout RequestState) -> Value) -> Value {
+        box.withLock { body(&$0) }
     }
 
     // MARK: Starting and steering
@@ -49,8 +49,8 @@ package final class RequestCore: Sendable {
         }
         emit(.start)
         let pipeline = RequestPipeline(core: self, face: face, session: session)
-        let task = Task { await pipeline.run() }
-        let isOver = box.withLock { state in
+        let task = Task.immediate { await pipeline.run() }
+        let isOver = box.withLock { state -> Bool in
             switch state.phase {
             case .unwinding: return true
             case .finished: return false

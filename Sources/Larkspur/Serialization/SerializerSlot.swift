@@ -124,9 +124,9 @@ final class TypedSlot<Value: Sendable>: SerializerSlot {
 
     private func takeWaiters(for response: DataResponse<Value>) -> Delivery? {
         guard !waiters.isEmpty else { return nil }
-        let continuations = waiters.map(\.continuation)
+        let answered = waiters
         waiters = []
-        return { for continuation in continuations { continuation.resume(returning: response) } }
+        return { for waiter in answered { waiter.continuation.resume(returning: response) } }
     }
 }
 

@@ -1,9 +1,13 @@
 import Foundation
 
 extension JSON: Codable {
+    /// How far arrays and objects may contain one another. Coders recurse, and take five kilobytes of stack for a level.
+    private static let maximumCodingDepth = 64
+
     /// Takes the value from any decoder, as exactly as that decoder has numbers: Foundation's have `Double` at most.
     ///
-    /// Parse the bytes with ``init(data:maximumDepth:duplicateKeys:)`` instead where every digit counts.
+    /// Parse the bytes with ``init(data:maximumDepth:duplicateKeys:)`` instead where every digit counts, where the order of
+    /// members does, or for more than 64 levels, which are refused here.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         // Decoders tell kinds apart only by refusing the wrong one. The exact kinds of number come first.
@@ -19,16 +23,19 @@ extension JSON: Codable {
             self.init(value)
         } else if let value = try? container.decode(String.self) {
             self = .string(value)
-        } else if let value = try? container.decode([JSON].self) {
-            self = .array(value)
+        } else if decoder.codingPath.count > Self.maximumCodingDepth {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: Self.tooDeep)
+        } else if (try? decoder.unkeyedContainer()) != nil {
+            self = .array(try container.decode([JSON].self))
         } else {
-            self = .object(try container.decode([String: JSON].self))
+            self = .object(Object(try container.decode([String: JSON].self).map { ($0.key, $0.value) }))
         }
     }
 
     /// Gives the value to any encoder; a number that needs more than 64 bits is given as the nearest `Double`.
     ///
-    /// Write it with ``data(_:)`` instead where every digit counts.
+    /// Write it with ``data(_:)`` instead where every digit counts, where the order of members does, or for more than 64
+    /// levels, which are refused here.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
@@ -42,14 +49,19 @@ extension JSON: Codable {
             } else if let value = number.double {
                 try container.encode(value)
             } else {
-                let advice = "The number is too large for this encoder; write the value with data() instead."
-                throw EncodingError.invalidValue(
-                    self, EncodingError.Context(codingPath: encoder.codingPath, debugDescription: advice))
+                throw refusal(encoder, "The number is too large for this encoder; write the value with data() instead.")
             }
         case .string(let value): try container.encode(value)
-        case .array(let value): try container.encode(value)
-        case .object(let value): try container.encode(value)
+        case .array, .object:
+            guard encoder.codingPath.count <= Self.maximumCodingDepth else { throw refusal(encoder, Self.tooDeep) }
+            if let array { try container.encode(array) } else { try container.encode(object) }
         }
+    }
+
+    private static let tooDeep = "The JSON is too deep for coders; parse it with init(data:) and write it with data()."
+
+    private func refusal(_ encoder: any Encoder, _ advice: String) -> EncodingError {
+        .invalidValue(self, EncodingError.Context(codingPath: encoder.codingPath, debugDescription: advice))
     }
 
     /// Makes a typed value of this one, or of a part of it: `try reply["user"].decode(User.self)`.

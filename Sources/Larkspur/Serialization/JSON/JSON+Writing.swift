@@ -1,7 +1,7 @@
 import Foundation
 
 extension JSON {
-    /// How a value is written; without any, as short as possible and with the keys of objects in no particular order.
+    /// How a value is written; without any, as short as possible and with the keys of objects in their own order.
     public struct WritingOptions: OptionSet, Sendable {
         public let rawValue: Int
 
@@ -21,7 +21,7 @@ extension JSON {
     /// out as `100.0`). Only what must be escaped in strings is.
     public func bytes(_ options: WritingOptions = []) -> [UInt8] {
         var writer = JSONWriter(options: options)
-        writer.write(self, depth: 0)
+        writer.write(self)
         return writer.bytes
     }
 
@@ -43,16 +43,49 @@ extension JSON: CustomStringConvertible {
     }
 }
 
-/// Appends values to a buffer of bytes.
+/// Appends values to a buffer of bytes, without recursion: containers that are not finished wait on a stack.
 private struct JSONWriter {
+    private enum Contents {
+        case elements([JSON])
+        case members([JSON.Object.Member])
+
+        var count: Int {
+            switch self {
+            case .elements(let elements): elements.count
+            case .members(let members): members.count
+            }
+        }
+    }
+
     let options: JSON.WritingOptions
     private(set) var bytes: [UInt8] = []
+    private var open: [(contents: Contents, next: Int)] = []
 
     init(options: JSON.WritingOptions) {
         self.options = options
     }
 
-    mutating func write(_ value: JSON, depth: Int) {
+    mutating func write(_ value: JSON) {
+        begin(value)
+        while let (contents, next) = open.popLast() {
+            if next < contents.count {
+                if next > 0 { bytes.append(UInt8(ascii: ",")) }
+                open.append((contents, next + 1))
+                beginLine()
+                writePart(of: contents, at: next)
+            } else {
+                if next > 0 { beginLine() }
+                if case .elements = contents {
+                    bytes.append(UInt8(ascii: "]"))
+                } else {
+                    bytes.append(UInt8(ascii: "}"))
+                }
+            }
+        }
+    }
+
+    /// Writes a value, of a container only the opening bracket.
+    private mutating func begin(_ value: JSON) {
         switch value {
         case .null: bytes.append(contentsOf: "null".utf8)
         case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
@@ -60,48 +93,29 @@ private struct JSONWriter {
         case .string(let text): write(text)
         case .array(let elements):
             bytes.append(UInt8(ascii: "["))
-            for (index, element) in elements.enumerated() {
-                separate(isFirst: index == 0, depth: depth)
-                write(element, depth: depth + 1)
-            }
-            close(with: UInt8(ascii: "]"), isEmpty: elements.isEmpty, depth: depth)
-        case .object(let members):
+            open.append((.elements(elements), 0))
+        case .object(let object):
             bytes.append(UInt8(ascii: "{"))
-            if options.contains(.sortedKeys) {
-                write(members.sorted { $0.key < $1.key }, depth: depth)
-            } else {
-                write(members, depth: depth)
-            }
-            close(with: UInt8(ascii: "}"), isEmpty: members.isEmpty, depth: depth)
+            let members = options.contains(.sortedKeys) ? object.sorted { $0.key < $1.key } : object.members
+            open.append((.members(members), 0))
         }
     }
 
-    private mutating func write(_ members: some Sequence<(key: String, value: JSON)>, depth: Int) {
-        var isFirst = true
-        for (key, value) in members {
-            separate(isFirst: isFirst, depth: depth)
-            isFirst = false
-            write(key)
-            bytes.append(UInt8(ascii: ":"))
-            if options.contains(.prettyPrinted) { bytes.append(UInt8(ascii: " ")) }
-            write(value, depth: depth + 1)
+    private mutating func writePart(of contents: Contents, at index: Int) {
+        switch contents {
+        case .elements(let elements):
+            begin(elements[index])
+        case .members(let members):
+            write(members[index].key)
+            bytes.append(contentsOf: (options.contains(.prettyPrinted) ? ": " : ":").utf8)
+            begin(members[index].value)
         }
     }
 
-    private mutating func separate(isFirst: Bool, depth: Int) {
-        if !isFirst { bytes.append(UInt8(ascii: ",")) }
-        beginLine(depth: depth + 1)
-    }
-
-    private mutating func close(with bracket: UInt8, isEmpty: Bool, depth: Int) {
-        if !isEmpty { beginLine(depth: depth) }
-        bytes.append(bracket)
-    }
-
-    private mutating func beginLine(depth: Int) {
+    private mutating func beginLine() {
         guard options.contains(.prettyPrinted) else { return }
         bytes.append(UInt8(ascii: "\n"))
-        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * depth))
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * open.count))
     }
 
     private mutating func write(_ text: String) {

@@ -8,14 +8,14 @@
 /// ```
 ///
 /// Two values are equal when they say the same: numbers compare by value (`1 == 1.0`), objects regardless of the order
-/// of their keys. A key is a `String`, so two spellings that Swift holds for the same text (`é` composed or not) are one.
-public enum JSON: Sendable, Hashable {
+/// of their members. A key is a `String`, so two spellings that Swift holds for the same text (`é` composed or not) are one.
+public enum JSON: Sendable {
     case null
     case bool(Bool)
     case number(Number)
     case string(String)
     case array([JSON])
-    case object([String: JSON])
+    case object(Object)
 
     /// An integer of any width, kept exactly.
     public init(_ value: some BinaryInteger) {
@@ -27,6 +27,69 @@ public enum JSON: Sendable, Hashable {
     /// Giving way here, rather than when it is written, means that what you see in the value is what the server gets.
     public init(_ value: Double) {
         self = Number(value).map(JSON.number) ?? .null
+    }
+}
+
+// MARK: - Comparing
+
+extension JSON: Hashable {
+    public static func == (left: JSON, right: JSON) -> Bool {
+        // Not recursive, for the sake of small stacks: pairs still to be compared wait in a list.
+        var pairs: [(JSON, JSON)] = []
+        var next: (JSON, JSON)? = (left, right)
+        while let pair = next {
+            switch pair {
+            case (.null, .null): break
+            case (.bool(let left), .bool(let right)):
+                guard left == right else { return false }
+            case (.number(let left), .number(let right)):
+                guard left == right else { return false }
+            case (.string(let left), .string(let right)):
+                guard left == right else { return false }
+            case (.array(let left), .array(let right)):
+                guard left.count == right.count else { return false }
+                pairs.append(contentsOf: zip(left, right))
+            case (.object(let left), .object(let right)):
+                guard left.count == right.count else { return false }
+                for (member, twin) in zip(left, right) {
+                    guard let value = member.key == twin.key ? twin.value : right[member.key] else { return false }
+                    pairs.append((member.value, value))
+                }
+            default: return false
+            }
+            next = pairs.popLast()
+        }
+        return true
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hash(into: &hasher, depth: 0)
+    }
+
+    /// Containers further in than `depth` 8 count only by their size: equality looks closer, should it ever matter.
+    private func hash(into hasher: inout Hasher, depth: Int) {
+        switch self {
+        case .null: hasher.combine(0)
+        case .bool(let value): hasher.combine(value)
+        case .number(let value): hasher.combine(value)
+        case .string(let value): hasher.combine(value)
+        case .array(let elements):
+            hasher.combine(elements.count)
+            guard depth < 8 else { return }
+            for element in elements { element.hash(into: &hasher, depth: depth + 1) }
+        case .object(let members):
+            hasher.combine(members.count)
+            guard depth < 8 else { return }
+            // Each member by itself, so that their order does not count.
+            var sum = 0
+            for member in members {
+                var memberHasher = hasher
+                memberHasher.combine(member.key)
+                member.value.hash(into: &memberHasher, depth: depth + 1)
+                sum ^= memberHasher.finalize()
+            }
+            hasher.combine(sum)
+        }
     }
 }
 
@@ -68,9 +131,12 @@ extension JSON {
         if case .array(let value) = self { value } else { nil }
     }
 
-    /// The members by key, if this is an object.
+    /// The members as a dictionary, if this is an object.
+    ///
+    /// It is made on each call: match `case .object(let members)` to go through them as they stand, in order.
     public var object: [String: JSON]? {
-        if case .object(let value) = self { value } else { nil }
+        guard case .object(let members) = self else { return nil }
+        return Dictionary(members.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
     }
 }
 
@@ -92,7 +158,7 @@ extension JSON {
             case .object(var members):
                 self = .null  // leaves `members` as the only owner
                 defer { self = .object(members) }
-                yield &members[key, default: .null]
+                yield &members[adding: key]
             case .null:
                 var member = JSON.null
                 defer { self = .object([key: member]) }
@@ -179,6 +245,6 @@ extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expressibl
 
     /// Of a key written twice the last one counts, as in parsed text.
     public init(dictionaryLiteral elements: (String, JSON)...) {
-        self = .object(Dictionary(elements, uniquingKeysWith: { $1 }))
+        self = .object(Object(elements))
     }
 }

@@ -45,19 +45,20 @@ extension JSON.Number {
     /// A number whose spelling the parser has checked.
     init(checked bytes: UnsafeBufferPointer<UInt8>) {
         let decimal = WrittenDecimal(bytes)
-        if let double = decimal.exactDouble {
-            self.init(.double(bytes.first == UInt8(ascii: "-") ? -double : double))
-            return
-        }
-        let text = String(decoding: bytes, as: UTF8.self)
-        if let integer = Int64(text) {
-            self.init(.integer(integer))
-        } else if let unsigned = UInt64(text) {
-            self.init(.unsigned(unsigned))
-        } else if decimal.isPlainInteger || decimal.isTooLongForDouble {
-            self.init(.text(text))
-        } else if let double = Double(text), double.isFinite, WrittenDecimal(double.description) == decimal {
-            self.init(.double(double))
+        // Most numbers do without.
+        var text: String { String(decoding: bytes, as: UTF8.self) }
+        if decimal.isPlainInteger, decimal.significand != 0 {
+            if let integer = Int64(text) {
+                self.init(.integer(integer))
+            } else if let unsigned = UInt64(text) {
+                self.init(.unsigned(unsigned))
+            } else {
+                self.init(.text(text))
+            }
+        } else if !decimal.isTooLongForDouble, let double = decimal.double ?? Double(text), double.isFinite,
+            decimal.isShortEnoughForDouble || WrittenDecimal(double.description) == decimal
+        {
+            self.init(.double(bytes.first == UInt8(ascii: "-") ? -double.magnitude : double))
         } else {
             self.init(.text(text))
         }

@@ -5,12 +5,15 @@ extension JSON {
     /// stand in an array, and only an object of many has an index besides. That also keeps the order, which JSON gives
     /// no meaning but readers do; equality and hash disregard it.
     public struct Object: Sendable {
-        public typealias Element = (key: String, value: JSON)
+        public struct Member: Sendable {
+            public let key: String
+            public internal(set) var value: JSON
+        }
 
         /// How many members may be searched one by one.
         static let searchLimit = 16
 
-        private(set) var members: [Element] = []
+        private(set) var members: [Member] = []
         /// Where each key stands; empty up to `searchLimit` members.
         private var positions: [String: Int] = [:]
 
@@ -22,7 +25,7 @@ extension JSON {
         }
 
         /// Members whose keys are known to differ, and to be few enough to go without an index.
-        init(distinct members: [Element]) {
+        init(distinct members: [Member]) {
             self.members = members
         }
     }
@@ -41,7 +44,7 @@ extension JSON.Object {
         }
     }
 
-    /// Takes the member of that key away and returns its value; the others keep their order.
+    /// Takes the member of that key away and returns its value; the others keep their order, which takes time for each of them.
     @discardableResult
     public mutating func removeValue(forKey key: String) -> JSON? {
         guard let position = position(of: key) else { return nil }
@@ -63,7 +66,7 @@ extension JSON.Object {
     }
 
     private mutating func append(_ key: String) -> Int {
-        members.append((key, .null))
+        members.append(Member(key: key, value: .null))
         if !positions.isEmpty {
             positions[key] = members.count - 1
         } else if members.count > Self.searchLimit {
@@ -72,7 +75,7 @@ extension JSON.Object {
         return members.count - 1
     }
 
-    private static func positions(of members: [Element]) -> [String: Int] {
+    private static func positions(of members: [Member]) -> [String: Int] {
         Dictionary(members.enumerated().map { ($1.key, $0) }, uniquingKeysWith: { $1 })
     }
 }
@@ -81,28 +84,18 @@ extension JSON.Object: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { members.count }
 
-    public subscript(position: Int) -> Element {
+    public subscript(position: Int) -> Member {
         members[position]
     }
 }
 
 extension JSON.Object: Hashable {
     public static func == (left: Self, right: Self) -> Bool {
-        guard left.count == right.count else { return false }
-        return zip(left.members, right.members).allSatisfy { ours, theirs in
-            ours.key == theirs.key ? ours.value == theirs.value : ours.value == right[ours.key]
-        }
+        JSON.object(left) == JSON.object(right)
     }
 
     public func hash(into hasher: inout Hasher) {
-        var sum = 0
-        for member in members {
-            var memberHasher = hasher
-            memberHasher.combine(member.key)
-            memberHasher.combine(member.value)
-            sum ^= memberHasher.finalize()
-        }
-        hasher.combine(sum)
+        JSON.object(self).hash(into: &hasher)
     }
 }
 

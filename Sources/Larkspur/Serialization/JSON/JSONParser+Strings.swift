@@ -1,19 +1,24 @@
 extension JSONParser {
     /// Reads a string, from behind its opening quotation mark to behind its closing one.
+    @inline(__always)
     mutating func string() throws(JSONError) -> String {
         let start = position
         skipPlainText()
-        if position < end, current == UInt8(ascii: "\"") {
-            position += 1
-            return String(decoding: UnsafeBufferPointer(rebasing: text[start..<position - 1]), as: UTF8.self)
-        }
+        guard position < end, current == UInt8(ascii: "\"") else { return try restOfString(from: start) }
+        position &+= 1
+        return String(decoding: UnsafeBufferPointer(rebasing: text[start..<position - 1]), as: UTF8.self)
+    }
+
+    /// Goes on with a string that began at `start`, at its first byte that is not plain.
+    @inline(never)
+    mutating func restOfString(from start: Int) throws(JSONError) -> String {
         unescaped.removeAll(keepingCapacity: true)
         var pending = start
         while position < end {
             switch current {
             case UInt8(ascii: "\""):
                 unescaped.append(contentsOf: UnsafeBufferPointer(rebasing: text[pending..<position]))
-                position += 1
+                position &+= 1
                 return String(decoding: unescaped, as: UTF8.self)
             case UInt8(ascii: "\\"):
                 unescaped.append(contentsOf: UnsafeBufferPointer(rebasing: text[pending..<position]))
@@ -31,27 +36,27 @@ extension JSONParser {
 
     /// Goes on to the next byte that is not plain text: a quotation mark, a backslash, a control or beyond ASCII.
     @inline(__always)
-    private mutating func skipPlainText() {
+    mutating func skipPlainText() {
         // Eight bytes at a time. Each term leaves the top bit set in the bytes that it looks for. A borrow can set it in
         // the byte above one of those by mistake, but never below: the lowest bit set is right.
         let ones: UInt64 = 0x0101_0101_0101_0101
-        while end - position >= 8 {
-            let start = UnsafeRawPointer(text.baseAddress.unsafelyUnwrapped + position)
-            let word = UInt64(littleEndian: start.loadUnaligned(as: UInt64.self))
+        while let start = UnsafeRawPointer(text.baseAddress), end - position >= 8 {
+            let word = UInt64(littleEndian: (start + position).loadUnaligned(as: UInt64.self))
             let quotes = word ^ (ones &* 0x22)
             let backslashes = word ^ (ones &* 0x5C)
             let controls = (word &- (ones &* 0x20)) & ~word
             let found = (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes | controls | word
             let stops = found & (ones &* 0x80)
             guard stops == 0 else {
-                position += stops.trailingZeroBitCount >> 3
+                position &+= stops.trailingZeroBitCount >> 3
                 return
             }
-            position += 8
+            position &+= 8
         }
-        while position < end, current >= 0x20, current < 0x80, current != UInt8(ascii: "\""), current != UInt8(ascii: "\\")
+        while position < end, current >= 0x20, current < 0x80, current != UInt8(ascii: "\""),
+            current != UInt8(ascii: "\\")
         {
-            position += 1
+            position &+= 1
         }
     }
 
@@ -79,7 +84,7 @@ extension JSONParser {
             }
             allowed = 0x80...0xBF
         }
-        position += length
+        position &+= length
     }
 }
 
@@ -88,7 +93,7 @@ extension JSONParser {
 extension JSONParser {
     /// Reads an escape, beginning at its backslash, and appends what it stands for to `unescaped`.
     private mutating func escape() throws(JSONError) {
-        position += 1
+        position &+= 1
         guard position < end else { throw expected("the rest of an escape") }
         let byte: UInt8
         switch current {
@@ -99,13 +104,13 @@ extension JSONParser {
         case UInt8(ascii: "r"): byte = 0x0D
         case UInt8(ascii: "t"): byte = 0x09
         case UInt8(ascii: "u"):
-            unescaped.append(contentsOf: UTF8.encode(try escapedScalar()).unsafelyUnwrapped)
+            unescaped.append(contentsOf: UTF8.encode(try escapedScalar()) ?? UTF8.encodedReplacementCharacter)
             return
         default:
             throw expected("one of \"\\/bfnrtu after the backslash", .malformedEscape)
         }
         unescaped.append(byte)
-        position += 1
+        position &+= 1
     }
 
     /// Reads `u` and four digits, twice for a character beyond the basic plane.
@@ -116,14 +121,12 @@ extension JSONParser {
         guard UTF16.isLeadSurrogate(first) else {
             throw expected("a high surrogate before this low one", .loneSurrogate, at: start)
         }
-        guard end - position >= 2, text[position] == UInt8(ascii: "\\"), text[position + 1] == UInt8(ascii: "u") else {
-            throw expected("the escape of a low surrogate after this high one", .loneSurrogate, at: start)
+        let what: StaticString = "the escape of a low surrogate after this high one"
+        guard skip(UInt8(ascii: "\\")), position < end, current == UInt8(ascii: "u") else {
+            throw expected(what, .loneSurrogate, at: isAtEnd ? end : start)
         }
-        position += 1
         let second = try hexadecimalUnit()
-        guard UTF16.isTrailSurrogate(second) else {
-            throw expected("the escape of a low surrogate after this high one", .loneSurrogate, at: start)
-        }
+        guard UTF16.isTrailSurrogate(second) else { throw expected(what, .loneSurrogate, at: start) }
         return UTF16.decode(UTF16.EncodedScalar([first, second]))
     }
 
@@ -131,13 +134,18 @@ extension JSONParser {
     private mutating func hexadecimalUnit() throws(JSONError) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<4 {
-            position += 1
-            guard position < end, let digit = Character(UnicodeScalar(current)).hexDigitValue else {
-                throw expected("four hexadecimal digits after \\u", .malformedEscape)
+            position &+= 1
+            let byte = position < end ? current : 0
+            let digit: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte - UInt8(ascii: "A") + 10
+            default: throw expected("four hexadecimal digits after \\u", .malformedEscape)
             }
             unit = unit << 4 | UInt16(digit)
         }
-        position += 1
+        position &+= 1
         return unit
     }
 }

@@ -27,9 +27,7 @@ struct JSONParser: ~Copyable {
     var unescaped: [UInt8] = []
     private var open: [OpenContainer] = []
     private var values = JSONParserStack<JSON>()
-    private var keys = JSONParserStack<String>()
-    /// Where each key stands, kept only to report a duplicate.
-    private var keyOffsets: [Int] = []
+    var keys = JSONParserStack<Key>()
 
     init(_ text: UnsafeBufferPointer<UInt8>, maximumDepth: Int, duplicateKeys: JSON.DuplicateKeyPolicy) {
         self.text = text
@@ -68,7 +66,7 @@ struct JSONParser: ~Copyable {
     @inline(__always)
     mutating func skipWhitespace() {
         while position < end, current == 0x20 || current == 0x0A || current == 0x0D || current == 0x09 {
-            position += 1
+            position &+= 1
         }
     }
 }
@@ -83,7 +81,7 @@ extension JSONParser {
             guard position < end else { throw expected("a value") }
             switch current {
             case UInt8(ascii: "\""):
-                position += 1
+                position &+= 1
                 values.push(.string(try string()))
             case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
                 values.push(.number(try number()))
@@ -121,17 +119,17 @@ extension JSONParser {
             let byte = position < end ? current : 0
             switch (container.kind, byte) {
             case (.array, UInt8(ascii: ",")):
-                position += 1
+                position &+= 1
                 return
             case (.object, UInt8(ascii: ",")):
-                position += 1
+                position &+= 1
                 skipWhitespace()
                 return try key("a key in quotation marks after the comma")
             case (.array, UInt8(ascii: "]")):
-                position += 1
+                position &+= 1
                 endArray()
             case (.object, UInt8(ascii: "}")):
-                position += 1
+                position &+= 1
                 try endObject()
             case (.array, _):
                 throw expected("\",\" or \"]\" after the element")
@@ -146,7 +144,7 @@ extension JSONParser {
             throw expected("fewer arrays and objects inside one another; see maximumDepth", .tooDeep)
         }
         open.append(OpenContainer(kind: kind, firstValue: values.count, firstKey: keys.count))
-        position += 1
+        position &+= 1
         skipWhitespace()
     }
 
@@ -158,36 +156,36 @@ extension JSONParser {
     private mutating func endObject() throws(JSONError) {
         let container = open.removeLast()
         let count = keys.count - container.firstKey
-        var members = [String: JSON](minimumCapacity: count)
+        let mayHaveDuplicates = count > JSON.Object.searchLimit || mayHaveDuplicates(from: container.firstKey)
+        let newValues = values.pop(from: container.firstValue)
+        let newKeys = keys.pop(from: container.firstKey)
+        guard mayHaveDuplicates else {
+            var members: [JSON.Object.Member] = []
+            members.reserveCapacity(count)
+            for index in 0..<count {
+                let key = (newKeys + index).move().text
+                members.append(JSON.Object.Member(key: key, value: (newValues + index).move()))
+            }
+            values.push(.object(JSON.Object(distinct: members)))
+            return
+        }
+        var object = JSON.Object()
         var duplicate: Int?
-        let memberValues = values.pop(from: container.firstValue)
-        let memberKeys = keys.pop(from: container.firstKey)
         for index in 0..<count {
-            members[(memberKeys + index).move()] = (memberValues + index).move()
-            if members.count <= index, duplicate == nil { duplicate = index }
+            let key = (newKeys + index).move()
+            object[adding: key.text] = (newValues + index).move()
+            if object.count <= index, duplicate == nil { duplicate = key.offset }
         }
-        values.push(.object(members))
-        guard duplicateKeys == .refuse else { return }
-        if let duplicate {
-            let offset = keyOffsets[container.firstKey + duplicate]
-            throw expected("each key of an object once", .duplicateKey, at: offset)
+        values.push(.object(object))
+        if let duplicate, duplicateKeys == .refuse {
+            throw expected("each key of an object once", .duplicateKey, at: duplicate)
         }
-        keyOffsets.removeLast(count)
-    }
-
-    /// Reads a key and its colon.
-    private mutating func key(_ what: StaticString) throws(JSONError) {
-        if duplicateKeys == .refuse { keyOffsets.append(position) }
-        guard skip(UInt8(ascii: "\"")) else { throw expected(what) }
-        keys.push(try string())
-        skipWhitespace()
-        guard skip(UInt8(ascii: ":")) else { throw expected("\":\" after the key") }
     }
 
     @inline(__always)
-    private mutating func skip(_ byte: UInt8) -> Bool {
+    mutating func skip(_ byte: UInt8) -> Bool {
         guard position < end, current == byte else { return false }
-        position += 1
+        position &+= 1
         return true
     }
 
@@ -210,7 +208,7 @@ extension JSONParser {
         while position < end, current &- UInt8(ascii: "0") <= 9 {
             // May overflow, and is then not used.
             magnitude = magnitude &* 10 &+ Int64(current &- UInt8(ascii: "0"))
-            position += 1
+            position &+= 1
         }
         let digitCount = position - firstDigit
         guard digitCount > 0 else { throw expected("a digit", .malformedNumber) }
@@ -224,7 +222,7 @@ extension JSONParser {
         }
         if position < end, current | 0x20 == UInt8(ascii: "e") {
             isPlainInteger = false
-            position += 1
+            position &+= 1
             if !skip(UInt8(ascii: "-")) { _ = skip(UInt8(ascii: "+")) }
             try digits("a digit in the exponent")
         }
@@ -237,7 +235,7 @@ extension JSONParser {
 
     private mutating func digits(_ what: StaticString) throws(JSONError) {
         let start = position
-        while position < end, current &- UInt8(ascii: "0") <= 9 { position += 1 }
+        while position < end, current &- UInt8(ascii: "0") <= 9 { position &+= 1 }
         guard position > start else { throw expected(what, .malformedNumber) }
     }
 }

@@ -18,6 +18,10 @@ struct JSONParserStack<Element>: ~Copyable {
         count += 1
     }
 
+    subscript(index: Int) -> Element {
+        _read { yield elements[index] }
+    }
+
     private mutating func grow() {
         let larger = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
         larger.moveInitialize(from: elements, count: count)
@@ -30,10 +34,10 @@ struct JSONParserStack<Element>: ~Copyable {
     mutating func popArray(from start: Int) -> [Element] {
         let popped = count - start
         let first = pop(from: start)
-        return Array(unsafeUninitializedCapacity: popped) { buffer, initializedCount in
-            buffer.baseAddress?.moveInitialize(from: first, count: popped)
-            initializedCount = popped
-        }
+        var array: [Element] = []
+        array.reserveCapacity(popped)
+        for index in 0..<popped { array.append((first + index).move()) }
+        return array
     }
 
     /// Gives the elements from `start` on away: the caller must move each of them out before the next push.

@@ -60,8 +60,8 @@ struct WrittenDecimal {
     private static func exponent(_ bytes: UnsafeBufferPointer<UInt8>) -> Int64? {
         var value: Int64 = 0
         for byte in bytes where byte != UInt8(ascii: "-") && byte != UInt8(ascii: "+") {
+            guard value < 100_000_000_000_000_000 else { return nil }
             value = value * 10 + Int64(byte &- UInt8(ascii: "0"))
-            guard value < 1_000_000_000_000_000_000 else { return nil }
         }
         return bytes.first == UInt8(ascii: "-") ? -value : value
     }
@@ -100,18 +100,21 @@ extension WrittenDecimal {
         1e20, 1e21, 1e22,
     ]
 
-    /// The magnitude as a `Double`, if one step of arithmetic gives it and it writes the same decimal; nil if that takes
-    /// more care, and for plain integers, which have better forms.
-    ///
-    /// Up to fifteen digits always come back from a `Double`. Both operands are exact here, so the result is rounded once.
-    var exactDouble: Double? {
-        if significand == 0 { return 0 }
-        guard !isPlainInteger, moreDigits.isEmpty, significand < 1_000_000_000_000_000 else { return nil }
+    /// The nearest `Double`, if one step of arithmetic gives it: both operands are exact, so only the result is rounded.
+    var double: Double? {
+        guard moreDigits.isEmpty, significand <= 1 << 53 else { return nil }
+        let magnitude: Double
         switch exponent {
-        case 0...22: return Double(significand) * Self.powersOfTen[Int(exponent)]
-        case -22 ..< 0: return Double(significand) / Self.powersOfTen[Int(-exponent)]
+        case 0...22: magnitude = Double(significand) * Self.powersOfTen[Int(exponent)]
+        case -22..<0: magnitude = Double(significand) / Self.powersOfTen[Int(-exponent)]
         default: return nil
         }
+        return isNegative ? -magnitude : magnitude
+    }
+
+    /// Whether any `Double` of usual size gives these digits back: it is good for fifteen.
+    var isShortEnoughForDouble: Bool {
+        moreDigits.isEmpty && significand < 1_000_000_000_000_000 && (-290...290).contains(exponent)
     }
 
     /// Whether there are more digits than any `Double` is written with.

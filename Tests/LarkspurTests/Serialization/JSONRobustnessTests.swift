@@ -1,0 +1,166 @@
+import Foundation
+import Larkspur
+import Testing
+
+/// A small generator, so that a failure can be had again from its seed.
+private struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func text() -> String {
+        let scalars: [Unicode.Scalar] = ["a", "Z", "0", " ", "\"", "\\", "/", "\n", "\u{0}", "é", "\u{301}", "漢", "😀"]
+        return String(
+            String.UnicodeScalarView(
+                (0..<Int.random(in: 0...20, using: &self)).map { _ in
+                    scalars.randomElement(using: &self) ?? "x"
+                }))
+    }
+
+    mutating func value(depth: Int) -> JSON {
+        switch Int.random(in: 0...(depth > 0 ? 8 : 6), using: &self) {
+        case 0: return .null
+        case 1: return .bool(Bool.random(using: &self))
+        case 2: return JSON(Int64(bitPattern: next()))
+        case 3: return JSON(next())
+        case 4: return JSON(Double(bitPattern: next()))
+        case 5: return JSON(Double(Int.random(in: -99999...99999, using: &self)) / 100)
+        case 6: return .string(text())
+        case 7: return .array((0..<Int.random(in: 0...6, using: &self)).map { _ in value(depth: depth - 1) })
+        default:
+            let count = Int.random(in: 0...24, using: &self)
+            return .object(JSON.Object((0..<count).map { _ in (text(), value(depth: depth - 1)) }))
+        }
+    }
+}
+
+@Suite("JSON under stress", .timeLimit(.minutes(1)))
+struct JSONRobustnessTests {
+    @Test("Whatever is written can be read, and is the same", arguments: 0..<8)
+    func roundTrip(seed: UInt64) throws {
+        var generator = SeededGenerator(state: seed)
+        for _ in 0..<100 {
+            let value = generator.value(depth: 4)
+            for options in [[], .sortedKeys, .prettyPrinted, [.sortedKeys, .prettyPrinted]] as [JSON.WritingOptions] {
+                let bytes = value.bytes(options)
+                let read = try JSON(bytes: bytes)
+                #expect(read == value)
+                #expect(read.hashValue == value.hashValue)
+                #expect(read.bytes(options) == bytes)
+            }
+        }
+    }
+
+    @Test("No damage to a text makes the parser trap, and what it accepts can be written and read", arguments: 0..<4)
+    func mutations(seed: UInt64) throws {
+        var generator = SeededGenerator(state: seed &+ 1000)
+        let fragments = [
+            "[", "]", "{", "}", "\"", ":", ",", "\\", "\\u", "\\ud83d", "1e", "-", ".", "0", "tru", "null",
+        ]
+        let sample =
+            #" {"id":12345678901,"name":"J\u00f6rg \ud83d\ude00 \"x\"","é":[1.5e-3,-0,true,null,{"k":[]}],"z":"漢字"} "#
+        var accepted = 0
+        for _ in 0..<6_000 {
+            var bytes = Array(sample.utf8)
+            for _ in 0..<Int.random(in: 1...3, using: &generator) {
+                let place = Int.random(in: 0..<max(bytes.count, 1), using: &generator)
+                switch Int.random(in: 0..<5, using: &generator) {
+                case 0 where place < bytes.count: bytes[place] = UInt8.random(in: 0...255, using: &generator)
+                case 1 where place < bytes.count: bytes.remove(at: place)
+                case 2: bytes.removeLast(bytes.count - place)
+                case 3: bytes.insert(contentsOf: (fragments.randomElement(using: &generator) ?? "").utf8, at: place)
+                default: bytes.insert(contentsOf: bytes.prefix(place), at: place)
+                }
+            }
+            switch Result(catching: { () throws(JSONError) in try JSON(bytes: bytes, duplicateKeys: .refuse) }) {
+            case .success(let value):
+                #expect(try JSON(bytes: value.bytes()) == value)
+                accepted += 1
+            case .failure(let error):
+                #expect((0...bytes.count).contains(error.offset) && error.line >= 1 && error.column >= 1)
+                #expect(error.description.utf8.count < 200)
+            }
+        }
+        #expect(accepted > 100)
+    }
+
+    @Test("Every beginning of a text is refused with an error at its end")
+    func truncations() throws {
+        let sample = Array(#"{"a":[1,-2.5e10,"x\n\u00e9\ud83d\ude00é漢😀",true,false,null,{}],"b":{"c":[]}}"#.utf8)
+        _ = try JSON(bytes: sample)
+        for count in 0..<sample.count {
+            #expect { try JSON(bytes: Array(sample.prefix(count))) } throws: {
+                ($0 as? JSONError)?.reason == .unexpectedEnd && ($0 as? JSONError)?.offset == count
+            }
+        }
+    }
+
+    @Test("Random bytes never make the parser trap")
+    func noise() {
+        var generator = SeededGenerator(state: 7)
+        let alphabet =
+            Array("[]{}:,\"\\u0123-+.eEtrfalsn \n\t".utf8) + [0x00, 0x7F, 0x80, 0xC3, 0xA9, 0xED, 0xF0, 0xFF]
+        for _ in 0..<20_000 {
+            let count = Int.random(in: 0...24, using: &generator)
+            _ = try? JSON(bytes: (0..<count).map { _ in alphabet.randomElement(using: &generator) ?? 0 })
+        }
+    }
+
+    @Test("Nesting beyond the limit is refused at the bracket that goes too far, however deep it goes on")
+    func tooDeep() throws {
+        for opening in ["[", "{\"a\":", "[{\"a\":"] {
+            let text = String(repeating: opening, count: 100_000)
+            #expect { try JSON(text: text) } throws: { ($0 as? JSONError)?.reason == .tooDeep }
+            #expect { try JSON(text: text, maximumDepth: .max) } throws: { ($0 as? JSONError)?.reason == .tooDeep }
+        }
+        func nested(_ depth: Int) -> String {
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
+        _ = try JSON(text: nested(512))
+        #expect { try JSON(text: nested(513)) } throws: { ($0 as? JSONError)?.offset == 512 }
+        _ = try JSON(text: nested(3), maximumDepth: 3)
+        #expect { try JSON(text: nested(4), maximumDepth: 3) } throws: { ($0 as? JSONError)?.offset == 3 }
+        _ = try JSON(text: "1", maximumDepth: 0)
+        #expect { try JSON(text: "[]", maximumDepth: -1) } throws: { ($0 as? JSONError)?.reason == .tooDeep }
+    }
+
+    @Test("Long strings, numbers and lists are read like short ones")
+    func longInput() throws {
+        let text = String(repeating: "é\\n", count: 100_000)
+        #expect(try JSON(text: "\"\(text)\"").string?.utf8.count == 300_000)
+        let digits = String(repeating: "9", count: 100_000)
+        let number = try JSON(text: digits)
+        #expect(number.text() == digits && number.int == nil && number.double == nil)
+        #expect(try JSON(text: digits + "." + digits + "e-" + digits).int == nil)
+        let list = "[" + String(repeating: "[],", count: 100_000) + "1]"
+        #expect(try JSON(text: list).array?.count == 100_001)
+        let members = (0..<10_000).map { "\"key\($0)\":\($0)" }.joined(separator: ",")
+        let object = try JSON(text: "{\(members)}", duplicateKeys: .refuse)
+        #expect(object["key9999"].int == 9999 && object.object?.count == 10_000)
+    }
+
+    @Test("The deepest value allowed can be used on the stack of a small thread")
+    func smallStack() async throws {
+        let depth = 1000
+        let text = String(repeating: "[{\"a\":", count: depth / 2) + "1" + String(repeating: "}]", count: depth / 2)
+        let isFine = await withCheckedContinuation { continuation in
+            let thread = Thread {
+                guard let value = try? JSON(text: text, maximumDepth: depth),
+                    let twin = try? JSON(text: text, maximumDepth: depth)
+                else { return continuation.resume(returning: false) }
+                let isSame = value == twin && value.hashValue == twin.hashValue
+                let isWritten = value.text() == text && value.text([.prettyPrinted, .sortedKeys]).count > text.count
+                continuation.resume(returning: isSame && isWritten)
+            }
+            thread.stackSize = 512 * 1024
+            thread.start()
+        }
+        #expect(isFine)
+    }
+}
