@@ -1,5 +1,9 @@
-// swift-tools-version:6.0
+// swift-tools-version:6.2
 import PackageDescription
+
+/// An async function runs where its caller does: fewer changes of executor on the way of a request, and none when a
+/// main-actor caller awaits a value that is there.
+let settings: [SwiftSetting] = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
 let package = Package(
     name: "Larkspur",
@@ -9,9 +13,9 @@ let package = Package(
         .library(name: "LarkspurTesting", targets: ["LarkspurTesting"]),
     ],
     targets: [
-        .target(name: "LarkspurTransport"),
-        .target(name: "Larkspur", dependencies: ["LarkspurTransport"]),
-        .target(name: "LarkspurTesting", dependencies: ["Larkspur"]),
+        .target(name: "LarkspurTransport", swiftSettings: settings),
+        .target(name: "Larkspur", dependencies: ["LarkspurTransport"], swiftSettings: settings),
+        .target(name: "LarkspurTesting", dependencies: ["Larkspur"], swiftSettings: settings),
         .testTarget(name: "LarkspurTransportTests", dependencies: ["LarkspurTransport"]),
         .testTarget(name: "LarkspurTests", dependencies: ["Larkspur", "LarkspurTesting"]),
         .testTarget(name: "TransportContractTests", dependencies: ["LarkspurTesting"]),

@@ -44,7 +44,7 @@ public struct ResponseHead: Sendable, Hashable {
 
     /// The first value of a field, whatever the case of its name.
     public subscript(name: String) -> String? {
-        first(named: name).map { FieldLines.text($0[...]) }
+        first(named: name) { FieldLines.text($0) }
     }
 
     /// All values of a field, in order.
@@ -54,19 +54,25 @@ public struct ResponseHead: Sendable, Hashable {
 
     /// The first value of a field in its own bytes.
     public func bytes(for name: String) -> [UInt8]? {
-        first(named: name)
+        first(named: name) { Array($0) }
     }
 
     /// The declared length of the body, if there is one and it is a plain number.
     public var contentLength: UInt64? {
-        self["Content-Length"].flatMap { UInt64($0) }
+        first(named: "Content-Length") { digits in
+            guard !digits.isEmpty else { return nil }
+            return digits.reduce(0 as UInt64?) { value, byte in
+                guard let value, (0x30...0x39).contains(byte), value < UInt64.max / 10 else { return nil }
+                return value * 10 + UInt64(byte & 0x0F)
+            }
+        } ?? nil
     }
 
-    private func first(named name: String) -> [UInt8]? {
+    private func first<Result>(named name: String, _ read: (FieldLines.Bytes) -> Result) -> Result? {
         rawFields.withUnsafeBufferPointer { bytes in
             var lines = FieldLines(bytes)
             while let line = lines.next() {
-                if FieldLines.matches(line.name, name.utf8) { return Array(line.value) }
+                if FieldLines.matches(line.name, name.utf8) { return read(line.value) }
             }
             return nil
         }

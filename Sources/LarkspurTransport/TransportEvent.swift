@@ -12,8 +12,8 @@ public enum TransportEvent: Sendable {
     case body(Data)
     /// So many bytes of the request's body have been handed to the network by now.
     case bodySent(UInt64)
-    /// Where the time went.
-    case metrics(TransportMetrics)
+    /// Where the time went. Boxed: it is large, and all other events are small.
+    indirect case metrics(TransportMetrics)
     /// The task has ended: well, or with this error. Always the last event.
     case completed(TransportError?)
 }

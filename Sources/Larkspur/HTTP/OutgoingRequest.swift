@@ -1,26 +1,67 @@
 /// The request under way, as adapters and modifiers see and change it.
 ///
 /// It is a plain value of our own: Foundation's `URLRequest` loses the order and the repeats of header fields and costs
-/// more to make than everything else in a request. `urlRequest` bridges for those who want it.
+/// more to make than everything else in a request. `urlRequest` bridges for those who want it. It is one reference
+/// inside, because each hop, attempt and response keeps one.
 public struct OutgoingRequest: Sendable {
-    public var method: HTTPMethod
-    public var url: RequestURL
-    public var headers: HTTPHeaders
-    public var body: TransportBody
-    public var options: RequestOptions
+    private struct Content {
+        var method: HTTPMethod
+        var url: RequestURL
+        var headers: HTTPHeaders
+        var body: TransportBody
+        var options: RequestOptions
+        var problem: RequestError?
+    }
 
-    /// What was wrong with a value that could not be refused where it was set; reported before sending.
-    var problem: RequestError?
+    private final class Storage: Sendable {
+        let content: Content
+        init(_ content: Content) { self.content = content }
+    }
+
+    private var storage: Storage
 
     public init(
         method: HTTPMethod = .get, url: RequestURL, headers: HTTPHeaders = [:], body: TransportBody = .none,
         options: RequestOptions = RequestOptions()
     ) {
-        self.method = method
-        self.url = url
-        self.headers = headers
-        self.body = body
-        self.options = options
+        storage = Storage(Content(method: method, url: url, headers: headers, body: body, options: options))
+    }
+
+    private mutating func change(_ change: (inout Content) -> Void) {
+        var content = storage.content
+        change(&content)
+        storage = Storage(content)
+    }
+
+    public var method: HTTPMethod {
+        get { storage.content.method }
+        set { change { $0.method = newValue } }
+    }
+
+    public var url: RequestURL {
+        get { storage.content.url }
+        set { change { $0.url = newValue } }
+    }
+
+    public var headers: HTTPHeaders {
+        get { storage.content.headers }
+        set { change { $0.headers = newValue } }
+    }
+
+    public var body: TransportBody {
+        get { storage.content.body }
+        set { change { $0.body = newValue } }
+    }
+
+    public var options: RequestOptions {
+        get { storage.content.options }
+        set { change { $0.options = newValue } }
+    }
+
+    /// What was wrong with a value that could not be refused where it was set; reported before sending.
+    var problem: RequestError? {
+        get { storage.content.problem }
+        set { change { $0.problem = newValue } }
     }
 }
 

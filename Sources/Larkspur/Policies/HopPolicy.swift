@@ -2,7 +2,7 @@
 ///
 /// All rules about hops live here and nowhere else. They are pure: a head and the requests so far in, a verdict out.
 package enum HopPolicy {
-    package enum Verdict {
+    package enum Verdict: Sendable {
         case deliver
         case follow(OutgoingRequest)
         case fail(RequestError)

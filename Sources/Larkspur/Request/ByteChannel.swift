@@ -6,7 +6,7 @@ import LarkspurTransport
 /// it may go, as an absolute position (`capacity` beyond what was read). At most one buffer more than that is held.
 /// It is the only box beside the request's.
 package final class ByteChannel: Sendable {
-    private typealias Reader = CheckedContinuation<Result<Data?, any Error>, Never>
+    private typealias Reader = Suspension<Result<Data?, any Error>>
 
     private enum End {
         case open
@@ -92,7 +92,7 @@ package final class ByteChannel: Sendable {
             return state.readers
         }
         return try await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await suspended { continuation in
                 read(number, continuation)
                 if Task.isCancelled { cancelReader(number) }
             }

@@ -151,6 +151,7 @@ extension Request {
 extension RequestState {
     /// The hop under way, or else the last one that ended.
     var lastHop: Hop? {
-        hop?.record ?? attempts.last { !$0.hops.isEmpty }?.hops.last
+        if let hop { return Hop(request: hop.request, head: hop.head, metrics: hop.metrics) }
+        return attempts.last { !$0.hops.isEmpty }?.hops.last
     }
 }

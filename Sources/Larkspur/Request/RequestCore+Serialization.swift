@@ -2,6 +2,16 @@ import LarkspurTransport
 
 /// Serializers attached, awaited, withdrawn: the faces' side of the queue.
 extension RequestCore {
+    /// Attaches a serializer and gives the handle to await it by.
+    func task<Serializer: ResponseSerializer>(
+        _ serializer: Serializer, for face: any Request, _ automaticallyCancelling: Bool
+    ) -> DataTask<Serializer.SerializedObject> {
+        let slot = attach(serializer, to: face)
+        return DataTask(face, slot: slot, automaticallyCancelling: automaticallyCancelling) {
+            await self.response(of: slot, automaticallyCancelling: automaticallyCancelling, face)
+        }
+    }
+
     /// Attaches a serializer, and starts the request if that is what it waited for.
     func attach<Serializer: ResponseSerializer>(
         _ serializer: Serializer, to face: any Request,
@@ -64,7 +74,7 @@ extension RequestCore {
             self.cancelWaiter(number, of: slot, Value.self, automaticallyCancelling, face)
         }
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { (waiter: TypedSlot<Value>.Waiter) in
+            await suspended { (waiter: TypedSlot<Value>.Waiter) in
                 let ready = box.withLock { $0.slot(slot, of: Value.self).answer(number, waiter) }
                 if let ready { return waiter.resume(returning: ready) }
                 // A cancel before the waiter was in its place has found nothing.

@@ -168,34 +168,35 @@ package final class RequestCore: Sendable {
         read { $0.attempts.last?.hops.allSatisfy(\.request.body.isReplayable) ?? true }
     }
 
-    /// Hands one hop to the transport and waits for its end.
-    func perform(_ request: OutgoingRequest, for session: Session) async throws(Exit) -> (hops: [Hop], body: Data?) {
-        let id = context.registerTask(of: self)
-        let allowance: UInt64
-        if case .channel(let channel) = sinkPlan { allowance = channel.capacity } else { allowance = .max }
-        let task = context.transport.task(
-            for: request.transportRequest(initialAllowance: allowance), id: id, delegate: session.delegate)
-        if case .channel(let channel) = sinkPlan { channel.connect { task.allow(upTo: $0) } }
-        let outcome = await withCheckedContinuation { (continuation: HopProgress.Continuation) in
-            let verdict = box.withLock { state in
-                state.beginHop(
-                    HopProgress(
-                        id: id, task: task, continuation: continuation, record: Hop(request: request),
-                        sink: BodySink(sinkPlan)))
-            }
-            guard verdict == .proceed else {
-                context.didComplete(id)
-                return continuation.resume(returning: .notBegun(verdict))
-            }
-            emit(.beginHop(request))
-            applyPace()
-        }
+    /// Hands one hop to the transport and waits for its end: the exchange so far, and what follows.
+    func perform(
+        _ request: OutgoingRequest, for session: Session
+    ) async throws(Exit) -> (CompletedExchange, HopPolicy.Verdict) {
+        let outcome = await suspended { beginHop(request, for: session, $0) }
         switch outcome {
-        case .ended(let hops, let body): return (hops, body)
+        case .ended(let exchange, let verdict): return (exchange, verdict)
         case .notBegun(let verdict):
             try obey(verdict)
             throw .abandon
         }
+    }
+
+    private func beginHop(_ request: OutgoingRequest, for session: Session, _ continuation: HopProgress.Continuation) {
+        let id = context.registerTask(of: self)
+        var channel: ByteChannel?
+        if case .channel(let planned) = sinkPlan { channel = planned }
+        let task = context.transport.task(
+            for: request.transportRequest(initialAllowance: channel?.capacity ?? .max), id: id,
+            delegate: session.delegate)
+        channel?.connect { task.allow(upTo: $0) }
+        let plan = sinkPlan
+        let verdict = box.withLock { $0.beginHop(HopProgress(task, request, BodySink(plan), continuation)) }
+        guard verdict == .proceed else {
+            context.didComplete(id)
+            return continuation.resume(returning: .notBegun(verdict))
+        }
+        emit(.beginHop(request))
+        applyPace()
     }
 
     /// The next serializer to run; when there is none left, the finish: everybody is answered, the session forgets.

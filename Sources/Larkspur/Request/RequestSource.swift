@@ -33,7 +33,7 @@ struct RequestSource: Sendable {
             }
             try await modifier?(&request)
             try encode?(&request)
-            request.headers.addMissing(from: configuration.headers)
+            if !configuration.headers.isEmpty { request.headers.addMissing(from: configuration.headers) }
             return request
         } catch {
             throw RequestError(wrapping: error, as: .requestCreationFailed, stage: .building)

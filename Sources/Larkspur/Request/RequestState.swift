@@ -75,10 +75,7 @@ struct RequestState {
 
     /// The exchange that serializers of a cancelled request are shown.
     var cancelledExchange: CompletedExchange {
-        let last = attempts.last?.hops.last
-        return CompletedExchange(
-            request: last?.request ?? hop?.request, head: last?.head, metrics: last?.metrics,
-            attempts: attempts.count, error: cancellation ?? RequestError(.cancelled, "the request was cancelled"))
+        CompletedExchange(hop: lastHop, attempts: attempts.count, error: cancellation ?? .requestCancelled)
     }
 
     // MARK: Serializers
@@ -163,12 +160,11 @@ struct RequestState {
     /// Two threads that suspend and resume at once must not tell the transport in the wrong order: one applies, until
     /// what was applied is what is wanted; the other leaves it to the first.
     mutating func nextPaceStep(after applied: (TransportTaskID, Pace)?) -> (task: any TransportTask, pace: Pace)? {
-        guard var hop else { return nil }
+        guard let hop else { return nil }
         if let (id, pace) = applied {
             guard hop.id == id else { return nil }
             hop.pace = .settled(pace)
         }
-        defer { self.hop = hop }
         guard case .settled(let current) = hop.pace, current != pace else { return nil }
         hop.pace = .applying
         return (hop.task, pace)
@@ -183,7 +179,7 @@ struct RequestState {
         return verdict
     }
 
-    enum ReceiveAction {
+    enum ReceiveAction: Sendable {
         case none
         case fill(ByteChannel, Data)
         /// The rest of the body is of no use to anybody.
@@ -195,32 +191,29 @@ struct RequestState {
 
     /// Takes a fact of the transport. What belongs to no hop under way is too late and ignored.
     mutating func receive(_ event: TransportEvent, for id: TransportTaskID) -> ReceiveAction {
-        guard hop?.id == id else { return .none }
+        guard let hop, hop.id == id else { return .none }
         switch event {
         case .head(let head):
-            hop?.record.head = head
-            guard let hop, HopPolicy.isAnswered(head, options: hop.record.request.options) else { return .none }
-            self.hop?.sink = .discard(budget: BodySink.discardLimit)
+            hop.head = head
+            guard HopPolicy.isAnswered(head, options: hop.request.options) else { return .none }
+            hop.sink = .discard(budget: BodySink.discardLimit)
             return .allowAll(hop.task)
         case .body(let bytes):
-            if case .channel(let channel)? = hop?.sink { return .fill(channel, bytes) }
-            let length = hop?.expectedLength
-            guard hop?.sink.append(bytes, expecting: length) == .endHop, let hop else { return .none }
-            return .endHop(hop.task)
+            if case .channel(let channel) = hop.sink { return .fill(channel, bytes) }
+            let length = hop.sink.isGrowing ? hop.head?.contentLength : nil
+            return hop.sink.append(bytes, expecting: length) == .endHop ? .endHop(hop.task) : .none
         case .bodySent:
             return .none
         case .metrics(let metrics):
-            hop?.record.metrics = metrics
+            hop.metrics = metrics
             return .none
         case .completed(let error):
-            guard var ended = hop else { return .none }
-            hop = nil
-            let body = ended.takeBody()
-            // The end of a body that is thrown away does not matter: the head has said what follows.
-            if case .discard = ended.sink {} else { ended.record.error = error }
-            attempts[attempts.count - 1].hops.append(ended.record)
-            let outcome = HopOutcome.ended(hops: attempts[attempts.count - 1].hops, body: body)
-            return .complete(ended.continuation, outcome)
+            self.hop = nil
+            let ended = hop.ended(with: error)
+            attempts[attempts.count - 1].hops.append(ended)
+            let exchange = CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attempts.count)
+            let verdict = HopPolicy.verdict(on: attempts[attempts.count - 1].hops)
+            return .complete(hop.continuation, .ended(exchange, verdict))
         }
     }
 
@@ -251,9 +244,9 @@ struct Observers: Sendable {
     }
 }
 
-/// The hop that is with the transport.
-struct HopProgress {
-    typealias Continuation = CheckedContinuation<HopOutcome, Never>
+/// The hop that is with the transport. A class without a lock: it lives in the request's box and never leaves it.
+final class HopProgress {
+    typealias Continuation = Suspension<HopOutcome>
 
     enum Pace {
         /// The transport was told so. A task that was not resumed yet stands still.
@@ -264,28 +257,37 @@ struct HopProgress {
 
     let id: TransportTaskID
     let task: any TransportTask
+    let request: OutgoingRequest
     let continuation: Continuation
-    var record: Hop
+    var head: ResponseHead?
+    var metrics: TransportMetrics?
     var sink: BodySink
     var pace = Pace.settled(.suspended)
 
-    var request: OutgoingRequest { record.request }
-
-    /// The declared length, looked up only when it can save copying.
-    var expectedLength: UInt64? {
-        sink.isGrowing ? record.head?.contentLength : nil
+    init(_ task: any TransportTask, _ request: OutgoingRequest, _ sink: BodySink, _ continuation: Continuation) {
+        id = task.id
+        self.task = task
+        self.request = request
+        self.sink = sink
+        self.continuation = continuation
     }
 
-    mutating func takeBody() -> Data? {
-        guard record.head != nil, case .memory(let data) = sink else { return nil }
+    /// The hop as it ended. The end of a body that is thrown away does not matter: the head has said what follows.
+    func ended(with error: TransportError?) -> Hop {
+        if case .discard = sink { return Hop(request: request, head: head, metrics: metrics) }
+        return Hop(request: request, head: head, metrics: metrics, error: error)
+    }
+
+    func takeBody() -> Data? {
+        guard head != nil, case .memory(let data) = sink else { return nil }
         return data
     }
 }
 
 /// How the pipeline's wait for a hop ended.
 enum HopOutcome: Sendable {
-    /// All hops of the attempt, the ended one last, and its body.
-    case ended(hops: [Hop], body: Data?)
+    /// The exchange so far, without a verdict on it, and what the policy says about the hop.
+    case ended(CompletedExchange, HopPolicy.Verdict)
     /// No hop was begun; the pipeline does what the verdict says.
     case notBegun(RequestPhase.Verdict)
 }

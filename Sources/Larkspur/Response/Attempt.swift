@@ -10,10 +10,20 @@ public struct Attempt: Sendable {
     public internal(set) var delay: Duration?
 }
 
-/// One request sent and what came back for it.
-public struct Hop: Sendable {
+/// One request sent and what came back for it. Immutable, and shared by everybody who looks at it.
+public final class Hop: Sendable {
     public let request: OutgoingRequest
-    public internal(set) var head: ResponseHead?
-    public internal(set) var metrics: TransportMetrics?
-    public internal(set) var error: TransportError?
+    public let head: ResponseHead?
+    public let metrics: TransportMetrics?
+    public let error: TransportError?
+
+    package init(
+        request: OutgoingRequest, head: ResponseHead? = nil, metrics: TransportMetrics? = nil,
+        error: TransportError? = nil
+    ) {
+        self.request = request
+        self.head = head
+        self.metrics = metrics
+        self.error = error
+    }
 }

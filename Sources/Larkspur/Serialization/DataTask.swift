@@ -6,20 +6,23 @@ public struct DataTask<Value: Sendable>: Sendable {
     private let request: any Request
     private let slot: Int
     private let automaticallyCancelling: Bool
+    /// Made where the serializer's type is known: generic code that is specialised costs a fraction.
+    private let answer: @Sendable () async -> DataResponse<Value>
 
-    init(request: any Request, slot: Int, automaticallyCancelling: Bool) {
+    init(
+        _ request: any Request, slot: Int, automaticallyCancelling: Bool,
+        answer: @escaping @Sendable () async -> DataResponse<Value>
+    ) {
         self.request = request
         self.slot = slot
         self.automaticallyCancelling = automaticallyCancelling
+        self.answer = answer
         if automaticallyCancelling, withUnsafeCurrentTask(body: { $0?.isCancelled ?? false }) { cancel() }
     }
 
     /// The response; when the awaiting task is cancelled, one whose error `isCancelled`.
     public var response: DataResponse<Value> {
-        get async {
-            await request.handle.core.response(
-                of: slot, automaticallyCancelling: automaticallyCancelling, request)
-        }
+        get async { await answer() }
     }
 
     public var result: Result<Value, RequestError> {

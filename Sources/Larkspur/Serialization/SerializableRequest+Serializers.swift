@@ -7,8 +7,7 @@ extension SerializableRequest {
     public func serializingResponse<Serializer: ResponseSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DataTask<Serializer.SerializedObject> {
-        let slot = handle.core.attach(serializer, to: self)
-        return DataTask(request: self, slot: slot, automaticallyCancelling: automaticallyCancelling)
+        handle.core.task(serializer, for: self, automaticallyCancelling)
     }
 
     @discardableResult
@@ -23,7 +22,7 @@ extension SerializableRequest {
     // MARK: Data
 
     public func serializingData(automaticallyCancelling: Bool = true) -> DataTask<Data> {
-        serializingResponse(using: .data, automaticallyCancelling: automaticallyCancelling)
+        handle.core.task(DataResponseSerializer(), for: self, automaticallyCancelling)
     }
 
     @discardableResult
@@ -37,7 +36,7 @@ extension SerializableRequest {
     public func serializingString(
         encoding: String.Encoding? = nil, automaticallyCancelling: Bool = true
     ) -> DataTask<String> {
-        serializingResponse(using: .string(encoding: encoding), automaticallyCancelling: automaticallyCancelling)
+        handle.core.task(StringResponseSerializer(encoding: encoding), for: self, automaticallyCancelling)
     }
 
     @discardableResult
@@ -50,7 +49,7 @@ extension SerializableRequest {
     // MARK: JSON
 
     public func serializingJSON(automaticallyCancelling: Bool = true) -> DataTask<JSON> {
-        serializingResponse(using: .json, automaticallyCancelling: automaticallyCancelling)
+        handle.core.task(JSONResponseSerializer(), for: self, automaticallyCancelling)
     }
 
     @discardableResult
@@ -63,8 +62,7 @@ extension SerializableRequest {
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(), automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {
-        serializingResponse(
-            using: .decodable(of: type, decoder: decoder), automaticallyCancelling: automaticallyCancelling)
+        handle.core.task(DecodableResponseSerializer<Value>(decoder: decoder), for: self, automaticallyCancelling)
     }
 
     @discardableResult

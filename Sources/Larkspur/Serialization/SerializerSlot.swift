@@ -58,7 +58,7 @@ class SerializerSlot {
 
 final class TypedSlot<Value: Sendable>: SerializerSlot {
     typealias Handler = @Sendable (DataResponse<Value>) async -> Void
-    typealias Waiter = CheckedContinuation<DataResponse<Value>, Never>
+    typealias Waiter = Suspension<DataResponse<Value>>
 
     private(set) var response: DataResponse<Value>?
     private var waiters: [(number: UInt64, continuation: Waiter)] = []

@@ -74,17 +74,15 @@ struct RequestPipeline: Sendable {
         for handler in core.didCreate(request) { await handler(request) }
         core.emit(.create(request))
         while true {
-            let (hops, body) = try await core.perform(request, for: session)
+            let (exchange, verdict) = try await core.perform(request, for: session)
             try core.step(.settle)
-            let last = hops.last
-            let exchange = CompletedExchange(
-                request: request, head: last?.head, data: body, metrics: last?.metrics, attempts: number)
-            if let error = last?.error {
+            if let error = exchange.hop?.error {
                 return failed(RequestError(wrapping: error, as: .connectionLost, stage: .sending), exchange)
             }
-            switch HopPolicy.verdict(on: hops) {
+            switch verdict {
             case .deliver: return exchange
-            case .fail(let error): return failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)
+            case .fail(let error):
+                return failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)
             case .follow(let next):
                 core.emit(.redirect(next))
                 request = next
