@@ -6,9 +6,10 @@
     import Musl
 #endif
 
-/// What the current thread is doing, kept in debug builds so that tests can prove R1 and R2.
+/// What the current thread is doing.
 ///
-/// Nothing in the library decides by these marks. In release builds they are never set: both read as zero.
+/// The two depths are kept in debug builds only, so that tests can prove R1 and R2; nothing in the library decides by
+/// them.
 @_documentation(visibility: internal)
 public enum ThreadMarks {
     /// How many `Protected` boxes the current thread holds right now.
@@ -23,6 +24,12 @@ public enum ThreadMarks {
         set { write(newValue, transportKey) }
     }
 
+    /// Whether the thread is inside the first stretch of a request's pipeline.
+    package static var isStarting: Bool {
+        get { read(startKey) != 0 }
+        set { write(newValue ? 1 : 0, startKey) }
+    }
+
     #if DEBUG
         @usableFromInline static func didLock() { lockDepth += 1 }
         @usableFromInline static func willUnlock() { lockDepth -= 1 }
@@ -33,6 +40,7 @@ public enum ThreadMarks {
 
     private static let lockKey = makeKey()
     private static let transportKey = makeKey()
+    private static let startKey = makeKey()
 
     private static func makeKey() -> pthread_key_t {
         var key = pthread_key_t()

@@ -66,9 +66,8 @@ public struct RequestError: Error, Sendable {
     public var underlying: (any Error)? { storage.content.underlying }
 
     /// The same error with what the pipeline knows about the exchange; what is known already is kept.
-    func adding(stage: Stage?, to exchange: CompletedExchange, requestID: RequestID) -> RequestError {
+    func adding(to exchange: CompletedExchange, requestID: RequestID) -> RequestError {
         var content = storage.content
-        content.stage = content.stage ?? stage
         content.requestID = content.requestID ?? requestID
         content.method = content.method ?? exchange.request?.method
         content.url = content.url ?? exchange.request?.url
@@ -172,11 +171,16 @@ extension RequestError: CustomStringConvertible, LocalizedError {
         var line = content.stage.map { "\($0.rawValue) failed" } ?? "the request failed"
         line += ": \(content.message.isEmpty ? content.code.rawValue : content.message)"
         var facts: [String] = []
-        if let url = content.url { facts.append("\(content.method ?? .get) \(url.origin)\(url.path)") }
+        if let url = content.url { facts.append("\(content.method ?? .get) \(url.withoutQuery)") }
         if let head = content.head { facts.append("status \(head.status)") }
         if content.attempts > 1 { facts.append("attempt \(content.attempts)") }
         return facts.isEmpty ? line : line + " [\(facts.joined(separator: ", "))]"
     }
 
     public var errorDescription: String? { description }
+}
+
+extension RequestURL {
+    /// For people and logs: queries carry tokens.
+    var withoutQuery: String { "\(scheme)://\(hostHeader ?? "")\(path)" }
 }

@@ -4,8 +4,7 @@ import LarkspurTransport
 ///
 /// A request is lazy: before the start nothing is built and no adapter or monitor is called. Every member may be used
 /// from any thread at any time.
-public protocol Request: AnyObject, Sendable, Hashable, Identifiable, CustomStringConvertible
-where ID == RequestID {
+public protocol Request: AnyObject, Sendable, Hashable, CustomStringConvertible {
     /// The library's own side of the request; there is nothing to call on it.
     var handle: RequestHandle { get }
 }
@@ -85,7 +84,7 @@ extension Request {
     public var description: String {
         guard let hop = handle.core.read({ $0.lastHop }) else { return "request \(id), not built yet" }
         let status = hop.head.map { " (\($0.status))" } ?? ""
-        return "\(hop.request.method) \(hop.request.url.origin)\(hop.request.url.path)\(status)"
+        return "\(hop.request.method) \(hop.request.url.withoutQuery)\(status)"
     }
 }
 

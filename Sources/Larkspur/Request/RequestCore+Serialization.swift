@@ -55,9 +55,7 @@ extension RequestCore {
 
     /// Takes a serializer's response, to be delivered with the others.
     func hold<Value: Sendable>(_ response: DataResponse<Value>, in slot: Int, during phase: RequestPhase) {
-        _ = box.withLock { state in
-            state.phase == phase ? state.slot(slot, of: Value.self).hold(response) : nil
-        }
+        _ = box.withLock { $0.hold(response, in: slot, during: phase) }
     }
 
     // MARK: Awaiting
@@ -114,6 +112,14 @@ extension RequestCore {
 }
 
 extension RequestState {
+    /// Takes a serializer's response if the request is still in this phase; after a cancel somebody else answers.
+    /// Returns the response that it replaces, to be let go of after unlocking.
+    func hold<Value: Sendable>(
+        _ response: DataResponse<Value>, in index: Int, during phase: RequestPhase
+    ) -> DataResponse<Value>? {
+        self.phase == phase ? slot(index, of: Value.self).hold(response) : nil
+    }
+
     /// The slot with its type, which the one who attached it knows.
     func slot<Value: Sendable>(_ index: Int, of _: Value.Type) -> TypedSlot<Value> {
         guard let slot = queue.slots[index] as? TypedSlot<Value> else {

@@ -39,7 +39,7 @@ package final class RequestCore: Sendable {
         if box.withLock({ $0.start(face) }) == .run { run(face) }
     }
 
-    /// Unstructured, one for each request: the exchange goes on whether or not anybody awaits it.
+    /// Gives the request to a pipeline of its own.
     func run(_ face: any Request) {
         guard let session = read({ $0.session }) ?? context.session else {
             return cancel(face, .sessionEnded)
@@ -49,7 +49,7 @@ package final class RequestCore: Sendable {
         }
         emit(.start)
         let pipeline = RequestPipeline(core: self, face: face, session: session)
-        let task = Task.immediate { await pipeline.run() }
+        let task = pipeline.start()
         let isOver = box.withLock { state -> Bool in
             switch state.phase {
             case .unwinding: return true
@@ -216,7 +216,7 @@ package final class RequestCore: Sendable {
     /// task counts as cancelled, which handlers must not see.
     func unwind(_ face: any Request) {
         Task {
-            let exchange = read { $0.cancelledExchange }
+            let exchange = cancelledExchange
             while true {
                 switch nextWork(finishingBy: .finishUnwinding, with: exchange) {
                 case .serialize(let slot, let job):
@@ -228,6 +228,12 @@ package final class RequestCore: Sendable {
                 }
             }
         }
+    }
+
+    /// What serializers of a cancelled request are shown.
+    private var cancelledExchange: CompletedExchange {
+        let exchange = read { $0.cancelledExchange }
+        return exchange.error.map { exchange.failed(with: $0.adding(to: exchange, requestID: id)) } ?? exchange
     }
 
     // MARK: The transport's side

@@ -143,9 +143,10 @@ struct TypedJob<Serializer: ResponseSerializer>: SerializerJob {
         do {
             result = .success(try await value(of: exchange))
         } catch {
-            let wrapped = RequestError(wrapping: error, as: .serializationFailed, stage: .serializing)
-                .adding(stage: .serializing, to: exchange, requestID: core.id)
-            if exchange.error == nil { failure = wrapped }
+            let stage: RequestError.Stage? = exchange.error == nil ? .serializing : nil
+            let wrapped = RequestError(wrapping: error, as: .serializationFailed, stage: stage)
+                .adding(to: exchange, requestID: core.id)
+            if stage != nil { failure = wrapped }
             result = .failure(wrapped)
         }
         let response = DataResponse(

@@ -11,7 +11,24 @@ struct RequestPipeline: Sendable {
 
     private typealias Exit = RequestCore.Exit
 
-    func run() async {
+    /// Sets the pipeline going. Unstructured: the exchange goes on whether or not anybody awaits it.
+    ///
+    /// On Linux it runs on the caller's thread up to its first wait, which saves handing it to another one: that costs
+    /// more than everything else the framework does for a request. One that starts inside another's first stretch (from
+    /// a closure called at once) is handed over all the same, or a chain of them would grow the stack without end. On
+    /// Apple platforms callers are often on the main thread, which is not for this.
+    func start() -> Task<Void, Never> {
+        #if canImport(Darwin)
+            return Task { await run() }
+        #else
+            guard !ThreadMarks.isStarting else { return Task { await run() } }
+            ThreadMarks.isStarting = true
+            defer { ThreadMarks.isStarting = false }
+            return Task.immediate { await run() }
+        #endif
+    }
+
+    private func run() async {
         do throws(Exit) {
             var number = 1
             while try await !attempt(number) {
@@ -91,7 +108,7 @@ struct RequestPipeline: Sendable {
     }
 
     private func failed(_ error: RequestError, _ exchange: CompletedExchange) -> CompletedExchange {
-        exchange.failed(with: error.adding(stage: nil, to: exchange, requestID: core.id))
+        exchange.failed(with: error.adding(to: exchange, requestID: core.id))
     }
 
     // MARK: Validating

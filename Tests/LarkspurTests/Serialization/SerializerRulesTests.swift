@@ -1,0 +1,242 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Serializers: chained, held, retried, late", .timeLimit(.minutes(1)))
+struct SerializerRulesTests {
+    let exchanges = Counter()
+
+    /// A session whose server answers with the number of the exchange.
+    private func session(interceptor: (any RequestInterceptor)? = nil) -> Session {
+        Session(
+            transport: StubTransport { [exchanges] _ in .text("\(exchanges.increment())") }, interceptor: interceptor)
+    }
+
+    /// A serializer made of a closure.
+    struct Serializer<Value: Sendable>: ResponseSerializer {
+        let make: @Sendable (CompletedExchange) async throws -> Value
+        func serialize(_ exchange: CompletedExchange) async throws -> Value { try await make(exchange) }
+    }
+
+    struct Refused: Error {}
+
+    @Test("One exchange serves all serializers of a request")
+    func shared() async throws {
+        let request = await session().request("http://example.com")
+        let first = request.serializingString()
+        let second = request.serializingData()
+        #expect(try await first.value == "1")
+        #expect(try await second.value == Data("1".utf8))
+        #expect(try await first.value == "1", "a value may be awaited again")
+        #expect(exchanges.value == 1)
+    }
+
+    @Test("Serializers run one after another, in the order of their attachment")
+    func oneAfterAnother() async {
+        let log = HandlerLog()
+        let running = Counter()
+        let session = session()
+        let request = await session.request("http://example.com", startsAutomatically: false)
+        let tasks = (0..<20).map { number in
+            request.serializingResponse(
+                using: Serializer { _ in
+                    #expect(running.increment() == number + 1)
+                    await Task.yield()
+                    log.note(number)
+                })
+        }
+        request.resume()
+        for task in tasks { _ = await task.response }
+        #expect(log.read.1 == Array(0..<20))
+    }
+
+    @Test("All completions are held until the last serializer has ended, then delivered in order")
+    func held() async {
+        let gate = Gate()
+        let log = HandlerLog()
+        let session = session()
+        let request = await session.request("http://example.com", startsAutomatically: false)
+        let done = Gate()
+        request.responseString { _ in log.note(1) }
+        request.response(using: Serializer { _ in await gate.pass() }) { _ in log.note(2) }
+        request.responseData { _ in
+            log.note(3)
+            done.open()
+        }
+        request.resume()
+        await gate.arrived()
+        #expect(log.read.1.isEmpty, "the first serializer has ended, but its closure waits for the others")
+        gate.open()
+        await done.pass()
+        #expect(log.read.1 == [1, 2, 3])
+    }
+
+    @Test("A serializer's failure asks the retriers, and a retry delivers nothing from the first attempt")
+    func retried() async throws {
+        let asked = Counter()
+        let session = session(
+            interceptor: .retrier { _, _, error in
+                #expect(error.stage == .serializing)
+                #expect(error.responseData == Data("1".utf8))
+                asked.increment()
+                return .retry
+            })
+        let request = await session.request("http://example.com", startsAutomatically: false)
+        let first = request.serializingString()
+        let second = request.serializingResponse(
+            using: Serializer { exchange in
+                if exchange.attempts == 1 { throw Refused() }
+                return exchange.attempts
+            })
+        request.resume()
+        #expect(try await first.value == "2")
+        #expect(try await second.value == 2)
+        #expect(asked.value == 1)
+        #expect(request.retryCount == 1)
+    }
+
+    @Test("A retrier's own error replaces that serializer's only")
+    func replaced() async throws {
+        struct TooOften: Error {}
+        let session = session(interceptor: .retrier { _, _, _ in .doNotRetryWithError(TooOften()) })
+        let request = await session.request("http://example.com", startsAutomatically: false)
+        let good = request.serializingString()
+        let bad = request.serializingResponse(using: Serializer<Int> { _ in throw Refused() })
+        request.resume()
+        #expect(try await good.value == "1")
+        let error = await bad.response.error
+        #expect(error?.code == .retryFailed)
+        let failed = try #require(error?.underlying as? RetryFailed)
+        #expect(failed.retryError is TooOften)
+        #expect(failed.originalError.underlying is Refused)
+    }
+
+    @Test("The error of a failed exchange reaches every serializer, which may make a value of it")
+    func recovers() async throws {
+        struct Forgiving: ResponseSerializer {
+            func serialize(_ exchange: CompletedExchange) -> String { "fine" }
+            func recover(from error: RequestError, _ exchange: CompletedExchange) -> String { "recovered \(error.code)" }
+        }
+        let session = Session(transport: StubTransport { _ in .text("no", status: 500) })
+        let request = await session.request("http://example.com").validate()
+        #expect(try await request.serializingResponse(using: Forgiving()).value == "recovered unacceptableStatus")
+        #expect(await request.serializingString().response.error?.code == .unacceptableStatus)
+        #expect(await request.serializingString().response.data == Data("no".utf8))
+    }
+
+    @Test("A late serializer works on the stored bytes, once, and asks no retrier")
+    func late() async throws {
+        let asked = Counter()
+        let session = session(
+            interceptor: .retrier { _, _, _ in
+                asked.increment()
+                return .retry
+            })
+        let request = await session.request("http://example.com")
+        #expect(try await request.serializingString().value == "1")
+        let runs = Counter()
+        let late = request.serializingResponse(using: Serializer { _ in runs.increment() })
+        #expect(try await late.value == 1)
+        #expect(try await late.value == 1)
+        let failing = request.serializingResponse(using: Serializer<Int> { _ in throw Refused() })
+        #expect(await failing.response.error?.underlying is Refused)
+        #expect(asked.value == 0)
+        #expect(exchanges.value == 1)
+    }
+
+    @Test("A late serializer of a cancelled request gets the cancel")
+    func lateAfterCancel() async {
+        let request = await session().request("http://example.com")
+        request.cancel()
+        #expect(await request.serializingString().response.error?.isCancelled == true)
+        #expect(await request.serializingData().response.error?.isCancelled == true)
+        #expect(exchanges.value == 0)
+    }
+
+    @Test("A closure may attach further closures, and await further serializers")
+    func nested() async {
+        let request = await session().request("http://example.com")
+        let done = Gate()
+        let log = HandlerLog()
+        request.responseString { [request] _ in
+            log.note(1)
+            request.responseData { _ in
+                log.note(3)
+                done.open()
+            }
+            #expect(try! await request.serializingString().value == "1")
+            log.note(2)
+        }
+        await done.pass()
+        #expect(log.read.1 == [1, 2, 3])
+        #expect(exchanges.value == 1)
+    }
+
+    @Test("R4: 10,000 serializers attached from 8 tasks racing completion: each answered exactly once, in order")
+    func race() async throws {
+        for round in 0..<5 {
+            let gate = Gate()
+            let session = session(
+                interceptor: .adapter { _, _ in
+                    await gate.pass()
+                    for _ in 0..<(round * 500) { await Task.yield() }
+                })
+            let request = await session.request("http://example.com").resume()
+            let answered = Protected<[[Int]]>(Array(repeating: [], count: 8))
+            let last = Gate()
+            await withTaskGroup(of: Void.self) { group in
+                for worker in 0..<8 {
+                    group.addTask {
+                        for number in 0..<1_250 {
+                            request.responseString { response in
+                                #expect(response.value?.isEmpty == false)
+                                answered.withLock { $0[worker].append(number) }
+                                await last.passThrough()
+                            }
+                            if number == 100 { gate.open() }
+                        }
+                    }
+                }
+            }
+            await last.arrived(10_000)
+            let order = answered.withLock { $0 }
+            for worker in 0..<8 { #expect(order[worker] == Array(0..<1_250)) }
+        }
+    }
+
+    @Test("R4: 10,000 handles awaited from 8 tasks racing completion: each answered exactly once")
+    func awaitedRace() async throws {
+        let gate = Gate()
+        let session = session(interceptor: .adapter { _, _ in await gate.pass() })
+        let request = await session.request("http://example.com").resume()
+        let answers = await withTaskGroup(of: Int.self) { group in
+            for worker in 0..<8 {
+                group.addTask {
+                    var answers = 0
+                    for number in 0..<1_250 {
+                        let task = request.serializingString()
+                        if worker == 0, number == 50 { gate.open() }
+                        if number >= 50 || worker == 0 && number < 0 {
+                            if await task.response.value == "1" { answers += 1 }
+                        } else {
+                            answers += 1
+                        }
+                    }
+                    return answers
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(answers == 10_000)
+        #expect(exchanges.value == 1)
+    }
+}
+
+extension Gate {
+    /// Counts an arrival without waiting.
+    func passThrough() async {
+        open()
+        await pass()
+    }
+}
