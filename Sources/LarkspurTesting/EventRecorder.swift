@@ -68,7 +68,7 @@ public final class EventRecorder: EventMonitor, RequestInterceptor {
         var tried = -1
         while true {
             let (watchers, events) = box.withLock { state -> ([Watcher], [RequestEvent]) in
-                guard state.events.count != tried else { return ([], []) }
+                guard !state.watchers.isEmpty, state.events.count != tried else { return ([], []) }
                 defer { state.watchers = [] }
                 return (state.watchers, state.events.map(\.event))
             }

@@ -138,6 +138,17 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     }
 }
 
+extension RequestURL.Origin: CustomStringConvertible {
+    /// `https://example.com:8443`; a port that is the scheme's own is left out.
+    public var description: String {
+        let host = host.contains(":") ? "[\(host)]" : host
+        switch (scheme, port) {
+        case (_, nil), ("http", 80), ("ws", 80), ("https", 443), ("wss", 443): return "\(scheme)://\(host)"
+        case (_, let port?): return "\(scheme)://\(host):\(port)"
+        }
+    }
+}
+
 extension RequestURL {
     /// Who answers for a URL: credentials and connections are shared within an origin and never across.
     ///

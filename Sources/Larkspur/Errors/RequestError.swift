@@ -23,7 +23,15 @@ public struct RequestError: Error, Sendable {
 
     private final class Storage: Sendable {
         let content: Content
-        init(_ content: Content) { self.content = content }
+
+        init(_ content: Content) {
+            var content = content
+            // Words from elsewhere may have several lines; a log takes each for an entry of its own.
+            if content.message.contains(where: \.isNewline) {
+                content.message = content.message.split(whereSeparator: \.isNewline).joined(separator: " ")
+            }
+            self.content = content
+        }
     }
 
     private var storage: Storage
@@ -33,11 +41,12 @@ public struct RequestError: Error, Sendable {
         storage = Storage(Content(code: code, message: message, underlying: underlying))
     }
 
-    /// Keeps what is a `RequestError` already; anything else becomes the underlying error of one.
+    /// Keeps what is a `RequestError` of no request yet; anything else, another request's error too, becomes the
+    /// underlying error of one.
     init(wrapping error: any Error, as code: Code, stage: Stage? = nil) {
         var content: Content
         switch error {
-        case let error as RequestError:
+        case let error as RequestError where error.requestID == nil:
             content = error.storage.content
         case let error as TransportError:
             content = Content(code: Code(error.code), message: error.description, underlying: error)

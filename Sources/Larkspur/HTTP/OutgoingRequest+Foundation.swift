@@ -23,12 +23,19 @@ extension OutgoingRequest {
                     problem = RequestError(wrapping: error, as: .invalidURL)
                 }
             }
-            method = HTTPMethod(rawValue: newValue.httpMethod ?? "GET")
+            // Compared with what was given: URLRequest upper-cases some methods by itself.
+            if newValue.httpMethod != before.httpMethod {
+                method = HTTPMethod(rawValue: newValue.httpMethod ?? "GET")
+            }
             updateHeaders(from: before.allHTTPHeaderFields ?? [:], to: newValue.allHTTPHeaderFields ?? [:])
             switch (newValue.httpBody, body) {
             case (let data?, _): body = .data(data)
             case (nil, .data), (nil, .none): body = .none
             case (nil, .file), (nil, .stream): break
+            }
+            if newValue.httpBodyStream != nil {
+                problem = RequestError(
+                    .invalidRequest, "a URLRequest's httpBodyStream cannot be sent; set OutgoingRequest.body instead")
             }
         }
     }

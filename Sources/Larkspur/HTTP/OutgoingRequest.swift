@@ -40,7 +40,12 @@ public struct OutgoingRequest: Sendable {
 
     public var url: RequestURL {
         get { storage.content.url }
-        set { change { $0.url = newValue } }
+        set {
+            change {
+                $0.url = newValue
+                $0.problem = nil
+            }
+        }
     }
 
     public var headers: HTTPHeaders {
@@ -86,7 +91,8 @@ extension OutgoingRequest {
     func check() throws(RequestError) {
         if let problem { throw problem }
         guard url.isHTTP, url.host != nil else {
-            throw RequestError(.invalidURL, "\(url) is not an http or https URL with a host")
+            throw RequestError(
+                .invalidURL, "the URL, of the scheme \(url.scheme), is not an http or https URL with a host")
         }
         guard Self.isToken(method.rawValue) else {
             throw RequestError(.invalidRequest, "the method has characters that HTTP does not allow in one")
@@ -125,4 +131,9 @@ extension OutgoingRequest {
         TransportRequest(
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
     }
+}
+
+extension OutgoingRequest: CustomStringConvertible {
+    /// Method and URL, without the query; fields and body may hold secrets.
+    public var description: String { "\(method) \(url.withoutQuery)" }
 }

@@ -14,7 +14,7 @@ public struct Interceptor: RequestInterceptor {
     }
 
     /// An adapter and a retrier of other types as one interceptor.
-    public init(adapter: (any RequestAdapter)? = nil, retrier: (any RequestRetrier)? = nil) {
+    public init(adapter: (any RequestAdapter)?, retrier: (any RequestRetrier)?) {
         adapt = adapter.map { adapter -> Adapt in
             { request, state in try await adapter.adapt(&request, using: state) }
         }
@@ -50,7 +50,8 @@ public struct ComposedInterceptor: RequestInterceptor {
     }
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        for interceptor in interceptors {
+        // Somebody may cancel while a retrier thinks: nobody is asked after that.
+        for interceptor in interceptors where request.status != .cancelled {
             let answer = await interceptor.retry(request, for: session, dueTo: error)
             if case .doNotRetry = answer { continue }
             return answer
@@ -59,8 +60,11 @@ public struct ComposedInterceptor: RequestInterceptor {
     }
 }
 
-extension RequestInterceptor where Self == Interceptor {
+extension RequestAdapter where Self == Interceptor {
     public static func adapter(_ adapt: @escaping Interceptor.Adapt) -> Self { Interceptor(adapt: adapt) }
+}
+
+extension RequestRetrier where Self == Interceptor {
     public static func retrier(_ retry: @escaping Interceptor.Retry) -> Self { Interceptor(retry: retry) }
 }
 

@@ -22,6 +22,7 @@ public enum RequestEvent: Sendable {
     case redirect(OutgoingRequest)
     /// Every validator has spoken.
     case validate(RequestError?)
+    /// A serializer has ended, with a failure of its own or without.
     case serialize(RequestError?)
     /// An attempt failed and another one follows, after the delay.
     case retry(RequestError, after: Duration?)

@@ -27,7 +27,7 @@ package enum HopPolicy {
             let next = try redirected(hop.request, status: head.status, to: location)
             let isLoop = hops.contains { $0.request.method == next.method && isSame($0.request.url, next.url) }
             return isLoop
-                ? .fail(RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url)"))
+                ? .fail(RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url.withoutQuery)"))
                 : .follow(next)
         } catch {
             return .fail(error)
@@ -54,9 +54,8 @@ package enum HopPolicy {
                 .bodyNotReplayable,
                 "the server redirects with status \(status), but the request's body can be sent only once")
         }
-        next.headers.remove(name: "Host")
         if next.url.origin != request.url.origin {
-            for name in ["Authorization", "Cookie", "Proxy-Authorization"] { next.headers.remove(name: name) }
+            for name in ["Authorization", "Cookie", "Host", "Proxy-Authorization"] { next.headers.remove(name: name) }
         }
         return next
     }

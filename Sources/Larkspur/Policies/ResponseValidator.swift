@@ -10,7 +10,8 @@ public struct ResponseValidator: Sendable {
     /// Status 200..<300, and a content type that the request's `Accept` field names, if it has one.
     public static let standard = ResponseValidator { exchange in
         try validateStatus(exchange, 200..<300)
-        let accept = exchange.request?.headers.values(for: "Accept").joined(separator: ",") ?? "*/*"
+        let accept = exchange.request?.headers.values(for: "Accept").joined(separator: ",") ?? ""
+        guard !accept.isEmpty else { return }
         try validateContentType(exchange, accept.split(separator: ",").map(String.init))
     }
 

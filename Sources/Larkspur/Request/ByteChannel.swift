@@ -16,13 +16,31 @@ package final class ByteChannel: Sendable {
     }
 
     private struct State {
+        /// What waits, from `first` on.
         var chunks: [Data] = []
+        var first = 0
         var received: UInt64 = 0
         var read: UInt64 = 0
         var reader: (number: UInt64, continuation: Reader)?
         var readers: UInt64 = 0
         var end = End.open
         var allow: (@Sendable (UInt64) -> Void)?
+
+        mutating func takeFirst() -> Data {
+            let bytes = chunks[first]
+            chunks[first] = Data()
+            first += 1
+            if first > 32, first > chunks.count / 2 {
+                chunks.removeFirst(first)
+                first = 0
+            }
+            return bytes
+        }
+
+        mutating func drop() {
+            chunks = []
+            first = 0
+        }
     }
 
     package let capacity: UInt64
@@ -41,7 +59,7 @@ package final class ByteChannel: Sendable {
     package func connect(allow: @escaping @Sendable (UInt64) -> Void) {
         let position = box.withLock { state in
             state.allow = allow
-            state.chunks = []
+            state.drop()
             state.received = 0
             state.read = 0
             return capacity
@@ -106,7 +124,7 @@ package final class ByteChannel: Sendable {
         let action = box.withLock { state -> (allow: (@Sendable (UInt64) -> Void)?, position: UInt64) in
             guard case .open = state.end else { return (nil, 0) }
             state.end = .abandoned
-            state.chunks = []
+            state.drop()
             state.read = state.received
             return (state.allow, state.read + capacity)
         }
@@ -122,8 +140,8 @@ package final class ByteChannel: Sendable {
     private func read(_ number: UInt64, _ continuation: Reader) {
         let answer = box.withLock { state -> Answer in
             precondition(state.reader == nil, "a byte channel has one reader at a time")
-            if !state.chunks.isEmpty {
-                let bytes = state.chunks.removeFirst()  // few are held at a time: the bound sees to that
+            if state.first < state.chunks.count {
+                let bytes = state.takeFirst()
                 state.read += UInt64(bytes.count)
                 return .bytes(bytes, allow: state.allow, position: state.read + capacity)
             }

@@ -116,25 +116,25 @@ extension Request {
     /// Adds an interceptor after the session's and those added before; each stage looks when it comes.
     @discardableResult
     public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
-        handle.core.set("interceptor") { $0.interceptors.append(interceptor) }
+        handle.core.set("interceptor", of: self) { $0.interceptors.append(interceptor) }
         return self
     }
 
     @discardableResult
     public func adapt(using adapter: any RequestAdapter) -> Self {
-        interceptor(Interceptor(adapter: adapter))
+        interceptor(Interceptor(adapter: adapter, retrier: nil))
     }
 
     @discardableResult
     public func retry(using retrier: any RequestRetrier) -> Self {
-        interceptor(Interceptor(retrier: retrier))
+        interceptor(Interceptor(adapter: nil, retrier: retrier))
     }
 
     /// Adds a monitor for this request, which is told of what happens from now on.
     @discardableResult
     public func eventMonitor(_ monitor: any EventMonitor) -> Self {
         let mailbox = MonitorMailbox(monitor)
-        handle.core.set("event monitor") { $0.monitors.append(mailbox) }
+        handle.core.set("event monitor", of: self) { $0.monitors.append(mailbox) }
         return self
     }
 

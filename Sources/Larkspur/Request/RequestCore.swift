@@ -90,13 +90,13 @@ package final class RequestCore: Sendable {
     }
 
     /// Changes a setting if the request can still take notice of it.
-    func set(_ name: String, _ change: (inout RequestSettings) -> Void) {
+    func set(_ name: String, of face: any Request, _ change: (inout RequestSettings) -> Void) {
         let isLate = box.withLock { state in
             if state.phase == .finished { return true }
             change(&state.settings)
             return false
         }
-        if isLate { emit(.ignoreOption(name)) }
+        if isLate { emit(.ignoreOption(name), for: face) }
     }
 
     /// Calls the handler with the request of every attempt from now on, and with the last one if there was one.
@@ -220,7 +220,8 @@ package final class RequestCore: Sendable {
             while true {
                 switch nextWork(finishingBy: .finishUnwinding, with: exchange) {
                 case .serialize(let slot, let job):
-                    _ = await job.run(exchange, in: self, slot: slot, during: .unwinding)
+                    let failure = await job.run(exchange, in: self, slot: slot, during: .unwinding)
+                    emit(.serialize(failure))
                 case .finished(let finish):
                     return finish.callsHandlers ? await callHandlers() : ()
                 case .abandon:

@@ -30,6 +30,8 @@ struct RequestSource: Sendable {
                     method: method, url: try url.asRequestURL(), headers: headers, options: configuration.options)
             case .convertible(let convertible):
                 request = try convertible.asOutgoingRequest()
+                // Options that the convertible did not touch are the session's.
+                if request.options == RequestOptions() { request.options = configuration.options }
             }
             try await modifier?(&request)
             try encode?(&request)

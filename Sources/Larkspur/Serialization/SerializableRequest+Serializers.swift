@@ -101,7 +101,7 @@ extension SerializableRequest {
 
     @discardableResult
     public func validate(using validator: ResponseValidator) -> Self {
-        handle.core.set("validator") { $0.validators.append(validator) }
+        handle.core.set("validator", of: self) { $0.validators.append(validator) }
         return self
     }
 }

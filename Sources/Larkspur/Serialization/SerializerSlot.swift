@@ -143,11 +143,14 @@ struct TypedJob<Serializer: ResponseSerializer>: SerializerJob {
         do {
             result = .success(try await value(of: exchange))
         } catch {
-            let stage: RequestError.Stage? = exchange.error == nil ? .serializing : nil
-            let wrapped = RequestError(wrapping: error, as: .serializationFailed, stage: stage)
-                .adding(to: exchange, requestID: core.id)
-            if stage != nil { failure = wrapped }
-            result = .failure(wrapped)
+            if let known = exchange.error, let same = error as? RequestError, same.requestID == known.requestID {
+                result = .failure(same)
+            } else {
+                let own = RequestError(wrapping: error, as: .serializationFailed, stage: .serializing)
+                    .adding(to: exchange, requestID: core.id)
+                if exchange.error == nil { failure = own }
+                result = .failure(own)
+            }
         }
         let response = DataResponse(
             exchange: exchange, result: result, serializationDuration: ContinuousClock.now - start)

@@ -1,0 +1,194 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+@Suite("What must never be sent", .timeLimit(.minutes(1)))
+struct OutgoingRequestTests {
+    private let log = TransportLog()
+
+    /// Sends a request that is to be refused, and gives the error; nothing may have reached the transport.
+    private func refusal(
+        of request: OutgoingRequest, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> RequestError {
+        let response = await log.session().request(request).serializingData().response
+        #expect(log.count == 0, "the transport must not see it", sourceLocation: sourceLocation)
+        #expect(response.head == nil, sourceLocation: sourceLocation)
+        return try #require(response.error, sourceLocation: sourceLocation)
+    }
+
+    private func base() throws -> OutgoingRequest { OutgoingRequest(url: try RequestURL("http://h/path")) }
+
+    // MARK: Methods and fields
+
+    @Test(
+        "A method that is no token is refused",
+        arguments: [
+            "", " ", "GET ", " GET", "GE T", "GET\r\n", "GET\n", "GET\r", "GET\u{0}", "GET\u{7F}", "GET\t", "GET/",
+            "GET / HTTP/1.1\r\nHost: evil\r\n\r\nGET", "GÉT", "GET:", "(GET)", "G\"T", "G@T", "G[T", "G\\T", "G{T",
+        ])
+    func badMethod(method: String) async throws {
+        var request = try base()
+        request.method = HTTPMethod(rawValue: method)
+        let error = try await refusal(of: request)
+        #expect(error.code == .invalidRequest)
+        #expect(error.stage == .building)
+    }
+
+    @Test(
+        "A field name that is no token is refused",
+        arguments: [
+            "", " ", "X A", "X ", " X", "X:", ":X", "X\r\nEvil", "X\n", "X\r", "X\u{0}", "X\u{7F}", "X\t", "Ü", "X(",
+            "X/", "X=", "X,", "X;", "\"X\"", "X@", "[X]", "X\\", "{X}", "X?", "<X>",
+        ])
+    func badName(name: String) async throws {
+        var request = try base()
+        request.headers.add(name: name, value: "v")
+        let error = try await refusal(of: request)
+        #expect(error.code == .invalidRequest)
+        #expect(error.stage == .building)
+    }
+
+    @Test(
+        "A field value with a line end or control character is refused, and not shown",
+        arguments: [
+            "\r\n", "s3cret\r\nEvil: 1", "s3cret\nEvil: 1", "s3cret\r", "\ns3cret", "s3\u{0}cret", "s3\u{7F}cret",
+            "s3\u{1}cret", "s3\u{8}cret", "s3\u{B}cret", "s3\u{1B}cret", "s3\u{1F}cret", "s3cret\r\n continued",
+        ])
+    func badValue(value: String) async throws {
+        var request = try base()
+        request.headers.add(name: "X-Key", value: value)
+        let error = try await refusal(of: request)
+        #expect(error.code == .invalidRequest)
+        #expect(error.stage == .building)
+        #expect(error.description.contains("X-Key"))
+        #expect(!error.description.contains("s3"))
+        #expect(!error.description.contains("\n"))
+    }
+
+    @Test("Every other method, name and value goes out as it was written")
+    func lawful() async throws {
+        let methods = ["GET", "get", "M-SEARCH", "QUERY", "X!#$%&'*+-.^_`|~9"]
+        let values = ["", " ", "a\tb", "ü €", "🎉", "~!@#$%^&*()_+{}|:\"<>?", String(repeating: "x", count: 9000)]
+        for method in methods {
+            var request = try base()
+            request.method = HTTPMethod(rawValue: method)
+            request.headers = HTTPHeaders(values.map { HTTPHeader(name: "!#$%&'*+-.^_`|~9aZ", value: $0) })
+            let response = await log.session().request(request).serializingData().response
+            #expect(response.error == nil)
+            #expect(log.requests.last?.method == method)
+            #expect(log.requests.last?.fields.map(\.value) == values)
+        }
+        #expect(log.count == methods.count)
+    }
+
+    @Test(
+        "Nothing gets past the check: a modifier, a session's fields, the last adapter are seen too",
+        arguments: ["modifier", "session", "session's adapter", "request's adapter", "urlRequest"])
+    func everyWay(way: String) async throws {
+        let bad = HTTPHeader(name: "X", value: "a\r\nEvil: 1")
+        let adapter = Interceptor(adapt: { request, _ in request.headers.add(name: bad.name, value: bad.value) })
+        let session = log.session(
+            SessionConfiguration { if way == "session" { $0.headers = [bad] } },
+            interceptor: way == "session's adapter" ? adapter : nil)
+        let request = await session.request("http://h/") { request in
+            if way == "modifier" { request.headers.add(name: bad.name, value: bad.value) }
+            if way == "urlRequest" { request.urlRequest.httpMethod = "GET /\r\n" }
+        }
+        if way == "request's adapter" { request.adapt(using: adapter) }
+        #expect(await request.serializingData().response.error?.code == .invalidRequest)
+        #expect(log.count == 0)
+    }
+
+    // MARK: URLs
+
+    @Test(
+        "A URL that is not http or https with a host is refused",
+        arguments: [
+            "ftp://h/f", "file:///etc/passwd", "ws://h/", "wss://h/", "mailto:a@b.example", "data:text/plain,x",
+            "about:blank", "http:g", "https:/path", "javascript:alert(1)", "httpx://h/",
+        ])
+    func notHTTP(text: String) async throws {
+        let error = try await refusal(of: OutgoingRequest(url: try RequestURL(text)))
+        #expect(error.code == .invalidURL)
+        #expect(error.stage == .building)
+    }
+
+    @Test("A refused URL's query is not shown")
+    func refusedQuery() async throws {
+        let error = try await refusal(of: OutgoingRequest(url: try RequestURL("ftp://user:pw@h/f?token=s3cret")))
+        #expect(!error.description.contains("s3cret"))
+        #expect(!error.description.contains("pw"))
+        #expect(error.description.contains("ftp"))
+    }
+
+    // MARK: User and password
+
+    @Test(
+        "User and password of the URL become one Basic field, percent-decoded, and leave the URL",
+        arguments: [
+            ("user:pass", "user:pass"), ("user", "user:"), ("user:", "user:"), (":pass", ":pass"),
+            ("us%40er:p%3Ass", "us@er:p:ss"), ("%C3%BC:%F0%9F%8E%89", "ü:🎉"), ("a:b:c", "a:b:c"),
+        ])
+    func userInfo(written: String, pair: String) async throws {
+        let request = await log.session().request("http://\(written)@h:81/path?q=1#f")
+        let response = await request.serializingData().response
+        #expect(response.error == nil)
+        let sent = try #require(log.requests.first)
+        let basic = "Basic " + Data(pair.utf8).base64EncodedString()
+        #expect(sent.fields.filter { $0.name == "Authorization" }.map(\.value) == [basic])
+        #expect(sent.url.text == "http://h:81/path?q=1#f")
+        #expect(sent.url.target == "/path?q=1")
+        #expect(sent.url.user == nil)
+        #expect(sent.url.password == nil)
+        #expect(response.request?.url.user == nil)
+        #expect(response.response?.url?.absoluteString == "http://h:81/path?q=1#f")
+        #expect(response.request?.urlRequest.url?.user == nil)
+        #expect(request.attempts.first?.request?.url.user == nil)
+    }
+
+    @Test(
+        "An explicit Authorization wins over user and password, wherever it comes from",
+        arguments: ["request", "session", "adapter"])
+    func explicitAuthorization(origin: String) async throws {
+        let own: HTTPHeaders = ["authorization": "Bearer t"]
+        let session = log.session(
+            SessionConfiguration { if origin == "session" { $0.headers = own } },
+            interceptor: origin == "adapter" ? Interceptor(adapt: { request, _ in request.headers = own }) : nil)
+        let request = await session.request("http://user:pass@h/", headers: origin == "request" ? own : [:])
+        #expect(await request.serializingData().response.error == nil)
+        let sent = try #require(log.requests.first)
+        #expect(sent.fields.map(\.description) == ["authorization: Bearer t"])
+        #expect(sent.url.user == nil)
+    }
+
+    @Test(
+        "User and password show in no error or description, and not in the error's URL",
+        arguments: ["sending", "validating", "adapting", "building"])
+    func userInfoInErrors(stage: String) async throws {
+        let adapter = Interceptor(adapt: { request, _ in
+            if stage == "adapting" { throw ForeignError() }
+            if stage == "building" { request.method = "B AD" }
+        })
+        let session = log.session(interceptor: adapter) { _, _ in
+            stage == "sending" ? .failure(.connectionLost) : .response(500)
+        }
+        let request = await session.request("http://us3r:p4ss@h/path").validate()
+        let error = try #require(await request.serializingData().response.error)
+        #expect(error.stage?.rawValue == stage)
+        for text in ["\(error)", error.message, error.localizedDescription, "\(request)", "\(error.url as Any)"] {
+            #expect(!text.contains("us3r") && !text.contains("p4ss"), "\(text)")
+        }
+        #expect(error.url?.user == nil)
+    }
+
+    @Test("A request's description names method, origin and path, and neither query nor user")
+    func requestDescription() async throws {
+        let request = await log.session().request("http://us3r:p4ss@h:81/path?token=s3cret", method: .put)
+        #expect("\(request)".contains("not built yet"))
+        _ = await request.serializingData().response
+        #expect("\(request)" == "PUT http://h:81/path (200)")
+        let plain = await log.session().request("https://[2001:DB8::1]:443/a?b")
+        _ = await plain.serializingData().response
+        #expect("\(plain)" == "GET https://[2001:db8::1]/a (200)")
+    }
+}

@@ -1,0 +1,151 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+@Suite("What can name a target", .timeLimit(.minutes(1)))
+struct URLConvertibleTests {
+    /// A value that computes its URL, and counts how often it is asked.
+    private struct Counting: URLConvertible {
+        let journal: Journal
+
+        func asRequestURL() throws -> RequestURL {
+            try RequestURL("http://h/\(journal.count())")
+        }
+    }
+
+    private struct Router: URLRequestConvertible {
+        let journal: Journal
+
+        func asURLRequest() throws -> URLRequest {
+            var request = URLRequest(url: URL(string: "http://h/\(journal.count())") ?? URL(fileURLWithPath: "/"))
+            request.httpMethod = "DELETE"
+            return request
+        }
+    }
+
+    private struct Throwing: URLConvertible, URLRequestConvertible {
+        func asRequestURL() throws -> RequestURL { throw ForeignError() }
+        func asURLRequest() throws -> URLRequest { throw ForeignError() }
+    }
+
+    private func target(of url: any URLConvertible) async throws -> String {
+        let log = TransportLog()
+        _ = try await log.session().request(url).serializingData().value
+        return try #require(log.requests.first).url.text
+    }
+
+    @Test("A String, URL, URLComponents and RequestURL lead to the same place")
+    func kinds() async throws {
+        let text = "https://example.com:8443/a%20b/%C3%BC?q=1%262&r=%2B#f"
+        #expect(try await target(of: text) == text)
+        #expect(try await target(of: try #require(URL(string: text))) == text)
+        #expect(try await target(of: try #require(URLComponents(string: text))) == text)
+        #expect(try await target(of: try RequestURL(text)) == text)
+    }
+
+    @Test(
+        "A String is normalised, and what may not stand in a URL is escaped",
+        arguments: [
+            ("HTTP://Example.COM:80", "http://example.com/"), ("http://h/a/../b/./c", "http://h/b/c"),
+            ("http://h/a b?c d", "http://h/a%20b?c%20d"), ("http://h/ü?🎉", "http://h/%C3%BC?%F0%9F%8E%89"),
+            ("http://h?q", "http://h/?q"), ("http://[::1]:8080/", "http://[::1]:8080/"),
+        ])
+    func normalised(text: String, expected: String) async throws {
+        #expect(try await target(of: text) == expected)
+    }
+
+    @Test("A host in any script goes out in its ASCII form")
+    func idna() async throws {
+        #expect(try await target(of: "http://bücher.example/ü") == "http://xn--bcher-kva.example/%C3%BC")
+        #expect(try await target(of: "http://BÜCHER.example/") == "http://xn--bcher-kva.example/")
+        #expect(try await target(of: "http://例え.jp/") == "http://xn--r8jz45g.jp/")
+        var components = URLComponents()
+        (components.scheme, components.host, components.path) = ("http", "bücher.example", "/")
+        #expect(try await target(of: components) == "http://xn--bcher-kva.example/")
+        let url = try #require(URL(string: "http://bücher.example/"))
+        #expect(try await target(of: url) == "http://xn--bcher-kva.example/")
+    }
+
+    @Test(
+        "A bad String gives a typed error in the response and is never sent",
+        arguments: [
+            "", "example.com", "/path", "http://", "http:///p", "http://h:99999/", "http://h\r\nEvil: 1/", " http://h/",
+            "http://h/ ", "http://a b/", "http://[::1/", "http://127.1/", "http://h\\@evil/", "http://a..b/",
+            "1http://h/",
+            "http://h/\u{0}", "ftp://h/", "file:///etc/passwd", "http://user\u{7F}:p4ss@h/",
+        ])
+    func badStrings(text: String) async throws {
+        let log = TransportLog()
+        let response = await log.session().request(text).serializingData().response
+        let error = try #require(response.error)
+        #expect(error.code == .invalidURL)
+        #expect(error.stage == .building)
+        #expect(!"\(error)".contains("p4ss"))
+        #expect(log.count == 0)
+        #expect(response.request == nil && response.head == nil && response.data == nil)
+    }
+
+    @Test("A parser's refusal is the underlying error and says where the problem is")
+    func underlying() async throws {
+        let response = await TransportLog().session().request("http://h:x/").serializingData().response
+        let error = try #require(response.error?.underlying as? RequestURLError)
+        #expect(error.reason == .portInvalid)
+        #expect(error.offset == 8)
+    }
+
+    @Test("URLComponents that make no URL, and a URL without a scheme, give a typed error in the response")
+    func badValues() async throws {
+        var components = URLComponents()
+        (components.scheme, components.host, components.path) = ("http", "h", "no-slash")
+        let relative = try #require(URL(string: "path"))
+        for url in [components as any URLConvertible, relative] {
+            let response = await TransportLog().session().request(url).serializingData().response
+            #expect(response.error?.code == .invalidURL)
+        }
+    }
+
+    @Test("What a convertible throws is wrapped, and the original kept")
+    func foreignErrors() async throws {
+        let session = TransportLog().session()
+        let requests = [
+            await session.request(Throwing() as any URLConvertible),
+            await session.request(Throwing() as any URLRequestConvertible),
+        ]
+        for request in requests {
+            let error = try #require(await request.serializingData().response.error)
+            #expect(error.code == .requestCreationFailed)
+            #expect(error.stage == .building)
+            #expect(error.underlying is ForeignError)
+        }
+    }
+
+    @Test("A convertible is asked again at each attempt, and not before the first", arguments: [false, true])
+    func askedAgain(isRouter: Bool) async throws {
+        let journal = Journal()
+        let log = TransportLog()
+        let session = log.session { _, number in number < 3 ? .failure(.connectionLost) : .text("ok") }
+        let request =
+            isRouter
+            ? await session.request(Router(journal: journal)) : await session.request(Counting(journal: journal))
+        request.retry(using: Interceptor(retry: { _, _, _ in .retry }))
+        #expect(journal.lines.isEmpty)
+        #expect(await request.serializingData().response.error == nil)
+        #expect(log.requests.map(\.url.text) == ["http://h/1", "http://h/2", "http://h/3"])
+        #expect(log.requests.allSatisfy { $0.method == (isRouter ? "DELETE" : "GET") })
+        #expect(request.attempts.map { $0.request?.url.text } == ["http://h/1", "http://h/2", "http://h/3"])
+    }
+
+    @Test("A retrier is asked about a URL that could not be made, and the next attempt may make it")
+    func recovers() async throws {
+        struct Late: URLConvertible {
+            let journal: Journal
+            func asRequestURL() throws -> RequestURL { try RequestURL(journal.count() == 1 ? "nowhere" : "http://h/") }
+        }
+        let log = TransportLog()
+        let request = await log.session().request(Late(journal: Journal()))
+        request.retry(using: Interceptor(retry: { _, _, error in error.code == .invalidURL ? .retry : .doNotRetry }))
+        #expect(await request.serializingData().response.error == nil)
+        #expect(log.count == 1)
+        #expect(request.retryCount == 1)
+    }
+}
