@@ -40,7 +40,10 @@ private final class StubTask: TransportTask {
     private let transport: StubTransport
     private let box: Protected<StubState>
 
-    init(_ id: TransportTaskID, _ request: TransportRequest, _ transport: StubTransport, _ delegate: any TransportDelegate) {
+    init(
+        _ id: TransportTaskID, _ request: TransportRequest, _ transport: StubTransport,
+        _ delegate: any TransportDelegate
+    ) {
         self.id = id
         self.request = request
         self.transport = transport
@@ -50,7 +53,9 @@ private final class StubTask: TransportTask {
     func resume() {
         let isFirst = box.withLock { $0.begin() }
         guard isFirst else { return poke { $0.isSuspended = false } }
-        let isOpen = transport.running.withLock { $0?.updateValue(self, forKey: id); return $0 != nil }
+        let isOpen = transport.running.withLock {
+            $0?.updateValue(self, forKey: id); return $0 != nil
+        }
         let steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
         let isBodiless = request.method == "HEAD"
         let sent = request.body.length ?? 0

@@ -17,7 +17,9 @@ extension OutgoingRequest {
             let before = urlRequest
             if newValue.url != before.url {
                 do {
-                    guard let changed = newValue.url else { throw RequestError(.invalidURL, "the URLRequest has no URL") }
+                    guard let changed = newValue.url else {
+                        throw RequestError(.invalidURL, "the URLRequest has no URL")
+                    }
                     url = try changed.asRequestURL()
                 } catch {
                     problem = RequestError(wrapping: error, as: .invalidURL)

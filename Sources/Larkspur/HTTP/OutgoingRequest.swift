@@ -102,19 +102,21 @@ extension OutgoingRequest {
                 throw RequestError(.invalidRequest, "a header field's name has characters that HTTP does not allow")
             }
             guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-                throw RequestError(.invalidRequest, "the header field \(field.name) has a line end or control character")
+                throw RequestError(
+                    .invalidRequest, "the header field \(field.name) has a line end or control character")
             }
         }
     }
 
     private static func isToken(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true  // digits and letters
-            case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true  // !#$%&'*+-.^_`|~
-            default: false
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true  // digits and letters
+                case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true  // !#$%&'*+-.^_`|~
+                default: false
+                }
             }
-        }
     }
 
     /// Turns `user:password@` of the URL into a field, so that nothing below or beside ever sees it in the URL.

@@ -21,13 +21,16 @@ package enum HopPolicy {
             let location = head["Location"], case .follow(let limit) = hop.request.options.redirects
         else { return .deliver }
         guard hops.count <= limit else {
-            return .fail(RequestError(.tooManyRedirects, "redirected more than \(limit) times; raise options.redirects if that is right"))
+            return .fail(
+                RequestError(
+                    .tooManyRedirects, "redirected more than \(limit) times; raise options.redirects if that is right"))
         }
         do {
             let next = try redirected(hop.request, status: head.status, to: location)
             let isLoop = hops.contains { $0.request.method == next.method && isSame($0.request.url, next.url) }
             return isLoop
-                ? .fail(RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url.withoutQuery)"))
+                ? .fail(
+                    RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url.withoutQuery)"))
                 : .follow(next)
         } catch {
             return .fail(error)
@@ -45,7 +48,8 @@ package enum HopPolicy {
         if becomesGet {
             next.method = .get
             next.body = .none
-            for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Transfer-Encoding"] {
+            for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Transfer-Encoding"]
+            {
                 next.headers.remove(name: name)
             }
         }

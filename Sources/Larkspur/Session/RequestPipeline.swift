@@ -150,8 +150,11 @@ struct RequestPipeline: Sendable {
         case .retryAfter(let duration): delay = max(.zero, duration)
         }
         guard core.canSendAgain else {
-            return .over(error.replaced(byRetrierWith: RequestError(
-                .bodyNotReplayable, "a retrier asked for another attempt, but the request's body can be sent only once")))
+            return .over(
+                error.replaced(
+                    byRetrierWith: RequestError(
+                        .bodyNotReplayable,
+                        "a retrier asked for another attempt, but the request's body can be sent only once")))
         }
         core.endAttempt(error, retryingAfter: delay)
         core.emit(.retry(error, after: delay))

@@ -169,15 +169,19 @@ struct UserCodeTests {
                 if request.url.path == "/moved" { return .text("x") }
                 return calls.increment() == 1 ? .failure(.connectionLost) : .redirect(to: "/moved")
             },
-            interceptor: .composed(recorder, .retrier { _, _, _ in
-                recorder.probe("a retrier")
-                return calls.value == 1 ? .retryAfter(.seconds(1)) : .retry
-            }),
+            interceptor: .composed(
+                recorder,
+                .retrier { _, _, _ in
+                    recorder.probe("a retrier")
+                    return calls.value == 1 ? .retryAfter(.seconds(1)) : .retry
+                }),
             eventMonitors: [recorder])
-        let request = await session.request(Router(recorder: recorder), requestModifier: { _ in recorder.probe("a modifier") })
-            .validate { _ in recorder.probe("a validator") }
-            .onRequestCreation { _ in recorder.probe("a creation handler") }
-            .retry(using: recorder)
+        let request = await session.request(
+            Router(recorder: recorder), requestModifier: { _ in recorder.probe("a modifier") }
+        )
+        .validate { _ in recorder.probe("a validator") }
+        .onRequestCreation { _ in recorder.probe("a creation handler") }
+        .retry(using: recorder)
         let closure = Gate()
         let task = request.serializingResponse(using: Probing(recorder: recorder, calls: calls))
         request.responseString { _ in

@@ -91,7 +91,8 @@ struct ByteChannelTests {
             transport: StubTransport { request in
                 request.url.path == "/end"
                     ? .text("the end")
-                    : .response(302, headers: ["Location": "/end"], chunks: Array(repeating: Data(count: 50_000), count: 9))
+                    : .response(
+                        302, headers: ["Location": "/end"], chunks: Array(repeating: Data(count: 50_000), count: 9))
             })
         let core = RequestCore(
             id: session.context.nextRequestID(), source: RequestSource(.parts("http://example.com", .get, [:])),

@@ -9,7 +9,8 @@ struct CancellationTests {
     @Test("A cancelled awaiter gets CancellationError at once, and the request goes on for the others")
     func oneAwaiter() async throws {
         let gate = Gate()
-        let session = Session(transport: StubTransport { _ in .text("here") }, interceptor: .adapter { _, _ in await gate.pass() })
+        let session = Session(
+            transport: StubTransport { _ in .text("here") }, interceptor: .adapter { _, _ in await gate.pass() })
         let request = await session.request("http://example.com")
         let string = request.serializingString()
         // Both wait before one is cancelled: an immediate task runs up to its first wait.
@@ -41,7 +42,8 @@ struct CancellationTests {
     @Test("A serializer that nobody awaits keeps the request alive")
     func unawaited() async throws {
         let gate = Gate()
-        let session = Session(transport: StubTransport { _ in .text("here") }, interceptor: .adapter { _, _ in await gate.pass() })
+        let session = Session(
+            transport: StubTransport { _ in .text("here") }, interceptor: .adapter { _, _ in await gate.pass() })
         let request = await session.request("http://example.com")
         let kept = request.serializingData()
         let string = request.serializingString()
@@ -56,7 +58,8 @@ struct CancellationTests {
     @Test("automaticallyCancelling: false leaves the request running when its last awaiter is cancelled")
     func optedOut() async throws {
         let gate = Gate()
-        let session = Session(transport: StubTransport { _ in .text("here") }, interceptor: .adapter { _, _ in await gate.pass() })
+        let session = Session(
+            transport: StubTransport { _ in .text("here") }, interceptor: .adapter { _, _ in await gate.pass() })
         let string = await session.request("http://example.com").serializingString(automaticallyCancelling: false)
         let awaiter = Task.immediate { try await string.value }
         await gate.arrived()
@@ -147,7 +150,10 @@ struct CancellationTests {
     @Test("A request cancelled before its start answers its serializers and never reaches the transport")
     func beforeStart() async {
         let sent = Counter()
-        let session = Session(transport: StubTransport { _ in sent.increment(); return .response() })
+        let session = Session(
+            transport: StubTransport { _ in
+                sent.increment(); return .response()
+            })
         let request = await session.request("http://example.com", startsAutomatically: false)
         let task = request.serializingData()
         request.cancel()
@@ -172,7 +178,9 @@ struct CancellationTests {
         let asked = Counter()
         let session = Session(
             transport: StubTransport { _ in StubAnswer([.stall]) },
-            interceptor: .retrier { _, _, _ in asked.increment(); return .retry })
+            interceptor: .retrier { _, _, _ in
+                asked.increment(); return .retry
+            })
         let request = await session.request("http://example.com")
         let task = request.serializingData()
         request.cancel()

@@ -32,7 +32,8 @@ struct PaceTests {
         #expect(request.status == .initialized)
         request.resume()
         #expect(try await task.value == "x")
-        #expect(try await session.request("http://example.com", startsAutomatically: true).serializingString().value == "x")
+        #expect(
+            try await session.request("http://example.com", startsAutomatically: true).serializingString().value == "x")
     }
 
     @Test("A request suspended before its start is started by resume(), not by a serializer")
@@ -72,7 +73,8 @@ struct PaceTests {
     func races() async throws {
         for _ in 0..<200 {
             let clock = ManualClock()
-            let chunks = (0..<50).flatMap { number in [StubAnswer.Step.wait(.seconds(1)), .body(Data([UInt8(number)]))] }
+            let chunks = (0..<50).flatMap { number in [StubAnswer.Step.wait(.seconds(1)), .body(Data([UInt8(number)]))]
+            }
             let session = Session(
                 transport: StubTransport(clock: clock) { _ in StubAnswer([.head(ResponseHead(status: 200))] + chunks) })
             let request = await session.request("http://example.com")

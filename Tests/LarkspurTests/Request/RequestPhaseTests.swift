@@ -34,7 +34,9 @@ struct RequestPhaseTests {
         #expect(verdict == entry.3)
     }
 
-    @Test("R3: every other event leaves the phase as it is", arguments: RequestPhase.allCases, RequestPhase.Event.allCases)
+    @Test(
+        "R3: every other event leaves the phase as it is", arguments: RequestPhase.allCases, RequestPhase.Event.allCases
+    )
     func others(_ phase: RequestPhase, _ event: RequestPhase.Event) {
         guard !Self.moves.contains(where: { $0.0 == phase && $0.1 == event }) else { return }
         let (next, verdict) = phase.receiving(event)

@@ -116,7 +116,9 @@ struct SerializerRulesTests {
     func recovers() async throws {
         struct Forgiving: ResponseSerializer {
             func serialize(_ exchange: CompletedExchange) -> String { "fine" }
-            func recover(from error: RequestError, _ exchange: CompletedExchange) -> String { "recovered \(error.code)" }
+            func recover(from error: RequestError, _ exchange: CompletedExchange) -> String {
+                "recovered \(error.code)"
+            }
         }
         let session = Session(transport: StubTransport { _ in .text("no", status: 500) })
         let request = await session.request("http://example.com").validate()

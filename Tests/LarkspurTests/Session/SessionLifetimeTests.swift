@@ -52,7 +52,8 @@ struct SessionLifetimeTests {
         let task = await session.request("http://example.com").serializingData()
         await session.invalidate()
         #expect(await task.response.error?.code == .sessionInvalidated)
-        #expect(await session.request("http://example.com").serializingData().response.error?.code == .sessionInvalidated)
+        #expect(
+            await session.request("http://example.com").serializingData().response.error?.code == .sessionInvalidated)
     }
 
     @Test("A transport that ends takes the session's requests along")
@@ -72,7 +73,8 @@ struct SessionLifetimeTests {
     @Test("The session lists what is under way, and forgets it at the finish")
     func requests() async throws {
         let gate = Gate()
-        let session = Session(transport: StubTransport { _ in .text("x") }, interceptor: .adapter { _, _ in await gate.pass() })
+        let session = Session(
+            transport: StubTransport { _ in .text("x") }, interceptor: .adapter { _, _ in await gate.pass() })
         let request = await session.request("http://example.com")
         #expect(await session.requests.isEmpty, "a request is unknown before it has a serializer")
         let task = request.serializingString()

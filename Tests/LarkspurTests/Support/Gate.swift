@@ -2,7 +2,8 @@ import Larkspur
 
 /// Holds those who wait until it is opened. Waiting does not end by cancelling: it stands for code that does not listen.
 final class Gate: Sendable {
-    private let box = Protected<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>], arrivals: Int)>((false, [], 0))
+    private let box = Protected<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>], arrivals: Int)>(
+        (false, [], 0))
     private let watchers = Protected<[(count: Int, continuation: CheckedContinuation<Void, Never>)]>([])
 
     /// Waits until the gate is open.

@@ -7,11 +7,13 @@ struct PipelineBenchmark: Sendable {
     let count: Int
     let concurrency: Int
 
-    func run() async throws {
+    /// Prints the figures; returns the allocations of one request.
+    func run() async throws -> Double {
         let head = ResponseHead(
             status: 200,
             fields: [
-                HeaderField(name: "Content-Type", value: "text/plain"), HeaderField(name: "Content-Length", value: "13"),
+                HeaderField(name: "Content-Type", value: "text/plain"),
+                HeaderField(name: "Content-Length", value: "13"),
             ])
         let answer = StubAnswer([.head(head), .body(Data("Hello, world!".utf8))])
         let session = Session(transport: StubTransport { _ in answer })
@@ -27,6 +29,7 @@ struct PipelineBenchmark: Sendable {
         print(
             "scenario=pipeline metric=cpu_us value=\(rounded(cpuEach)) allocations=\(rounded(allocationsEach))",
             "rps=\(Int(Double(count) / seconds)) concurrency=\(concurrency)")
+        return rounded(allocationsEach)
     }
 
     private func requests(_ count: Int, on session: Session) async throws -> Int {

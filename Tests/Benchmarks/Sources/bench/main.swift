@@ -1,16 +1,23 @@
 import Larkspur
 
-// bench SCENARIO [COUNT] [CONCURRENCY]
+// bench SCENARIO [COUNT] [CONCURRENCY] [--allocations-at-most N]
 // Prints one line for each figure: scenario=… metric=… value=…
 
 let arguments = Array(CommandLine.arguments.dropFirst())
-let scenario = arguments.first ?? ""
-let numbers = arguments.dropFirst().compactMap { Int($0) }
+let numbers = arguments.prefix { !$0.hasPrefix("--") }.dropFirst().compactMap { Int($0) }
+let limit = arguments.firstIndex(of: "--allocations-at-most").flatMap { index in
+    arguments.dropFirst(index + 1).first.flatMap { Double($0) }
+}
 
-switch scenario {
+switch arguments.first {
 case "pipeline":
-    try await PipelineBenchmark(count: numbers.first ?? 200_000, concurrency: numbers.dropFirst().first ?? 8).run()
+    let benchmark = PipelineBenchmark(count: numbers.first ?? 200_000, concurrency: numbers.dropFirst().first ?? 1)
+    let allocations = try await benchmark.run()
+    if let limit, allocations > limit {
+        print("a request makes \(allocations) allocations, the limit is \(limit)")
+        exit(1)
+    }
 default:
-    print("usage: bench pipeline [COUNT] [CONCURRENCY]")
+    print("usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]")
     exit(2)
 }

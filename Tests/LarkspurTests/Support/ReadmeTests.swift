@@ -1,0 +1,105 @@
+import Foundation
+import Larkspur
+import LarkspurTesting
+import Testing
+
+/// The README's examples, word for word: what is promised there compiles, and does what it says.
+@Suite("The README", .timeLimit(.minutes(1)))
+struct ReadmeTests {
+    struct NewUser: Encodable, Sendable { let name: String }
+    struct User: Decodable, Sendable { let name: String }
+    actor Tokens { func current() -> String { "Bearer token" } }
+
+    let tokens = Tokens()
+    let transport = StubTransport { request in
+        request.url.path == "/joke" ? .json(#"{"setup": "knock"}"#) : .json(#"{"name": "Ada"}"#)
+    }
+
+    @Test("The first two examples do what they say")
+    func mainJob() async throws {
+        let session = Session(transport: transport)
+        let joke = try await session.request("https://api.example.com/joke").serializingJSON().value
+        print(joke["setup"].string ?? "")
+        #expect(joke["setup"].string == "knock")
+
+        // swift-format-ignore
+        let user = try await session
+            .request("https://api.example.com/users", method: .post, parameters: NewUser(name: "Ada"), encoder: .json)
+            .validate()
+            .serializingDecodable(User.self)
+            .value
+        #expect(user.name == "Ada")
+    }
+
+    @Test("The interceptors of the third example sign each request")
+    func interceptors() async throws {
+        // swift-format-ignore
+        let signing = Interceptor(adapt: { request, _ in request.headers["Authorization"] = await tokens.current() })
+        // swift-format-ignore
+        let retrying = Interceptor(retry: { request, session, error in
+            guard error.isConnectivity, request.retryCount < 3 else { return .doNotRetry }
+            return .retryAfter(within: .milliseconds(100) ... .seconds(1), for: session)
+        })
+        let session = Session(transport: transport, interceptor: .composed(signing, retrying))
+        let request = await session.request("https://api.example.com/users/7")
+        _ = try await request.serializingData().value
+        #expect(request.request?.headers["Authorization"] == "Bearer token")
+    }
+
+    @Test("The serializers of the fourth example share one exchange")
+    func serializers() async throws {
+        let session = Session(transport: transport)
+        let request = await session.request("https://api.example.com/users/7").validate()
+        request.responseDecodable(of: User.self) { response in
+            print(response.value?.name ?? "", response.metrics?.total ?? .zero)
+        }
+        let text = try await request.serializingString().value
+        #expect(text == #"{"name": "Ada"}"#)
+    }
+
+    @Test("The monitor of the fifth example hears of the finish")
+    func monitor() async throws {
+        struct Log: EventMonitor {
+            func request(_ request: any Request, did event: RequestEvent) {
+                if case .finish(let error) = event { print(request, error.map { "failed: \($0)" } ?? "done") }
+            }
+        }
+        let session = Session(transport: transport, eventMonitors: [Log()])
+        #expect(await session.request("https://api.example.com/users/7").serializingData().response.error == nil)
+    }
+
+    @Test("Every Swift line of the README's examples stands in this file")
+    func wordForWord() throws {
+        let source = try String(contentsOfFile: #filePath, encoding: .utf8)
+        let lines = Set(source.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
+        let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
+        let blocks = readme.components(separatedBy: "```swift\n").dropFirst()
+            .compactMap { $0.components(separatedBy: "```").first }
+            .filter { !$0.contains(".package(url:") }
+        #expect(blocks.count == 5)
+        for line in blocks.flatMap({ $0.split(separator: "\n") }) {
+            let line = line.trimmingCharacters(in: .whitespaces)
+            #expect(lines.contains(line), "not compiled: \(line)")
+        }
+    }
+}
+
+@Suite("The source itself", .timeLimit(.minutes(1)))
+struct SourceTests {
+    @Test("R6: unchecked sendability stands in Protected alone")
+    func unchecked() throws {
+        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+            "../../../Sources")
+        let files = FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)
+        var read = 0
+        while let file = files?.nextObject() as? URL {
+            guard file.pathExtension == "swift" else { continue }
+            read += 1
+            let text = try String(contentsOf: file, encoding: .utf8)
+            let isUnchecked = text.contains("@unchecked Sendable") || text.contains("nonisolated(unsafe)")
+            #expect(isUnchecked == (file.lastPathComponent == "Protected.swift"), "\(file.lastPathComponent)")
+        }
+        #expect(read > 40)
+    }
+}
