@@ -15,14 +15,18 @@ extension RequestCore {
     /// Attaches a serializer, and starts the request if that is what it waited for.
     func attach<Serializer: ResponseSerializer>(
         _ serializer: Serializer, to face: any Request,
-        handler: TypedSlot<Serializer.SerializedObject>.Handler? = nil
+        handler: (@Sendable (DataResponse<Serializer.SerializedObject>) async -> Void)? = nil
     ) -> Int {
-        let starts = startsAutomatically
-        let (slot, action) = box.withLock { state in
-            state.attach(
-                TypedSlot(job: TypedJob(serializer: serializer), handler: handler), of: face,
-                startsAutomatically: starts)
+        let job = SerializerJob(serializer, requestID: id)
+        let untyped = handler.map { handler -> SerializerSlot.Handler in
+            { await handler(ResponseBox.open($0)) }
         }
+        return attach(SerializerSlot(job: job, handler: untyped), to: face)
+    }
+
+    private func attach(_ new: SerializerSlot, to face: any Request) -> Int {
+        let starts = startsAutomatically
+        let (slot, action) = box.withLock { $0.attach(new, of: face, startsAutomatically: starts) }
         switch action {
         case .none: break
         case .run: run(face)
@@ -38,7 +42,8 @@ extension RequestCore {
         Task {
             let exchange = read { $0.exchange } ?? CompletedExchange()
             while let (slot, job) = box.withLock({ $0.queue.nextLate() }) {
-                let failure = await job.run(exchange, in: self, slot: slot, during: .finished)
+                let (response, failure) = await job.run(exchange)
+                hold(response, in: slot, during: .finished)
                 emit(.serialize(failure), for: face)
                 for delivery in box.withLock({ $0.queue.deliverHeld() }) { delivery() }
             }
@@ -49,12 +54,12 @@ extension RequestCore {
     /// Calls what waits to be called, one after another, until nothing does.
     func callHandlers() async {
         while let handlers = box.withLock({ $0.queue.nextHandlers() }) {
-            for handler in handlers { await handler() }
+            for handler in handlers { await handler.call(handler.response) }
         }
     }
 
     /// Takes a serializer's response, to be delivered with the others.
-    func hold<Value: Sendable>(_ response: DataResponse<Value>, in slot: Int, during phase: RequestPhase) {
+    func hold(_ response: AnyResponse, in slot: Int, during phase: RequestPhase) {
         _ = box.withLock { $0.hold(response, in: slot, during: phase) }
     }
 
@@ -64,17 +69,15 @@ extension RequestCore {
     func response<Value: Sendable>(
         of slot: Int, automaticallyCancelling: Bool, _ face: any Request
     ) async -> DataResponse<Value> {
-        let (ready, number) = box.withLock { state in
-            (state.slot(slot, of: Value.self).finalResponse, state.nextWaiterNumber())
-        }
-        if let ready { return ready }
+        let (ready, number) = box.withLock { ($0.queue[slot].finalResponse, $0.nextWaiterNumber()) }
+        if let ready { return ResponseBox.open(ready) }
         let cancel: @Sendable () -> Void = {
-            self.cancelWaiter(number, of: slot, Value.self, automaticallyCancelling, face)
+            self.cancelWaiter(number, of: slot, automaticallyCancelling, face)
         }
         return await withTaskCancellationHandler {
-            await suspended { (waiter: TypedSlot<Value>.Waiter) in
-                let ready = box.withLock { $0.slot(slot, of: Value.self).answer(number, waiter) }
-                if let ready { return waiter.resume(returning: ready) }
+            await suspended { (continuation: Suspension<DataResponse<Value>>) in
+                let waiter: SerializerSlot.Waiter = { continuation.resume(returning: ResponseBox.open($0)) }
+                if let ready = box.withLock({ $0.queue[slot].answer(number, waiter) }) { return waiter(ready) }
                 // A cancel before the waiter was in its place has found nothing.
                 if Task.isCancelled { cancel() }
             }
@@ -84,47 +87,25 @@ extension RequestCore {
     }
 
     /// Answers one waiter; the request goes on for all others, and is cancelled if nobody is left.
-    private func cancelWaiter<Value: Sendable>(
-        _ number: UInt64, of slot: Int, _: Value.Type, _ automaticallyCancelling: Bool, _ face: any Request
-    ) {
-        let taken = box.withLock { state -> (TypedSlot<Value>.Waiter, CompletedExchange, isLast: Bool)? in
-            let typed = state.slot(slot, of: Value.self)
-            guard let waiter = typed.removeWaiter(number, abandons: automaticallyCancelling) else { return nil }
-            return (waiter, state.cancelledExchange, typed.interest == .abandoned && !state.queue.isOwing)
+    private func cancelWaiter(_ number: UInt64, of slot: Int, _ automaticallyCancelling: Bool, _ face: any Request) {
+        let (waiter, job, exchange, isLast) = box.withLock { state in
+            let waiter = state.queue[slot].removeWaiter(number, abandons: automaticallyCancelling)
+            let isAbandoned = waiter != nil && state.queue[slot].interest == .abandoned
+            return (waiter, state.queue[slot].job, state.cancelledExchange, isAbandoned && !state.queue.isOwing)
         }
-        guard let (waiter, exchange, isLast) = taken else { return }
-        waiter.resume(returning: DataResponse(exchange: exchange, result: .failure(.requestCancelled)))
+        waiter?(job.fail(exchange, .requestCancelled))
         if isLast { cancel(face) }
     }
 
     /// Ends one serializer before its time; the request too if it was the last that anybody wanted.
     func withdraw(_ slot: Int, automaticallyCancelling: Bool, _ face: any Request) {
+        let (job, exchange) = box.withLock { ($0.queue[slot].job, $0.cancelledExchange) }
+        let response = job.fail(exchange, .requestCancelled)
         let (delivery, isLast) = box.withLock { state in
-            (
-                state.queue.slots[slot].withdraw(state.cancelledExchange, .requestCancelled),
-                automaticallyCancelling && !state.queue.isOwing
-            )
+            (state.queue[slot].withdraw(with: response), automaticallyCancelling && !state.queue.isOwing)
         }
         guard let delivery else { return }
         delivery()
         if isLast { cancel(face) }
-    }
-}
-
-extension RequestState {
-    /// Takes a serializer's response if the request is still in this phase; after a cancel somebody else answers.
-    /// Returns the response that it replaces, to be let go of after unlocking.
-    func hold<Value: Sendable>(
-        _ response: DataResponse<Value>, in index: Int, during phase: RequestPhase
-    ) -> DataResponse<Value>? {
-        self.phase == phase ? slot(index, of: Value.self).hold(response) : nil
-    }
-
-    /// The slot with its type, which the one who attached it knows.
-    func slot<Value: Sendable>(_ index: Int, of _: Value.Type) -> TypedSlot<Value> {
-        guard let slot = queue.slots[index] as? TypedSlot<Value> else {
-            preconditionFailure("a serializer's slot was asked for with a type other than its own")
-        }
-        return slot
     }
 }

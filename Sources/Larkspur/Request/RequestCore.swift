@@ -220,7 +220,8 @@ package final class RequestCore: Sendable {
             while true {
                 switch nextWork(finishingBy: .finishUnwinding, with: exchange) {
                 case .serialize(let slot, let job):
-                    let failure = await job.run(exchange, in: self, slot: slot, during: .unwinding)
+                    let (response, failure) = await job.run(exchange)
+                    hold(response, in: slot, during: .unwinding)
                     emit(.serialize(failure))
                 case .finished(let finish):
                     return finish.callsHandlers ? await callHandlers() : ()

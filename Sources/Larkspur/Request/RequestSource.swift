@@ -21,21 +21,24 @@ struct RequestSource: Sendable {
     }
 
     /// Parts or convertible, then the modifier, then the parameters, then the session's fields that are missing.
-    func build(with configuration: SessionConfiguration) async throws(RequestError) -> OutgoingRequest {
+    func build(in context: SessionContext) async throws(RequestError) -> OutgoingRequest {
         do {
             var request: OutgoingRequest
             switch origin {
             case .parts(let url, let method, let headers):
                 request = OutgoingRequest(
-                    method: method, url: try url.asRequestURL(), headers: headers, options: configuration.options)
+                    method: method, url: try url.asRequestURL(), headers: headers,
+                    options: context.configuration.options)
             case .convertible(let convertible):
                 request = try convertible.asOutgoingRequest()
                 // Options that the convertible did not touch are the session's.
-                if request.options == RequestOptions() { request.options = configuration.options }
+                if request.options == RequestOptions() { request.options = context.configuration.options }
             }
             try await modifier?(&request)
             try encode?(&request)
-            if !configuration.headers.isEmpty { request.headers.addMissing(from: configuration.headers) }
+            if !context.configuration.headers.isEmpty {
+                request.headers.addMissing(from: context.configuration.headers)
+            }
             return request
         } catch {
             throw RequestError(wrapping: error, as: .requestCreationFailed, stage: .building)

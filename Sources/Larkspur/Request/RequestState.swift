@@ -69,7 +69,7 @@ struct RequestState {
     enum CancelAction {
         case none
         /// Cancel the pipeline's task, which somebody's code may hold up, and finish on another one.
-        case takeOver(held: Task<Void, Never>?, discarded: [any Sendable])
+        case takeOver(held: Task<Void, Never>?, discarded: [AnyResponse])
         case cancelHop((any TransportTask)?)
     }
 
@@ -105,13 +105,19 @@ struct RequestState {
         }
     }
 
+    /// Takes a serializer's response if the request is still in this phase; after a cancel somebody else answers.
+    /// Returns the response that it replaces, to be let go of after unlocking.
+    mutating func hold(_ response: AnyResponse, in slot: Int, during phase: RequestPhase) -> AnyResponse? {
+        self.phase == phase ? queue[slot].hold(response) : nil
+    }
+
     mutating func nextWaiterNumber() -> UInt64 {
         waiters += 1
         return waiters
     }
 
     enum NextWork: Sendable {
-        case serialize(slot: Int, any SerializerJob)
+        case serialize(slot: Int, SerializerJob)
         case finished(Finish)
         case abandon
     }

@@ -6,20 +6,23 @@ struct SerializerQueue {
     /// Whether a task works on something; it takes up whatever is added until it finds nothing more.
     enum Worker { case idle, running }
 
-    private(set) var slots: [SerializerSlot] = []
+    private var slots: [SerializerSlot] = []
     /// All slots before this one are answered.
     private var delivered = 0
     /// All slots before this one have been serialized in this attempt.
     private var serialized = 0
     private var lateWorker = Worker.idle
 
-    private var handlers: [@Sendable () async -> Void] = []
+    private var handlers: [(call: SerializerSlot.Handler, response: AnyResponse)] = []
     private var handlerWorker = Worker.idle
-
-    var isEmpty: Bool { slots.isEmpty }
 
     /// Whether some answer is owed to somebody.
     var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
+
+    subscript(slot: Int) -> SerializerSlot {
+        get { slots[slot] }
+        _modify { yield &slots[slot] }
+    }
 
     mutating func append(_ slot: SerializerSlot) -> Int {
         slots.append(slot)
@@ -27,28 +30,33 @@ struct SerializerQueue {
     }
 
     /// The next serializer to run in this attempt.
-    mutating func nextWaiting() -> (slot: Int, job: any SerializerJob)? {
+    mutating func nextWaiting() -> (slot: Int, job: SerializerJob)? {
         while serialized < slots.count {
-            if slots[serialized].status == .waiting { return (serialized, slots[serialized].job) }
+            if case .waiting = slots[serialized].status { return (serialized, slots[serialized].job) }
             serialized += 1
         }
         return nil
     }
 
-    /// A new attempt begins: nothing from the last one is delivered. Returns the values, to be let go of after
-    /// unlocking: their ends may be somebody's code (R1).
-    mutating func discardHeld() -> [any Sendable] {
+    /// A new attempt begins: nothing from the last one is delivered. Returns the responses, to be let go of after
+    /// unlocking: the ends of their values may be somebody's code (R1).
+    mutating func discardHeld() -> [AnyResponse] {
         serialized = delivered
-        return slots[delivered...].compactMap { $0.discard() }
+        var discarded: [AnyResponse] = []
+        for index in delivered..<slots.count {
+            if let response = slots[index].discard() { discarded.append(response) }
+        }
+        return discarded
     }
 
     /// Ends every slot that has its response, in order: its waiters are answered, its handler is queued.
     mutating func deliverHeld() -> [Delivery] {
         var deliveries: [Delivery] = []
-        while delivered < slots.count, slots[delivered].status != .waiting {
-            let (waiters, handler) = slots[delivered].deliver()
+        while delivered < slots.count {
+            if case .waiting = slots[delivered].status { break }
+            let (waiters, response) = slots[delivered].deliver()
             if let waiters { deliveries.append(waiters) }
-            if let handler { handlers.append(handler) }
+            if let response, let handler = slots[delivered].handler { handlers.append((handler, response)) }
             delivered += 1
         }
         return deliveries
@@ -62,7 +70,7 @@ struct SerializerQueue {
     }
 
     /// The next late serializer, or nil, and the worker's part is over.
-    mutating func nextLate() -> (slot: Int, job: any SerializerJob)? {
+    mutating func nextLate() -> (slot: Int, job: SerializerJob)? {
         if let next = nextWaiting() { return next }
         lateWorker = .idle
         return nil
@@ -76,7 +84,7 @@ struct SerializerQueue {
     }
 
     /// Handlers to call now, in order, or nil, and the worker's part is over.
-    mutating func nextHandlers() -> [@Sendable () async -> Void]? {
+    mutating func nextHandlers() -> [(call: SerializerSlot.Handler, response: AnyResponse)]? {
         guard !handlers.isEmpty else {
             handlerWorker = .idle
             return nil

@@ -59,7 +59,7 @@ struct RequestPipeline: Sendable {
     // MARK: Building and adapting
 
     private func prepare(_ number: Int) async throws(RequestError) -> OutgoingRequest {
-        var request = try await core.source.build(with: session.configuration)
+        var request = try await core.source.build(in: core.context)
         let interceptors = core.read { $0.settings.interceptors }
         let state = RequestAdapterState(requestID: core.id, session: session, attempt: number)
         do {
@@ -174,12 +174,13 @@ struct RequestPipeline: Sendable {
         while true {
             switch core.nextWork(finishingBy: .finish, with: exchange) {
             case .serialize(let slot, let job):
-                let failure = await job.run(exchange, in: core, slot: slot, during: .settling)
+                let (response, failure) = await job.run(exchange)
+                core.hold(response, in: slot, during: .settling)
                 core.emit(.serialize(failure))
                 guard let failure else { continue }
                 switch try await askRetriers(failure) {
                 case .again: return false
-                case .over(let error): job.fail(with: error, exchange, in: core, slot: slot, during: .settling)
+                case .over(let error): core.hold(job.fail(exchange, error), in: slot, during: .settling)
                 }
             case .finished(let finish):
                 if finish.callsHandlers { await core.callHandlers() }

@@ -16,22 +16,6 @@ final class HandlerLog: Sendable {
     var read: ([Int: Int], [Int]) { box.withLock { ($0.counts, $0.order) } }
 }
 
-/// A serializer that the model runs itself.
-struct PlayedJob: SerializerJob {
-    static func response(_ value: Int) -> DataResponse<Int> {
-        DataResponse(exchange: CompletedExchange(), result: .success(value))
-    }
-
-    func run(
-        _ exchange: CompletedExchange, in core: RequestCore, slot: Int, during phase: RequestPhase
-    ) async -> RequestError? { nil }
-
-    func fail(
-        with error: RequestError, _ exchange: CompletedExchange, in core: RequestCore, slot: Int,
-        during phase: RequestPhase
-    ) {}
-}
-
 /// A transport's task that the model plays itself.
 final class PlayedTask: TransportTask {
     let id: TransportTaskID

@@ -20,7 +20,7 @@ final class RequestModel {
     private var pipeline = Pipeline.absent
     private var unwinder = Worker.absent
     private var lateWorker = Worker.absent
-    private var handlers: [@Sendable () async -> Void] = []
+
     private var callsHandlers = false
     private var hopIsCancelled = false
     private var taskNumber: UInt64 = 0
@@ -30,10 +30,14 @@ final class RequestModel {
 
     /// What every hop waits on: nobody does in a played world, so it is one that was resumed already.
     private let continuation: HopProgress.Continuation
+    private let job: SerializerJob
+    private let response: AnyResponse
     private let url: RequestURL
 
     init(seed: UInt64, face: DataRequest, url: RequestURL, continuation: HopProgress.Continuation) {
         self.continuation = continuation
+        job = SerializerJob(DataResponseSerializer(), requestID: face.id)
+        response = job.fail(CompletedExchange(), .requestCancelled)
         self.url = url
         random = SeededRandom(seed: seed)
         wishes = Int.random(in: 3...12, using: &random)
@@ -86,7 +90,7 @@ final class RequestModel {
         let number = attached
         attached += 1
         let calls = calls
-        let slot = TypedSlot<Int>(job: PlayedJob()) { _ in calls.note(number) }
+        let slot = SerializerSlot(job: job) { _ in calls.note(number) }
         let (_, action) = state.attach(slot, of: face, startsAutomatically: !random.once(in: 3))
         switch action {
         case .none, .keep: break
@@ -97,11 +101,10 @@ final class RequestModel {
 
     /// A slot with a closure cannot be withdrawn; this one has none, so nobody must ever answer it.
     private func withdraw() {
-        let (index, action) = state.attach(
-            TypedSlot<Int>(job: PlayedJob(), handler: nil), of: face, startsAutomatically: true)
+        let (index, action) = state.attach(SerializerSlot(job: job), of: face, startsAutomatically: true)
         if case .run = action { begin() }
         if case .workLate = action { lateWorker = .between }
-        state.queue.slots[index].withdraw(state.cancelledExchange, .requestCancelled)?()
+        state.queue[index].withdraw(with: job.fail(state.cancelledExchange, .requestCancelled))?()
     }
 
     private func cancel(_ reason: RequestError) {
@@ -152,7 +155,7 @@ final class RequestModel {
             if case .prepared = pipeline { beginHop() }
         case .serializing: serializeNext()
         case .running(let slot):
-            _ = state.hold(PlayedJob.response(1), in: slot, during: .settling)
+            _ = state.hold(response, in: slot, during: .settling)
             pipeline = .serializing
             if random.once(in: 5) { retry() }
         case .backingOff: prepareAgain()
@@ -225,7 +228,7 @@ final class RequestModel {
 
     private func stepUnwinder() {
         if case .running(let slot) = unwinder {
-            _ = state.hold(PlayedJob.response(2), in: slot, during: .unwinding)
+            _ = state.hold(response, in: slot, during: .unwinding)
             unwinder = .between
         }
         switch state.nextWork(finishingBy: .finishUnwinding, with: state.cancelledExchange) {
@@ -241,7 +244,7 @@ final class RequestModel {
 
     private func stepLateWorker() {
         if case .running(let slot) = lateWorker {
-            _ = state.hold(PlayedJob.response(3), in: slot, during: .finished)
+            _ = state.hold(response, in: slot, during: .finished)
             for delivery in state.queue.deliverHeld() { delivery() }
         }
         if let next = state.queue.nextLate() {
@@ -254,7 +257,7 @@ final class RequestModel {
 
     private func callHandlers() async {
         if let next = state.queue.nextHandlers() {
-            for handler in next { await handler() }
+            for handler in next { await handler.call(handler.response) }
         } else {
             callsHandlers = false
         }
