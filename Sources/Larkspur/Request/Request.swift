@@ -56,7 +56,7 @@ extension Request {
     public var attempts: [Attempt] { handle.core.read { $0.attempts } }
 
     /// How many attempts followed the first.
-    public var retryCount: Int { handle.core.read { max(0, $0.attempts.count - 1) } }
+    public var retryCount: Int { handle.core.read { max(0, $0.attemptCount - 1) } }
 
     /// Why the request failed; nil until it has finished, or if it did not fail.
     public var error: RequestError? { handle.core.read { $0.exchange?.error } }
@@ -151,6 +151,6 @@ extension RequestState {
     /// The hop under way, or else the last one that ended.
     var lastHop: Hop? {
         if let hop { return Hop(request: hop.request, head: hop.head, metrics: hop.metrics) }
-        return attempts.last { !$0.hops.isEmpty }?.hops.last
+        return attempt?.hops.last ?? attempts.last { !$0.hops.isEmpty }?.hops.last
     }
 }

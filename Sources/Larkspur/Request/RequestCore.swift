@@ -103,7 +103,7 @@ package final class RequestCore: Sendable {
     func onCreation(_ handler: @escaping @Sendable (OutgoingRequest) async -> Void) {
         let last = box.withLock { state in
             state.settings.creationHandlers.append(handler)
-            return state.attempts.last?.request
+            return state.attempt?.request
         }
         // Unstructured: the caller does not wait for its handler.
         if let last { Task { await handler(last) } }
@@ -135,13 +135,13 @@ package final class RequestCore: Sendable {
     }
 
     func beginAttempt() {
-        box.withLock { $0.attempts.append(Attempt()) }
+        box.withLock { $0.beginAttempt() }
     }
 
     /// Records the attempt's request and gives the handlers that want to see it: one added later is given it then.
     func didCreate(_ request: OutgoingRequest) -> [@Sendable (OutgoingRequest) async -> Void] {
         box.withLock { state in
-            state.attempts[state.attempts.count - 1].request = request
+            state.attempt?.request = request
             return state.settings.creationHandlers
         }
     }
@@ -149,8 +149,8 @@ package final class RequestCore: Sendable {
     /// Records why the attempt failed, and for how long the next one is put off.
     func endAttempt(_ error: RequestError, retryingAfter delay: Duration? = nil) {
         box.withLock { state in
-            state.attempts[state.attempts.count - 1].error = error
-            state.attempts[state.attempts.count - 1].delay = delay
+            state.attempt?.error = error
+            state.attempt?.delay = delay
         }
     }
 
@@ -165,7 +165,7 @@ package final class RequestCore: Sendable {
 
     /// Whether the last request, if one was sent, could be sent a second time.
     var canSendAgain: Bool {
-        read { $0.attempts.last?.hops.allSatisfy(\.request.body.isReplayable) ?? true }
+        read { $0.attempt?.hops.allSatisfy(\.request.body.isReplayable) ?? true }
     }
 
     /// Hands one hop to the transport and waits for its end: the exchange so far, and what follows.

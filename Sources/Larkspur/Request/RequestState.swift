@@ -26,13 +26,26 @@ struct RequestState {
     private var waiters: UInt64 = 0
 
     // What happened
-    var attempts: [Attempt] = []
+    /// Kept apart from those before it, because most requests have only this one.
+    var attempt: Attempt?
+    private var earlierAttempts: [Attempt] = []
     private(set) var hop: HopProgress?
     private(set) var exchange: CompletedExchange?
 
     init(settings: RequestSettings, session: Session?) {
         self.settings = settings
         self.session = session
+    }
+
+    // MARK: Attempts
+
+    var attempts: [Attempt] { attempt.map { earlierAttempts + [$0] } ?? [] }
+
+    var attemptCount: Int { attempt == nil ? 0 : earlierAttempts.count + 1 }
+
+    mutating func beginAttempt() {
+        if let attempt { earlierAttempts.append(attempt) }
+        attempt = Attempt()
     }
 
     // MARK: Phases
@@ -75,7 +88,7 @@ struct RequestState {
 
     /// The exchange that serializers of a cancelled request are shown.
     var cancelledExchange: CompletedExchange {
-        CompletedExchange(hop: lastHop, attempts: attempts.count, error: cancellation ?? .requestCancelled)
+        CompletedExchange(hop: lastHop, attempts: attemptCount, error: cancellation ?? .requestCancelled)
     }
 
     // MARK: Serializers
@@ -216,9 +229,9 @@ struct RequestState {
         case .completed(let error):
             self.hop = nil
             let ended = hop.ended(with: error)
-            attempts[attempts.count - 1].hops.append(ended)
-            let exchange = CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attempts.count)
-            let verdict = HopPolicy.verdict(on: attempts[attempts.count - 1].hops)
+            attempt?.hops.append(ended)
+            let exchange = CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount)
+            let verdict = HopPolicy.verdict(on: attempt?.hops ?? [])
             return .complete(hop.continuation, .ended(exchange, verdict))
         }
     }

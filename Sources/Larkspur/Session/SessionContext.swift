@@ -27,7 +27,7 @@ package final class SessionContext: SessionStateProvider {
         var lastID: UInt64 = 0
         /// Every request that was started, or waits for its start with a serializer attached.
         var requests: [RequestID: any Request] = [:]
-        var tasks: [TransportTaskID: RequestCore] = [:]
+        var tasks = TaskTable()
     }
 
     init(
@@ -89,12 +89,7 @@ package final class SessionContext: SessionStateProvider {
     // MARK: Tasks
 
     func registerTask(of core: RequestCore) -> TransportTaskID {
-        registry.withLock { registry in
-            registry.lastID += 1
-            let id = TransportTaskID(registry.lastID)
-            registry.tasks[id] = core
-            return id
-        }
+        registry.withLock { $0.tasks.insert(core) }
     }
 
     package func request(for task: TransportTaskID) -> RequestCore? {
@@ -108,7 +103,7 @@ package final class SessionContext: SessionStateProvider {
     package func didGatherMetrics(for task: TransportTaskID) {}
 
     package func didComplete(_ task: TransportTaskID) {
-        _ = registry.withLock { $0.tasks.removeValue(forKey: task) }
+        _ = registry.withLock { $0.tasks.remove(task) }
     }
 
     package func cancelRequestsForSessionInvalidation(with error: (any Error)?) {
@@ -118,5 +113,39 @@ package final class SessionContext: SessionStateProvider {
         }
         let reason = RequestError(.sessionInvalidated, "the session was invalidated", underlying: error)
         for request in requests { request.handle.core.cancel(request, reason) }
+    }
+}
+
+/// Which request a task belongs to: looked up for every event, so a place in an array, not a hash.
+///
+/// An ID is a place and how often it has been given away, so that an ID of a task long gone finds nothing.
+private struct TaskTable {
+    private var places: [(uses: UInt64, core: RequestCore?)] = []
+    private var free: [Int] = []
+
+    private static let placeBits: UInt64 = 24
+
+    mutating func insert(_ core: RequestCore) -> TransportTaskID {
+        let place = free.popLast() ?? places.count
+        if place == places.count { places.append((0, nil)) }
+        places[place] = (places[place].uses + 1, core)
+        return TransportTaskID(places[place].uses << Self.placeBits | UInt64(place))
+    }
+
+    subscript(id: TransportTaskID) -> RequestCore? {
+        place(of: id).flatMap { places[$0].core }
+    }
+
+    /// Gives the core back, to be let go of after unlocking.
+    mutating func remove(_ id: TransportTaskID) -> RequestCore? {
+        guard let place = place(of: id), let core = places[place].core else { return nil }
+        places[place].core = nil
+        free.append(place)
+        return core
+    }
+
+    private func place(of id: TransportTaskID) -> Int? {
+        let place = Int(id.rawValue & (1 << Self.placeBits - 1))
+        return place < places.count && places[place].uses == id.rawValue >> Self.placeBits ? place : nil
     }
 }

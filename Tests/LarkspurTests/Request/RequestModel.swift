@@ -122,7 +122,7 @@ final class RequestModel {
     // MARK: The pipeline
 
     private func begin() {
-        state.attempts.append(Attempt())
+        state.beginAttempt()
         pipeline = .prepared
     }
 
