@@ -19,6 +19,7 @@ struct StubState {
     private var metrics: TransportMetrics?
     private var declared: UInt64 = 0
     private var isBodiless = false
+    private var hasHead = false
     private var failure: TransportError?
     private var delegate: (any TransportDelegate)?
 
@@ -80,13 +81,16 @@ struct StubState {
         case .walking: break
         case .ending:
             walk = .ended
-            self.delegate = nil
             return (.completed(failure), delegate)
         case .created, .standing, .asleep, .ended: return nil
         }
         if failure != nil { return end(delegate) }
         switch steps.first {
+        case .head(let head) where head.status < 200 && head.status != 101:
+            steps.removeFirst()  // an interim head
+            return next()
         case .head(let head):
+            hasHead = true
             declared = isBodiless || head.status == 204 || head.status == 304 ? 0 : head.contentLength ?? 0
             return (advance(to: .head(head)), delegate)
         case .body(let bytes):
@@ -106,6 +110,7 @@ struct StubState {
             failure = error
             return end(delegate)
         case nil:
+            if !hasHead { failure = TransportError(.connectionLost, "the answer ended before its head") }
             if declared > metrics?.responseBodyBytes ?? 0 { failure = TransportError(.truncated) }
             return end(delegate)
         }

@@ -8,8 +8,8 @@ import Larkspur
 public final class StubTransport: Transport {
     fileprivate let clock: any Clock<Duration>
     fileprivate let answer: @Sendable (TransportRequest) -> StubAnswer
-    /// The tasks under way; nil after the transport's end.
-    fileprivate let running = Protected<[TransportTaskID: StubTask]?>([:])
+    /// The tasks under way, by identity (two sessions may use one name); nil after the transport's end.
+    fileprivate let running = Protected<[ObjectIdentifier: StubTask]?>([:])
 
     public init(
         clock: any Clock<Duration> = ContinuousClock(), answer: @escaping @Sendable (TransportRequest) -> StubAnswer
@@ -53,12 +53,13 @@ private final class StubTask: TransportTask {
     func resume() {
         let isFirst = box.withLock { $0.begin() }
         guard isFirst else { return poke { $0.isSuspended = false } }
-        let isOpen = transport.running.withLock {
-            $0?.updateValue(self, forKey: id); return $0 != nil
+        let isOpen = transport.running.withLock { running in
+            running?.updateValue(self, forKey: ObjectIdentifier(self))
+            return running != nil
         }
         let steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
         let isBodiless = request.method == "HEAD"
-        let sent = request.body.length ?? 0
+        let sent = isOpen ? request.body.length ?? 0 : 0
         poke { $0.take(sent > 0 ? [.sent(sent)] + steps : steps, isBodiless: isBodiless) }
     }
 
@@ -80,9 +81,9 @@ private final class StubTask: TransportTask {
             case .sent(let count): delegate.received(.bodySent(count), for: id)
             case .metrics(let metrics): delegate.received(.metrics(metrics), for: id)
             case .rewind: askForBody(delegate)
-            case .sleep(let duration): sleep(for: duration)
+            case .sleep(let duration): return sleep(for: duration)  // whoever ends the sleep walks on
             case .completed(let error):
-                _ = transport.running.withLock { $0?.removeValue(forKey: id) }
+                _ = transport.running.withLock { $0?.removeValue(forKey: ObjectIdentifier(self)) }
                 delegate.received(.completed(error), for: id)
             }
         }

@@ -58,14 +58,22 @@ public struct ResponseHead: Sendable, Hashable {
     }
 
     /// The declared length of the body, if there is one and it is a plain number.
+    ///
+    /// Declared several times it must be the same number each time, RFC 9110 section 8.6: whoever picks one of two
+    /// lengths may see the body end elsewhere than the peer does.
     public var contentLength: UInt64? {
-        first(named: "Content-Length") { digits in
-            guard !digits.isEmpty else { return nil }
-            return digits.reduce(0 as UInt64?) { value, byte in
-                guard let value, (0x30...0x39).contains(byte), value < UInt64.max / 10 else { return nil }
-                return value * 10 + UInt64(byte & 0x0F)
+        rawFields.withUnsafeBufferPointer { bytes in
+            var length: UInt64?
+            var lines = FieldLines(bytes)
+            while let line = lines.next() {
+                guard FieldLines.matches(line.name, "Content-Length".utf8) else { continue }
+                for part in line.value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
+                    guard let number = FieldLines.number(part), length == nil || length == number else { return nil }
+                    length = number
+                }
             }
-        } ?? nil
+            return length
+        }
     }
 
     private func first<Result>(named name: String, _ read: (FieldLines.Bytes) -> Result) -> Result? {
@@ -92,8 +100,12 @@ private struct FieldLines {
     mutating func next() -> (name: Bytes, value: Bytes)? {
         while !rest.isEmpty {
             let line = takeLine()
-            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { continue }
-            return (Self.trimmed(line[..<colon]), Self.trimmed(line[line.index(after: colon)...]))
+            // A line end before the colon: what follows it continues a line that had no colon.
+            guard let colon = line.firstIndex(where: { $0 == UInt8(ascii: ":") || Self.isLineEnd($0) }),
+                line[colon] == UInt8(ascii: ":")
+            else { continue }
+            let name = Self.trimmed(line[..<colon])
+            if !name.isEmpty { return (name, Self.trimmed(line[(colon + 1)...])) }
         }
         return nil
     }
@@ -114,7 +126,7 @@ private struct FieldLines {
     /// Text of bytes that are UTF-8, or else Latin-1, which is what older servers mean by them. Folds become a space.
     static func text(_ bytes: some Collection<UInt8>) -> String {
         var bytes = Array(bytes)
-        if let fold = bytes.firstIndex(where: { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }) {
+        if let fold = bytes.firstIndex(where: isLineEnd) {
             bytes = unfolded(bytes, from: fold)
         }
         var decoder = UTF8()
@@ -131,7 +143,7 @@ private struct FieldLines {
     private static func unfolded(_ bytes: [UInt8], from fold: Int) -> [UInt8] {
         var result = Array(bytes[..<fold])
         for byte in bytes[fold...] {
-            let byte = isBlank(byte) || byte == UInt8(ascii: "\r") || byte == UInt8(ascii: "\n") ? 0x20 : byte
+            let byte = isBlank(byte) || isLineEnd(byte) ? 0x20 : byte
             if byte != 0x20 || result.last != 0x20 { result.append(byte) }
         }
         return result
@@ -149,12 +161,21 @@ private struct FieldLines {
         byte == 0x20 || byte == 0x09
     }
 
+    private static func isLineEnd(_ byte: UInt8) -> Bool {
+        byte == 0x0D || byte == 0x0A
+    }
+
     private static func trimmed(_ bytes: Bytes) -> Bytes {
         var bytes = bytes
-        while let first = bytes.first, isBlank(first) { bytes.removeFirst() }
-        while let last = bytes.last, isBlank(last) || last == UInt8(ascii: "\r") || last == UInt8(ascii: "\n") {
-            bytes.removeLast()
-        }
+        while let first = bytes.first, isBlank(first) || isLineEnd(first) { bytes.removeFirst() }
+        while let last = bytes.last, isBlank(last) || isLineEnd(last) { bytes.removeLast() }
         return bytes
+    }
+
+    /// Digits and nothing else but white space around them: `UInt64.init` takes signs, which a length has not.
+    static func number(_ bytes: Bytes) -> UInt64? {
+        let digits = trimmed(bytes)
+        guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return UInt64(String(decoding: digits, as: UTF8.self))
     }
 }

@@ -1,0 +1,125 @@
+import Larkspur
+import Testing
+
+extension TransportContractTests {
+    @Suite("Questions", .timeLimit(.minutes(1)))
+    struct Questions {}
+}
+
+extension TransportContractTests.Questions {
+    private static let again: [PeerStep] = [.needBodyAgain] + .response(body: .pattern(8))
+
+    private static func streamed(_ bytes: [UInt8]) -> TransportBody {
+        .stream(
+            TransportBodySource(length: UInt64(bytes.count), isReplayable: true) { ArrayStream(bytes, piece: 7) })
+    }
+
+    private static func freshStream(_ bytes: [UInt8]) -> RecordingDelegate {
+        RecordingDelegate(answering: { question in
+            if case .bodyFromStart(_, let reply) = question { reply(ArrayStream(bytes, piece: 7)) }
+        })
+    }
+
+    @Test("T19: a question is asked on the thread that delivers events, never over one", arguments: ContractSubject.all)
+    func thread(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        for _ in 0..<20 {
+            let bytes = [UInt8].pattern(40)
+            let exchange = try stage.exchange(
+                Self.again, method: "POST", body: Self.streamed(bytes), delegate: Self.freshStream(bytes))
+            let trace = try await exchange.run()
+            #expect(trace.questions.count == 1)
+            #expect(Set(trace.records.map(\.thread)).count == 1)
+            #expect(trace.audit(bodyIsBegunAgain: true) == [])
+        }
+    }
+
+    @Test("T19: a question unanswered when answer returns is refused", arguments: ContractSubject.all)
+    func lateAnswer(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let kept = Observed<TransportReply<any TransportBodyStream>?>(nil)
+        let delegate = RecordingDelegate(answering: { question in
+            if case .bodyFromStart(_, let reply) = question { kept.change { $0 = reply } }
+        })
+        let exchange = try stage.exchange(
+            Self.again, method: "POST", body: Self.streamed(.pattern(40)), delegate: delegate)
+        exchange.task.resume()
+        let reply = try #require(try await kept.wait { $0 != nil })
+        let trace = try await exchange.finished()
+        reply(ArrayStream(.pattern(40), piece: 7))
+        try await stage.settle()
+        #expect(trace.failure == .bodyNotReplayable)
+        #expect(exchange.trace.events.count == trace.events.count)
+        #expect(exchange.trace.audit(bodyIsBegunAgain: true) == [])
+    }
+
+    @Test("T19: a task cancelled from inside answer ends as cancelled or refused", arguments: ContractSubject.all)
+    func cancelledFromInside(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let task = Protected<(any TransportTask)?>(nil)
+        let delegate = RecordingDelegate(answering: { _ in task.withLock { $0 }?.cancel() })
+        let exchange = try stage.exchange(
+            Self.again, method: "POST", body: Self.streamed(.pattern(40)), delegate: delegate)
+        task.withLock { $0 = exchange.task }
+        let trace = try await exchange.run()
+        task.withLock { $0 = nil }
+        #expect(trace.failure == .cancelled || trace.failure == .bodyNotReplayable)
+        #expect(trace.audit(bodyIsBegunAgain: true) == [])
+    }
+
+    @Test("T20: a streamed body is asked for before it is sent again", arguments: ContractSubject.all)
+    func asked(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let bytes = stage.body(buffers: 3)
+        let exchange = try stage.exchange(
+            Self.again, method: "POST", body: Self.streamed(bytes), delegate: Self.freshStream(bytes))
+        let trace = try await exchange.run()
+        try #require(trace.questions.count == 1)
+        guard case .bodyFromStart(let offset, _) = trace.questions[0] else {
+            Issue.record("another question: \(trace.questions[0])")
+            return
+        }
+        #expect(offset <= UInt64(bytes.count))
+        #expect(trace.isSuccess)
+        #expect(exchange.requests.last?.body == bytes)
+        #expect(trace.audit(bodyIsBegunAgain: true) == [])
+    }
+
+    @Test("T20: a streamed body that is sent once is not asked for", arguments: ContractSubject.all)
+    func notAsked(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let exchange = try stage.exchange(.response(), method: "POST", body: Self.streamed(.pattern(40)))
+        let trace = try await exchange.run()
+        #expect(trace.questions.isEmpty)
+        #expect(trace.isSuccess)
+        #expect(trace.audit() == [])
+    }
+
+    @Test("T20: a refusal ends the task with bodyNotReplayable", arguments: ContractSubject.all)
+    func refused(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let exchange = try stage.exchange(Self.again, method: "POST", body: Self.streamed(.pattern(40)))
+        let trace = try await exchange.run()
+        #expect(trace.questions.count == 1)
+        #expect(trace.failure == .bodyNotReplayable)
+        #expect(trace.heads.isEmpty)
+        #expect(trace.audit(bodyIsBegunAgain: true) == [])
+    }
+
+    @Test("T20: data and files are sent again without asking", arguments: ContractSubject.all, [true, false])
+    func replayed(subject: ContractSubject, isFile: Bool) async throws {
+        let stage = try await Stage(subject)
+        let bytes = stage.body(buffers: 3)
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try Data(bytes).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let body: TransportBody =
+            isFile ? .file(path: file.path, length: UInt64(bytes.count)) : .data(Data(bytes))
+        let exchange = try stage.exchange(Self.again, method: "POST", body: body)
+        let trace = try await exchange.run()
+        #expect(trace.questions.isEmpty)
+        #expect(trace.isSuccess)
+        #expect(exchange.requests.last?.body == bytes)
+        #expect(trace.audit(bodyIsBegunAgain: true) == [])
+    }
+}

@@ -1,0 +1,71 @@
+import Larkspur
+
+/// A value that tests wait on: each change tries the conditions of those who wait.
+///
+/// A wait ends with `CancellationError` when its task is cancelled, so a test that waits in vain ends with its time.
+final class Observed<Value: Sendable>: Sendable {
+    private struct Watcher: Sendable {
+        let number: Int
+        let isReached: @Sendable (Value) -> Bool
+        let continuation: CheckedContinuation<Value, any Error>
+    }
+
+    private struct State: Sendable {
+        var value: Value
+        var numbers = 0
+        var watchers: [Watcher] = []
+
+        mutating func takeReady() -> [Watcher] {
+            guard !watchers.isEmpty else { return [] }
+            let value = value
+            let ready = watchers.filter { $0.isReached(value) }
+            if !ready.isEmpty { watchers.removeAll { watcher in ready.contains { $0.number == watcher.number } } }
+            return ready
+        }
+    }
+
+    private let box: Protected<State>
+
+    init(_ value: Value) {
+        box = Protected(State(value: value))
+    }
+
+    var value: Value { box.withLock { $0.value } }
+
+    func change(_ body: (inout Value) -> Void) {
+        let (ready, value) = box.withLock { state in
+            body(&state.value)
+            return (state.takeReady(), state.value)
+        }
+        for watcher in ready { watcher.continuation.resume(returning: value) }
+    }
+
+    /// Returns the value as it was when it first fulfilled the condition.
+    @discardableResult
+    func wait(until isReached: @escaping @Sendable (Value) -> Bool) async throws -> Value {
+        let number = box.withLock { state in
+            state.numbers += 1
+            return state.numbers
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let reached = box.withLock { state -> Value? in
+                    if isReached(state.value) { return state.value }
+                    state.watchers.append(Watcher(number: number, isReached: isReached, continuation: continuation))
+                    return nil
+                }
+                if let reached { return continuation.resume(returning: reached) }
+                if Task.isCancelled { giveUp(number) }
+            }
+        } onCancel: {
+            giveUp(number)
+        }
+    }
+
+    private func giveUp(_ number: Int) {
+        let watcher = box.withLock { state in
+            state.watchers.firstIndex { $0.number == number }.map { state.watchers.remove(at: $0) }
+        }
+        watcher?.continuation.resume(throwing: CancellationError())
+    }
+}

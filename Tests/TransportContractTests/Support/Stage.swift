@@ -1,0 +1,94 @@
+import Larkspur
+
+/// A transport with its peer, and the tasks that a test makes between them.
+struct Stage: Sendable {
+    let subject: ContractSubject
+    let peer: any ContractPeer
+    private let numbers = Protected<UInt64>(0)
+
+    init(_ subject: ContractSubject) async throws {
+        self.subject = subject
+        peer = try await subject.makePeer()
+    }
+
+    /// A body of so many buffers, some bytes less so that the last one is not full.
+    func body(buffers: Int) -> [UInt8] { .pattern(buffers * subject.buffer - 3) }
+
+    /// Makes a task; the test starts it.
+    func exchange(
+        _ script: [PeerStep], method: String = "GET", fields: [HeaderField] = [], body: TransportBody = .none,
+        allowance: UInt64 = .max, id: TransportTaskID? = nil, delegate: RecordingDelegate = RecordingDelegate()
+    ) throws -> Exchange {
+        let url = try peer.url(playing: script)
+        let request = TransportRequest(
+            method: method, url: url, fields: fields, body: body, initialAllowance: allowance)
+        let task = peer.transport.task(for: request, id: id ?? nextID(), delegate: delegate)
+        delegate.steer(task)
+        return Exchange(peer: peer, url: url, task: task, delegate: delegate)
+    }
+
+    /// The same with a hook that runs inside `received`.
+    func exchange(
+        _ script: [PeerStep], body: TransportBody = .none, allowance: UInt64 = .max,
+        hook: @escaping RecordingDelegate.Hook
+    ) throws -> Exchange {
+        try exchange(script, body: body, allowance: allowance, delegate: RecordingDelegate(hook: hook))
+    }
+
+    /// Runs a few other exchanges over the same transport.
+    ///
+    /// That something does not happen cannot be waited for. But a transport that has carried whole exchanges meanwhile
+    /// has had its turns, and what it was going to deliver wrongly is there.
+    func settle() async throws {
+        for _ in 0..<4 {
+            let other = try exchange(.response(body: .pattern(8)))
+            other.task.resume()
+            try await other.finished()
+        }
+    }
+
+    private func nextID() -> TransportTaskID {
+        numbers.withLock { number in
+            number += 1
+            return TransportTaskID(number)
+        }
+    }
+}
+
+/// One task with what it needs to be watched.
+struct Exchange: Sendable {
+    let peer: any ContractPeer
+    let url: RequestURL
+    let task: any TransportTask
+    let delegate: RecordingDelegate
+
+    /// What has arrived at the peer.
+    var requests: [ReceivedRequest] { peer.requests(at: url) }
+
+    /// What was delivered by now.
+    var trace: Trace { delegate.recorded }
+
+    @discardableResult
+    func wait(until isReached: @escaping @Sendable (Trace) -> Bool) async throws -> Trace {
+        try await delegate.wait(until: isReached)
+    }
+
+    @discardableResult
+    func finished() async throws -> Trace {
+        try await delegate.wait { $0.isCompleted && $0.depth == 0 }
+    }
+
+    /// Starts the task and waits for its end.
+    @discardableResult
+    func run() async throws -> Trace {
+        task.resume()
+        return try await finished()
+    }
+}
+
+/// Runs the pieces at once, each in a task of its own.
+func concurrently(_ pieces: [@Sendable () -> Void]) async {
+    await withTaskGroup(of: Void.self) { group in
+        for piece in pieces { group.addTask { piece() } }
+    }
+}

@@ -1,0 +1,117 @@
+import Larkspur
+
+/// What one task delivered, in order.
+struct Trace: Sendable {
+    enum What: Sendable {
+        case event(TransportEvent)
+        case question(TransportQuestion)
+    }
+
+    struct Record: Sendable {
+        let what: What
+        let task: TransportTaskID
+        let thread: String
+    }
+
+    var records: [Record] = []
+    /// What the delegate saw while it was called.
+    var faults: [String] = []
+    /// How many calls of the delegate are under way.
+    var depth = 0
+
+    var events: [TransportEvent] {
+        records.compactMap { if case .event(let event) = $0.what { event } else { nil } }
+    }
+
+    var questions: [TransportQuestion] {
+        records.compactMap { if case .question(let question) = $0.what { question } else { nil } }
+    }
+
+    var heads: [ResponseHead] { events.compactMap { if case .head(let head) = $0 { head } else { nil } } }
+    var chunks: [Data] { events.compactMap { if case .body(let bytes) = $0 { bytes } else { nil } } }
+    var sent: [UInt64] { events.compactMap { if case .bodySent(let count) = $0 { count } else { nil } } }
+    var metrics: [TransportMetrics] { events.compactMap { if case .metrics(let value) = $0 { value } else { nil } } }
+
+    var completions: [TransportError?] {
+        events.compactMap { if case .completed(let error) = $0 { .some(error) } else { nil } }
+    }
+
+    var body: [UInt8] { chunks.flatMap { $0 } }
+    var bodyCount: Int { chunks.reduce(0) { $0 + $1.count } }
+    var isCompleted: Bool { !completions.isEmpty }
+    var isSuccess: Bool { completions.first.map { $0 == nil } ?? false }
+    var failure: TransportError.Code? { completions.first??.code }
+
+    /// How many body events begin at or past this position.
+    func chunks(past position: Int) -> Int {
+        var start = 0
+        return chunks.count { chunk in
+            defer { start += chunk.count }
+            return start >= position
+        }
+    }
+}
+
+extension Trace.What {
+    var name: String {
+        switch self {
+        case .event(let event): String("\(event)".prefix { $0 != "(" })
+        case .question(let question): String("\(question)".prefix { $0 != "(" })
+        }
+    }
+}
+
+extension Trace {
+    /// Every break of T4 to T7 and T11 in the trace of a task that has ended; empty if there is none.
+    func audit(wasResumed: Bool = true, bodyIsBegunAgain: Bool = false) -> [String] {
+        faults + auditEnd() + auditOrder() + auditHeads() + auditMetrics(wasResumed)
+            + (bodyIsBegunAgain ? [] : auditSent())
+    }
+
+    private var names: [String] { records.map(\.what.name) }
+
+    private func auditEnd() -> [String] {
+        var faults: [String] = []
+        if completions.count != 1 { faults.append("T4: \(completions.count) completions") }
+        if let end = names.firstIndex(of: "completed"), end != names.count - 1 {
+            faults.append("T4: \(names[end + 1]) came after completed")
+        }
+        if Set(records.map(\.task)).count > 1 { faults.append("T4: the events name several tasks") }
+        return faults
+    }
+
+    private func auditOrder() -> [String] {
+        let ranks = ["head": 0, "body": 1, "metrics": 2, "completed": 3]
+        var faults: [String] = []
+        var last = 0
+        for name in names {
+            if name == "bodySent", last >= 2 { faults.append("T5: bodySent came after metrics") }
+            guard let rank = ranks[name] else { continue }
+            if rank < last { faults.append("T5: \(name) came too late") }
+            last = max(rank, last)
+        }
+        // 101 is no interim head: what follows it is not HTTP.
+        for head in heads where head.status < 200 && head.status != 101 {
+            faults.append("T5: the interim head \(head.status) was delivered")
+        }
+        return faults
+    }
+
+    private func auditHeads() -> [String] {
+        if heads.count > 1 { return ["T6: \(heads.count) heads"] }
+        if heads.isEmpty, isSuccess { return ["T6: a success without a head"] }
+        if heads.isEmpty, !chunks.isEmpty { return ["T6: body bytes without a head"] }
+        return []
+    }
+
+    private func auditMetrics(_ wasResumed: Bool) -> [String] {
+        let expected = wasResumed ? 1 : 0
+        if metrics.count != expected { return ["T7: \(metrics.count) metrics instead of \(expected)"] }
+        if wasResumed, names.dropLast().last != "metrics" { return ["T7: metrics not just before completed"] }
+        return []
+    }
+
+    private func auditSent() -> [String] {
+        zip(sent, sent.dropFirst()).filter { $0 > $1 }.map { "T11: bodySent fell from \($0) to \($1)" }
+    }
+}
