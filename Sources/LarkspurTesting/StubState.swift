@@ -81,6 +81,7 @@ struct StubState {
         case .walking: break
         case .ending:
             walk = .ended
+            self.delegate = nil
             return (.completed(failure), delegate)
         case .created, .standing, .asleep, .ended: return nil
         }

@@ -13,7 +13,8 @@
 /// - T4 A task that was resumed or cancelled delivers `.completed` exactly once, as its last event.
 /// - T5 Events of one task never overlap and keep this order: `.head`, `.body`…, `.metrics`, `.completed`; `.bodySent`
 ///   may stand anywhere before `.metrics`. Interim (1xx) heads are not delivered.
-/// - T6 A success has exactly one head; a failure has at most one, and may have body bytes after it.
+/// - T6 A success has exactly one head; a failure has at most one, and may have body bytes after it. An end before the
+///   final head is a failure.
 /// - T7 `.metrics` comes once, just before `.completed`, whenever the task was resumed, failures and cancels included.
 /// - T8 A head keeps every field as it came: order, repeats, bytes.
 /// - T9 Body bytes are delivered in order, none lost, none twice, undecoded unless the head says `bodyIsDecoded`.
@@ -27,8 +28,8 @@
 /// - T14 `resume()` after `cancel()` or after the end changes nothing; nor does any other member after the end.
 /// - T15 `suspend()` and `resume()` do not nest; while suspended at most one more buffer is delivered, and after
 ///   `resume()` the body goes on where it stood.
-/// - T16 `allow(upTo:)` names an absolute position in the body, as delivered; past it the transport pauses after at most one more
-///   buffer. A position below an earlier one changes nothing, so calls may race.
+/// - T16 `allow(upTo:)` names an absolute position in the body, as delivered: at most one buffer begins at or past it, and
+///   a body that ends at it needs no further position. A position below an earlier one changes nothing, so calls may race.
 /// - T17 The first position is the request's `initialAllowance`.
 /// - T18 A suspension and a used-up allowance are independent: bytes flow when neither holds.
 ///
@@ -40,7 +41,8 @@
 ///
 /// **Lifetime**
 /// - T21 A task keeps its delegate alive until it has delivered `.completed`, and lets go of it then.
-/// - T22 `invalidate()` ends every task of the transport with `.invalidated`; a task resumed later ends so too.
+/// - T22 `invalidate()` ends every resumed task of the transport with `.invalidated`; a task resumed later ends so too.
+///   Tasks are told apart by identity: two sessions may use the same `TransportTaskID`.
 ///
 /// The delegate's functions are called on the transport's own threads (or, from inside a member, on the caller's), never
 /// with a lock held that a member of the task would want. They return quickly and never block (R2).

@@ -16,7 +16,8 @@ public struct JSONParameterEncoder: ParameterEncoder {
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {
         do {
-            request.body = .data(try encoder.encode(parameters))
+            // A JSON value knows its own digits and order, which no encoder keeps.
+            request.body = .data(try (parameters as? JSON)?.data() ?? encoder.encode(parameters))
         } catch {
             throw RequestError(.encodingFailed, "the parameters make no JSON: \(error)", underlying: error)
         }

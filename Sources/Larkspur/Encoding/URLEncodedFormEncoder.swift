@@ -1,12 +1,12 @@
 /// Encodes a keyed value as `key=value&…`: nested keys as `outer[inner]`, array elements as `key[]`, in the order of
-/// encoding; Bools as 1 and 0, data as Base64, dates as seconds since 1970. Nil leaves its key out.
+/// encoding (those of a dictionary, which has no order, sorted); Bools as 1 and 0, data as Base64, dates as seconds since 1970. Nil leaves its key out.
 public struct URLEncodedFormEncoder: Sendable {
     public init() {}
 
     public func encode(_ value: some Encodable) throws -> String {
         let form = Form()
         do {
-            try value.encode(to: FormEncoder(form: form, path: []))
+            try form.encode(value, at: [])
         } catch let error as RequestError {
             throw error
         } catch {
@@ -34,6 +34,13 @@ public struct URLEncodedFormEncoder: Sendable {
 /// The pairs of one encoding; used by one thread.
 private final class Form {
     var pairs: [(key: String, value: String)] = []
+
+    func encode(_ value: some Encodable, at path: [any CodingKey]) throws {
+        let start = pairs.count
+        try value.encode(to: FormEncoder(form: self, path: path))
+        guard Mirror(reflecting: value).displayStyle == .dictionary else { return }
+        pairs.replaceSubrange(start..., with: pairs[start...].sorted { $0.key < $1.key })
+    }
 
     func add(_ value: String, at path: [any CodingKey]) throws {
         guard let first = path.first, first.intValue == nil || !(first is ElementKey) else {
@@ -84,7 +91,7 @@ private struct SingleFormContainer: SingleValueEncodingContainer {
         case let value as Decimal: try form.add("\(value)", at: path)
         case let value as any LosslessStringConvertible & Encodable where Self.isPlain(value):
             try form.add(value.description, at: path)
-        default: try value.encode(to: FormEncoder(form: form, path: path))
+        default: try form.encode(value, at: path)
         }
     }
 

@@ -43,7 +43,7 @@ public struct OutgoingRequest: Sendable {
         set {
             change {
                 $0.url = newValue
-                $0.problem = nil
+                if $0.problem?.code == .invalidURL { $0.problem = nil }
             }
         }
     }
@@ -79,7 +79,13 @@ public struct RequestOptions: Sendable, Hashable {
         case deliver
     }
 
-    public var redirects = Redirects.follow(limit: 20)
+    /// What to do with redirects; nil leaves it to the session, and there means to follow up to 20.
+    public var redirects: Redirects?
+
+    /// Fills in what was left to the session.
+    mutating func addMissing(from session: RequestOptions) {
+        redirects = redirects ?? session.redirects
+    }
 
     public init() {}
 }
@@ -126,7 +132,7 @@ extension OutgoingRequest {
             let pair = Data("\(user):\(url.password ?? "")".utf8).base64EncodedString()
             headers.add(name: "Authorization", value: "Basic \(pair)")
         }
-        url = url.withoutUserInfo
+        change { $0.url = $0.url.withoutUserInfo }
     }
 
     func transportRequest(initialAllowance: UInt64) -> TransportRequest {

@@ -32,7 +32,8 @@ extension URLComponents: URLConvertible {
 /// What can make a whole request: a router's case, a prepared `URLRequest`, an `OutgoingRequest`.
 ///
 /// It is asked again at each attempt. `asOutgoingRequest()` has a default that goes through `asURLRequest()`; implement
-/// it instead when order or repeats of fields matter.
+/// it as well when order or repeats of fields matter: a `URLRequest` has neither, and only its method, URL,
+/// fields and body are taken over.
 public protocol URLRequestConvertible: Sendable {
     func asURLRequest() throws -> URLRequest
     func asOutgoingRequest() throws -> OutgoingRequest

@@ -11,14 +11,14 @@ package enum HopPolicy {
     /// Whether a response with this head will not be delivered, known before its body comes so that the body can be
     /// kept away from everybody.
     package static func isAnswered(_ head: ResponseHead, options: RequestOptions) -> Bool {
-        guard case .follow = options.redirects else { return false }
+        guard case .follow = options.redirects ?? .standard else { return false }
         return [301, 302, 303, 307, 308].contains(head.status) && head["Location"] != nil
     }
 
     /// The verdict on a hop, given all hops of the attempt with the judged one last.
     package static func verdict(on hops: [Hop]) -> Verdict {
         guard let hop = hops.last, let head = hop.head, isAnswered(head, options: hop.request.options),
-            let location = head["Location"], case .follow(let limit) = hop.request.options.redirects
+            let location = head["Location"], case .follow(let limit) = hop.request.options.redirects ?? .standard
         else { return .deliver }
         guard hops.count <= limit else {
             return .fail(
@@ -81,4 +81,8 @@ package enum HopPolicy {
     private static func isSame(_ lhs: RequestURL, _ rhs: RequestURL) -> Bool {
         lhs.origin == rhs.origin && lhs.target == rhs.target
     }
+}
+
+extension RequestOptions.Redirects {
+    fileprivate static let standard = Self.follow(limit: 20)
 }

@@ -16,7 +16,8 @@ public struct ResponseValidator: Sendable {
     }
 
     public static func status(_ acceptable: some Sequence<Int> & Sendable) -> ResponseValidator {
-        ResponseValidator { try validateStatus($0, acceptable) }
+        let acceptable = Set(acceptable)  // a sequence may be gone after its first use
+        return ResponseValidator { try validateStatus($0, acceptable) }
     }
 
     /// Content types such as `application/json`, `text/*` or `*/*`. A response without a body passes.

@@ -57,14 +57,15 @@ package final class ByteChannel: Sendable {
     ///
     /// Positions count within a hop, so they begin again; what an earlier hop left unread is dropped.
     package func connect(allow: @escaping @Sendable (UInt64) -> Void) {
-        let position = box.withLock { state in
+        let (position, released) = box.withLock { state in
+            let released = state.allow
             state.allow = allow
             state.drop()
             state.received = 0
             state.read = 0
-            return capacity
+            return (capacity, released)
         }
-        allow(position)
+        withExtendedLifetime(released) { allow(position) }
     }
 
     /// The transport's side: the next bytes.
@@ -93,13 +94,16 @@ package final class ByteChannel: Sendable {
 
     /// The end of the body: what waits can still be read, then the end or the error follows.
     package func end(_ error: RequestError?) {
-        let reader = box.withLock { state -> Reader? in
-            guard case .open = state.end else { return nil }
+        let (reader, released) = box.withLock { state -> (Reader?, (@Sendable (UInt64) -> Void)?) in
+            guard case .open = state.end else { return (nil, nil) }
             state.end = .ended(error)
-            state.allow = nil
-            defer { state.reader = nil }
-            return state.reader?.continuation
+            defer {
+                state.allow = nil
+                state.reader = nil
+            }
+            return (state.reader?.continuation, state.allow)
         }
+        withExtendedLifetime(released) {}
         reader?.resume(returning: error.map { .failure($0) } ?? .success(nil))
     }
 

@@ -2,35 +2,36 @@ import LarkspurTransport
 
 /// Serializers attached, awaited, withdrawn: the faces' side of the queue.
 extension RequestCore {
-    /// Attaches a serializer and gives the handle to await it by.
+    /// Attaches a serializer and gives the handle to await it by; in a cancelled task it starts nothing.
     func task<Serializer: ResponseSerializer>(
         _ serializer: Serializer, for face: any Request, _ automaticallyCancelling: Bool
     ) -> DataTask<Serializer.SerializedObject> {
-        let slot = attach(serializer, to: face)
+        let isCancelled = automaticallyCancelling && Task.isCancelled
+        let new = SerializerSlot(job: SerializerJob(serializer, requestID: id))
+        let slot = attach(new, to: face, starting: startsAutomatically && !isCancelled)
+        if isCancelled { withdraw(slot, automaticallyCancelling: true, face) }
         return DataTask(face, slot: slot, automaticallyCancelling: automaticallyCancelling) {
             await self.response(of: slot, automaticallyCancelling: automaticallyCancelling, face)
         }
     }
 
-    /// Attaches a serializer, and starts the request if that is what it waited for.
+    /// Attaches a serializer whose response is given to a closure.
     func attach<Serializer: ResponseSerializer>(
         _ serializer: Serializer, to face: any Request,
-        handler: (@Sendable (DataResponse<Serializer.SerializedObject>) async -> Void)? = nil
-    ) -> Int {
+        handler: @escaping @Sendable (DataResponse<Serializer.SerializedObject>) async -> Void
+    ) {
         let job = SerializerJob(serializer, requestID: id)
-        let untyped = handler.map { handler -> SerializerSlot.Handler in
-            { await handler(ResponseBox.open($0)) }
-        }
-        return attach(SerializerSlot(job: job, handler: untyped), to: face)
+        let slot = SerializerSlot(job: job) { await handler(ResponseBox.open($0)) }
+        _ = attach(slot, to: face, starting: startsAutomatically)
     }
 
-    private func attach(_ new: SerializerSlot, to face: any Request) -> Int {
-        let starts = startsAutomatically
-        let (slot, action) = box.withLock { $0.attach(new, of: face, startsAutomatically: starts) }
+    /// Puts the slot into the queue, and starts the request if that is what it waited for.
+    private func attach(_ new: SerializerSlot, to face: any Request, starting: Bool) -> Int {
+        let (slot, action) = box.withLock { $0.attach(new, of: face, startsAutomatically: starting) }
         switch action {
         case .none: break
         case .run: run(face)
-        case .keep: if !context.register(face, id) { cancel(face, .sessionEnded) }
+        case .keep: if !register(face) { cancel(face, context.endReason) }
         case .workLate: workLate(face)
         }
         return slot
@@ -45,9 +46,11 @@ extension RequestCore {
                 let (response, failure) = await job.run(exchange)
                 hold(response, in: slot, during: .finished)
                 emit(.serialize(failure), for: face)
-                for delivery in box.withLock({ $0.queue.deliverHeld() }) { delivery() }
+                let (deliveries, callsHandlers) = box.withLock { ($0.queue.deliverHeld(), $0.queue.beginHandlers()) }
+                for delivery in deliveries { delivery() }
+                // A task of its own: a closure may wait for a serializer that is later still.
+                if callsHandlers { Task { await callHandlers() } }
             }
-            if box.withLock({ $0.queue.beginHandlers() }) { await callHandlers() }
         }
     }
 
@@ -59,8 +62,10 @@ extension RequestCore {
     }
 
     /// Takes a serializer's response, to be delivered with the others.
-    func hold(_ response: AnyResponse, in slot: Int, during phase: RequestPhase) {
-        _ = box.withLock { $0.hold(response, in: slot, during: phase) }
+    /// False if nobody wants it any more.
+    @discardableResult
+    func hold(_ response: AnyResponse, in slot: Int, during phase: RequestPhase) -> Bool {
+        box.withLock { $0.hold(response, in: slot, during: phase) }.isHeld
     }
 
     // MARK: Awaiting
@@ -88,24 +93,32 @@ extension RequestCore {
 
     /// Answers one waiter; the request goes on for all others, and is cancelled if nobody is left.
     private func cancelWaiter(_ number: UInt64, of slot: Int, _ automaticallyCancelling: Bool, _ face: any Request) {
-        let (waiter, job, exchange, isLast) = box.withLock { state in
+        let (waiter, job, exchange, action) = box.withLock { state in
             let waiter = state.queue[slot].removeWaiter(number, abandons: automaticallyCancelling)
             let isAbandoned = waiter != nil && state.queue[slot].interest == .abandoned
-            return (waiter, state.queue[slot].job, state.cancelledExchange, isAbandoned && !state.queue.isOwing)
+            let (job, exchange) = (state.queue[slot].job, state.cancelledExchange)
+            let action = isAbandoned && !state.queue.isOwing ? state.cancel(.requestCancelled, face) : .none
+            return (waiter, job, exchange, action)
         }
-        waiter?(job.fail(exchange, .requestCancelled))
-        if isLast { cancel(face) }
+        if let waiter, let job { waiter(job.fail(exchange, cancelError(exchange))) }
+        perform(action)
     }
 
     /// Ends one serializer before its time; the request too if it was the last that anybody wanted.
     func withdraw(_ slot: Int, automaticallyCancelling: Bool, _ face: any Request) {
         let (job, exchange) = box.withLock { ($0.queue[slot].job, $0.cancelledExchange) }
-        let response = job.fail(exchange, .requestCancelled)
-        let (delivery, isLast) = box.withLock { state in
-            (state.queue[slot].withdraw(with: response), automaticallyCancelling && !state.queue.isOwing)
+        guard let job else { return }
+        let response = job.fail(exchange, cancelError(exchange))
+        let (delivery, action) = box.withLock { state -> (Delivery?, RequestState.CancelAction) in
+            guard let delivery = state.queue[slot].withdraw(with: response) else { return (nil, .none) }
+            let isLast = automaticallyCancelling && !state.queue.isOwing
+            return (delivery, isLast ? state.cancel(.requestCancelled, face) : .none)
         }
-        guard let delivery else { return }
-        delivery()
-        if isLast { cancel(face) }
+        delivery?()
+        perform(action)
+    }
+
+    private func cancelError(_ exchange: CompletedExchange) -> RequestError {
+        RequestError.requestCancelled.adding(to: exchange, requestID: id)
     }
 }

@@ -44,16 +44,14 @@ package final class RequestCore: Sendable {
         guard let session = read({ $0.session }) ?? context.session else {
             return cancel(face, .sessionEnded)
         }
-        guard context.register(face, id) else {
-            return cancel(face, .sessionInvalidated)
-        }
+        guard register(face) else { return cancel(face, context.endReason) }
         emit(.start)
         let pipeline = RequestPipeline(core: self, face: face, session: session)
         let task = pipeline.start()
         let isOver = box.withLock { state -> Bool in
             switch state.phase {
             case .unwinding: return true
-            case .finished: return false
+            case .finished: return state.cancellation != nil
             case .idle, .preparing, .transferring, .settling, .backingOff, .cancellingHop:
                 state.pipeline = task
                 return false
@@ -62,16 +60,27 @@ package final class RequestCore: Sendable {
         if isOver { task.cancel() }
     }
 
+    /// Has the session keep the request until the finish; false if the session is over.
+    func register(_ face: any Request) -> Bool {
+        guard context.register(face, id) else { return false }
+        // The finish sets the phase before it has the session forget, so one of the two sees the other.
+        if read({ $0.phase == .finished }) { context.forget(id) }
+        return true
+    }
+
     func cancel(_ face: any Request, _ reason: RequestError = .requestCancelled) {
-        switch box.withLock({ $0.cancel(reason, face) }) {
+        perform(box.withLock { $0.cancel(reason, face) })
+    }
+
+    func perform(_ action: RequestState.CancelAction) {
+        switch action {
         case .none: break
         case .cancelHop(let task):
             emit(.cancel)
             task?.cancel()
-        case .takeOver(let held, _):
+        case .takeOver(let held, let discarded):
             emit(.cancel)
-            held?.cancel()
-            unwind(face)
+            unwind(held, discarded)
         }
     }
 
@@ -102,11 +111,17 @@ package final class RequestCore: Sendable {
     /// Calls the handler with the request of every attempt from now on, and with the last one if there was one.
     func onCreation(_ handler: @escaping @Sendable (OutgoingRequest) async -> Void) {
         let last = box.withLock { state in
-            state.settings.creationHandlers.append(handler)
+            if state.phase != .finished { state.settings.creationHandlers.append(handler) }
             return state.attempt?.request
         }
         // Unstructured: the caller does not wait for its handler.
         if let last { Task { await handler(last) } }
+    }
+
+    /// Whether nothing of the user's runs before the first hop: no interceptor, modifier, encoder or convertible.
+    var isPlain: Bool {
+        source.isPlain && context.interceptors.isEmpty
+            && read { $0.settings.interceptors.isEmpty && $0.settings.creationHandlers.isEmpty }
     }
 
     // MARK: The pipeline's side
@@ -134,21 +149,31 @@ package final class RequestCore: Sendable {
         }
     }
 
-    func beginAttempt() {
-        box.withLock { $0.beginAttempt() }
+    /// Whether the pipeline still has the request; after a takeover somebody else has, and may have finished it.
+    var isWithPipeline: Bool { read { $0.isWithPipeline } }
+
+    /// Changes the record of attempts, unless the request was taken from the pipeline.
+    private func record<Value: Sendable>(_ change: (inout RequestState) -> Value) throws(Exit) -> Value {
+        let value = box.withLock { $0.isWithPipeline ? change(&$0) : nil }
+        guard let value else { throw .abandon }
+        return value
+    }
+
+    func beginAttempt() throws(Exit) {
+        try record { $0.beginAttempt() }
     }
 
     /// Records the attempt's request and gives the handlers that want to see it: one added later is given it then.
-    func didCreate(_ request: OutgoingRequest) -> [@Sendable (OutgoingRequest) async -> Void] {
-        box.withLock { state in
+    func didCreate(_ request: OutgoingRequest) throws(Exit) -> [@Sendable (OutgoingRequest) async -> Void] {
+        try record { state in
             state.attempt?.request = request
             return state.settings.creationHandlers
         }
     }
 
     /// Records why the attempt failed, and for how long the next one is put off.
-    func endAttempt(_ error: RequestError, retryingAfter delay: Duration? = nil) {
-        box.withLock { state in
+    func endAttempt(_ error: RequestError, retryingAfter delay: Duration? = nil) throws(Exit) {
+        try record { state in
             state.attempt?.error = error
             state.attempt?.delay = delay
         }
@@ -168,13 +193,13 @@ package final class RequestCore: Sendable {
         read { $0.attempt?.hops.allSatisfy(\.request.body.isReplayable) ?? true }
     }
 
-    /// Hands one hop to the transport and waits for its end: the exchange so far, and what follows.
+    /// Hands one hop to the transport and waits for its end: the exchange so far.
     func perform(
         _ request: OutgoingRequest, for session: Session
-    ) async throws(Exit) -> (CompletedExchange, HopPolicy.Verdict) {
+    ) async throws(Exit) -> CompletedExchange {
         let outcome = await suspended { beginHop(request, for: session, $0) }
         switch outcome {
-        case .ended(let exchange, let verdict): return (exchange, verdict)
+        case .ended(let exchange): return exchange
         case .notBegun(let verdict):
             try obey(verdict)
             throw .abandon
@@ -182,6 +207,10 @@ package final class RequestCore: Sendable {
     }
 
     private func beginHop(_ request: OutgoingRequest, for session: Session, _ continuation: HopProgress.Continuation) {
+        let refusal = box.withLock { state -> RequestPhase.Verdict? in
+            state.phase.receiving(.beginHop).verdict == .proceed ? nil : state.step(.beginHop)
+        }
+        if let refusal { return continuation.resume(returning: .notBegun(refusal)) }
         let id = context.registerTask(of: self)
         var channel: ByteChannel?
         if case .channel(let planned) = sinkPlan { channel = planned }
@@ -193,6 +222,7 @@ package final class RequestCore: Sendable {
         let verdict = box.withLock { $0.beginHop(HopProgress(task, request, BodySink(plan), continuation)) }
         guard verdict == .proceed else {
             context.didComplete(id)
+            task.cancel()
             return continuation.resume(returning: .notBegun(verdict))
         }
         emit(.beginHop(request))
@@ -210,19 +240,21 @@ package final class RequestCore: Sendable {
         return work
     }
 
-    /// Finishes a cancelled request: its serializers are shown the error, its waiters are answered.
+    /// Finishes a cancelled request: every serializer is answered with the cancel, without being asked.
     ///
-    /// Unstructured, one for each cancelled request: the pipeline may be held up in an adapter or a serializer, and its
-    /// task counts as cancelled, which handlers must not see.
-    func unwind(_ face: any Request) {
+    /// Unstructured, one for each cancelled request: the pipeline may be held up in somebody's code, and who cancels may
+    /// be a transport's thread, where neither cancellation handlers nor the ends of values may run (R2).
+    func unwind(_ held: Task<Void, Never>? = nil, _ discarded: [AnyResponse] = []) {
         Task {
+            held?.cancel()
+            withExtendedLifetime(discarded) {}
             let exchange = cancelledExchange
+            let error = exchange.error ?? .requestCancelled
             while true {
                 switch nextWork(finishingBy: .finishUnwinding, with: exchange) {
                 case .serialize(let slot, let job):
-                    let (response, failure) = await job.run(exchange)
-                    hold(response, in: slot, during: .unwinding)
-                    emit(.serialize(failure))
+                    hold(job.fail(exchange, error), in: slot, during: .unwinding)
+                    emit(.serialize(nil))
                 case .finished(let finish):
                     return finish.callsHandlers ? await callHandlers() : ()
                 case .abandon:
@@ -251,7 +283,7 @@ package final class RequestCore: Sendable {
         case .fill(let channel, let bytes): channel.receive(bytes)
         case .endHop(let task): task.cancel()
         case .allowAll(let task): task.allow(upTo: .max)
-        case .complete(let continuation, let outcome): continuation.resume(returning: outcome)
+        case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
         }
     }
 

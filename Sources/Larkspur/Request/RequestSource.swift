@@ -20,6 +20,12 @@ struct RequestSource: Sendable {
         self.encode = encode
     }
 
+    /// Whether building runs no code of the user's.
+    var isPlain: Bool {
+        guard modifier == nil, encode == nil, case .parts(let url, _, _) = origin else { return false }
+        return url is String || url is URL || url is RequestURL
+    }
+
     /// Parts or convertible, then the modifier, then the parameters, then the session's fields that are missing.
     func build(in context: SessionContext) async throws(RequestError) -> OutgoingRequest {
         do {
@@ -31,8 +37,7 @@ struct RequestSource: Sendable {
                     options: context.configuration.options)
             case .convertible(let convertible):
                 request = try convertible.asOutgoingRequest()
-                // Options that the convertible did not touch are the session's.
-                if request.options == RequestOptions() { request.options = context.configuration.options }
+                request.options.addMissing(from: context.configuration.options)
             }
             try await modifier?(&request)
             try encode?(&request)

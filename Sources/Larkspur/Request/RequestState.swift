@@ -50,6 +50,13 @@ struct RequestState {
 
     // MARK: Phases
 
+    var isWithPipeline: Bool {
+        switch phase {
+        case .preparing, .transferring, .settling, .backingOff, .cancellingHop: true
+        case .idle, .unwinding, .finished: false
+        }
+    }
+
     /// Brings an event to the table.
     mutating func step(_ event: RequestPhase.Event) -> RequestPhase.Verdict {
         let (next, verdict) = phase.receiving(event)
@@ -119,9 +126,11 @@ struct RequestState {
     }
 
     /// Takes a serializer's response if the request is still in this phase; after a cancel somebody else answers.
-    /// Returns the response that it replaces, to be let go of after unlocking.
-    mutating func hold(_ response: AnyResponse, in slot: Int, during phase: RequestPhase) -> AnyResponse? {
-        self.phase == phase ? queue[slot].hold(response) : nil
+    /// Says whether it was taken, and returns the response that it replaces, to be let go of after unlocking.
+    mutating func hold(
+        _ response: AnyResponse, in slot: Int, during phase: RequestPhase
+    ) -> (isHeld: Bool, replaced: AnyResponse?) {
+        self.phase == phase ? queue[slot].hold(response) : (false, nil)
     }
 
     mutating func nextWaiterNumber() -> UInt64 {
@@ -143,6 +152,7 @@ struct RequestState {
         let observers: Observers?
         let session: Session?
         let face: (any Request)?
+        let settings: RequestSettings
     }
 
     /// The next serializer to run or, when there is none, the finish, in one step: a serializer is attached either
@@ -158,11 +168,12 @@ struct RequestState {
             face = nil
             session = nil
             pipeline = nil
+            settings = RequestSettings(monitors: settings.monitors)
         }
         return .finished(
             Finish(
                 deliveries: deliveries, callsHandlers: queue.beginHandlers(), observers: observers(face),
-                session: session, face: face))
+                session: session, face: face, settings: settings))
     }
 
     // MARK: Pace
@@ -205,7 +216,8 @@ struct RequestState {
         case endHop(any TransportTask)
         /// The body is thrown away: nobody will read it, so nobody would allow it.
         case allowAll(any TransportTask)
-        case complete(HopProgress.Continuation, HopOutcome)
+        /// The task is let go of after unlocking: its end is the transport's code (R1).
+        case complete(HopProgress.Continuation, HopOutcome, any TransportTask)
     }
 
     /// Takes a fact of the transport. What belongs to no hop under way is too late and ignored.
@@ -231,8 +243,7 @@ struct RequestState {
             let ended = hop.ended(with: error)
             attempt?.hops.append(ended)
             let exchange = CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount)
-            let verdict = HopPolicy.verdict(on: attempt?.hops ?? [])
-            return .complete(hop.continuation, .ended(exchange, verdict))
+            return .complete(hop.continuation, .ended(exchange), hop.task)
         }
     }
 
@@ -305,8 +316,8 @@ final class HopProgress {
 
 /// How the pipeline's wait for a hop ended.
 enum HopOutcome: Sendable {
-    /// The exchange so far, without a verdict on it, and what the policy says about the hop.
-    case ended(CompletedExchange, HopPolicy.Verdict)
+    /// The exchange so far, without a verdict on it.
+    case ended(CompletedExchange)
     /// No hop was begun; the pipeline does what the verdict says.
     case notBegun(RequestPhase.Verdict)
 }

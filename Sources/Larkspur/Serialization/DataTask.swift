@@ -17,7 +17,6 @@ public struct DataTask<Value: Sendable>: Sendable {
         self.slot = slot
         self.automaticallyCancelling = automaticallyCancelling
         self.answer = answer
-        if automaticallyCancelling, withUnsafeCurrentTask(body: { $0?.isCancelled ?? false }) { cancel() }
     }
 
     /// The response; when the awaiting task is cancelled, one whose error `isCancelled`.

@@ -15,7 +15,7 @@ extension SerializableRequest {
         using serializer: Serializer,
         completion: @escaping @Sendable (DataResponse<Serializer.SerializedObject>) async -> Void
     ) -> Self {
-        _ = handle.core.attach(serializer, to: self, handler: completion)
+        handle.core.attach(serializer, to: self, handler: completion)
         return self
     }
 

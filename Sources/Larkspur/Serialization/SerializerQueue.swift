@@ -32,7 +32,7 @@ struct SerializerQueue {
     /// The next serializer to run in this attempt.
     mutating func nextWaiting() -> (slot: Int, job: SerializerJob)? {
         while serialized < slots.count {
-            if case .waiting = slots[serialized].status { return (serialized, slots[serialized].job) }
+            if case .waiting = slots[serialized].status, let job = slots[serialized].job { return (serialized, job) }
             serialized += 1
         }
         return nil
@@ -54,9 +54,10 @@ struct SerializerQueue {
         var deliveries: [Delivery] = []
         while delivered < slots.count {
             if case .waiting = slots[delivered].status { break }
-            let (waiters, response) = slots[delivered].deliver()
-            if let waiters { deliveries.append(waiters) }
-            if let response, let handler = slots[delivered].handler { handlers.append((handler, response)) }
+            if let (delivery, handler, response) = slots[delivered].deliver() {
+                deliveries.append(delivery)
+                if let handler { handlers.append((handler, response)) }
+            }
             delivered += 1
         }
         return deliveries

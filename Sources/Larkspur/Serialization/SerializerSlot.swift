@@ -1,8 +1,14 @@
 /// A response whose type only its serializer and its awaiters know; see ``ResponseBox``.
 typealias AnyResponse = any AnyObject & Sendable
 
-/// Resumes waiters, after unlocking.
-typealias Delivery = @Sendable () -> Void
+/// What is to be done for a slot that has ended, after unlocking: its waiters are resumed, and what it held is let go
+/// of, whose end may be somebody's code (R1).
+struct Delivery: Sendable {
+    fileprivate let resume: (@Sendable () -> Void)?
+    fileprivate let released: (job: SerializerJob, discarded: AnyResponse?)
+
+    func callAsFunction() { resume?() }
+}
 
 /// What the pipeline runs for one attached serializer.
 ///
@@ -20,6 +26,9 @@ struct SerializerJob: Sendable {
             let start = ContinuousClock.now
             let result: Result<Serializer.SerializedObject, RequestError>
             var failure: RequestError?
+            if let error = exchange.error, error.isCancelled {
+                return (ResponseBox(Response(exchange: exchange, result: .failure(error))), nil)
+            }
             do {
                 if let error = exchange.error {
                     result = .success(try await serializer.recover(from: error, exchange))
@@ -79,8 +88,9 @@ struct SerializerSlot {
     /// Whether anybody is left who wants the answer.
     enum Interest { case wanted, abandoned }
 
-    let job: SerializerJob
-    let handler: Handler?
+    /// Given up when the slot has ended, or a closure that mentions its own request would keep it for ever.
+    private(set) var job: SerializerJob?
+    private var handler: Handler?
     private(set) var status = Status.waiting
     private(set) var interest = Interest.wanted
     private var waiters: [(number: UInt64, resume: Waiter)] = []
@@ -107,17 +117,11 @@ struct SerializerSlot {
     }
 
     /// Takes a serializer's response, unless the slot was withdrawn meanwhile; gives back the one it replaces.
-    mutating func hold(_ response: AnyResponse) -> AnyResponse? {
-        switch status {
-        case .waiting:
-            status = .held(response)
-            return nil
-        case .held(let replaced):
-            status = .held(response)
-            return replaced
-        case .withdrawn, .delivered:
-            return nil
-        }
+    mutating func hold(_ response: AnyResponse) -> (isHeld: Bool, replaced: AnyResponse?) {
+        guard finalResponse == nil else { return (false, nil) }
+        defer { status = .held(response) }
+        if case .held(let replaced) = status { return (true, replaced) }
+        return (true, nil)
     }
 
     /// A new attempt begins: the response of the last one never was. It is given back, to be let go of after unlocking.
@@ -145,21 +149,25 @@ struct SerializerSlot {
 
     /// Ends the slot before its time, with this response; nil if it has ended already.
     mutating func withdraw(with response: AnyResponse) -> Delivery? {
-        guard finalResponse == nil else { return nil }
+        guard finalResponse == nil, let job else { return nil }
         let discarded = discard()
         status = .withdrawn(response)
-        let answer = takeWaiters(for: response)
-        return { withExtendedLifetime(discarded) { answer?() } }
+        self.job = nil
+        return Delivery(resume: takeWaiters(for: response), released: (job, discarded))
     }
 
-    /// Ends the slot: what is to be done for its waiters, and the response if its handler is to be called with it.
-    mutating func deliver() -> (waiters: Delivery?, response: AnyResponse?) {
-        guard case .held(let response) = status else { return (nil, nil) }
+    /// Ends the slot that has its response: what is to be done for its waiters, and the handler to be called with it.
+    mutating func deliver() -> (Delivery, handler: Handler?, response: AnyResponse)? {
+        guard case .held(let response) = status, let job else { return nil }
         status = .delivered(response)
-        return (takeWaiters(for: response), response)
+        defer {
+            self.job = nil
+            handler = nil
+        }
+        return (Delivery(resume: takeWaiters(for: response), released: (job, nil)), handler, response)
     }
 
-    private mutating func takeWaiters(for response: AnyResponse) -> Delivery? {
+    private mutating func takeWaiters(for response: AnyResponse) -> (@Sendable () -> Void)? {
         guard !waiters.isEmpty else { return nil }
         let answered = waiters
         waiters = []

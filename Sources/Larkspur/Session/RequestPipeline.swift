@@ -13,15 +13,16 @@ struct RequestPipeline: Sendable {
 
     /// Sets the pipeline going. Unstructured: the exchange goes on whether or not anybody awaits it.
     ///
-    /// On Linux it runs on the caller's thread up to its first wait, which saves handing it to another one: that costs
-    /// more than everything else the framework does for a request. One that starts inside another's first stretch (from
+    /// On Linux a request without interceptors and other code of its user runs on the caller's thread up to its first
+    /// wait, which saves handing it to another one: that costs more than everything else the framework does for it. One
+    /// that starts inside another's first stretch (from
     /// a closure called at once) is handed over all the same, or a chain of them would grow the stack without end. On
     /// Apple platforms callers are often on the main thread, which is not for this.
     func start() -> Task<Void, Never> {
         #if canImport(Darwin)
             return Task { await run() }
         #else
-            guard !ThreadMarks.isStarting else { return Task { await run() } }
+            guard core.isPlain, !ThreadMarks.isStarting else { return Task { await run() } }
             ThreadMarks.isStarting = true
             defer { ThreadMarks.isStarting = false }
             return Task.immediate { await run() }
@@ -37,20 +38,20 @@ struct RequestPipeline: Sendable {
         } catch {
             switch error {
             case .abandon: break
-            case .unwind: core.unwind(face)
+            case .unwind: core.unwind()
             }
         }
     }
 
     /// One attempt: build, adapt, send, validate, serialize. Returns whether the request is finished.
     private func attempt(_ number: Int) async throws(Exit) -> Bool {
-        core.beginAttempt()
+        try core.beginAttempt()
         var exchange = try await send(number)
         if exchange.error == nil { exchange = try await validate(exchange) }
         if let error = exchange.error {
             switch try await askRetriers(error) {
             case .again: return false
-            case .over(let error): exchange = exchange.failed(with: error)
+            case .over(let other): exchange = other.map(exchange.failed) ?? exchange
             }
         }
         return try await serialize(exchange)
@@ -58,15 +59,18 @@ struct RequestPipeline: Sendable {
 
     // MARK: Building and adapting
 
-    private func prepare(_ number: Int) async throws(RequestError) -> OutgoingRequest {
+    /// Builds, adapts and checks. Nil if the request was taken away meanwhile: nobody else is asked then.
+    private func prepare(_ number: Int) async throws(RequestError) -> OutgoingRequest? {
         var request = try await core.source.build(in: core.context)
-        let interceptors = core.read { $0.settings.interceptors }
+        let interceptors = core.context.interceptors + core.read { $0.settings.interceptors }
         let state = RequestAdapterState(requestID: core.id, session: session, attempt: number)
-        do {
-            for interceptor in core.context.interceptors { try await interceptor.adapt(&request, using: state) }
-            for interceptor in interceptors { try await interceptor.adapt(&request, using: state) }
-        } catch {
-            throw RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting)
+        for interceptor in interceptors {
+            guard core.isWithPipeline else { return nil }
+            do {
+                try await interceptor.adapt(&request, using: state)
+            } catch {
+                throw RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting)
+            }
         }
         request.moveUserInfoToHeader()
         do {
@@ -82,21 +86,22 @@ struct RequestPipeline: Sendable {
     /// The hop loop. Returns with the phase at `settling`, whatever came of it.
     private func send(_ number: Int) async throws(Exit) -> CompletedExchange {
         var request: OutgoingRequest
-        do {
-            request = try await prepare(number)
-        } catch {
+        switch await prepared(number) {
+        case .success(let prepared?): request = prepared
+        case .success(nil): throw .abandon
+        case .failure(let error):
             try core.step(.settle)
             return failed(error, CompletedExchange(attempts: number))
         }
-        for handler in core.didCreate(request) { await handler(request) }
+        for handler in try core.didCreate(request) where core.isWithPipeline { await handler(request) }
         core.emit(.create(request))
         while true {
-            let (exchange, verdict) = try await core.perform(request, for: session)
+            let exchange = try await core.perform(request, for: session)
             try core.step(.settle)
             if let error = exchange.hop?.error {
                 return failed(RequestError(wrapping: error, as: .connectionLost, stage: .sending), exchange)
             }
-            switch verdict {
+            switch HopPolicy.verdict(on: core.read { $0.attempt?.hops ?? [] }) {
             case .deliver: return exchange
             case .fail(let error):
                 return failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)
@@ -105,6 +110,10 @@ struct RequestPipeline: Sendable {
                 request = next
             }
         }
+    }
+
+    private func prepared(_ number: Int) async -> Result<OutgoingRequest?, RequestError> {
+        do { return .success(try await prepare(number)) } catch { return .failure(error) }
     }
 
     private func failed(_ error: RequestError, _ exchange: CompletedExchange) -> CompletedExchange {
@@ -117,12 +126,15 @@ struct RequestPipeline: Sendable {
     private func validate(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
         let validators = core.read { $0.settings.validators }
         guard !validators.isEmpty else { return exchange }
-        do {
-            for validator in validators { try await validator.validate(exchange) }
-        } catch {
-            let wrapped = RequestError(wrapping: error, as: .validationFailed, stage: .validating)
-            core.emit(.validate(wrapped))
-            return failed(wrapped, exchange)
+        for validator in validators {
+            guard core.isWithPipeline else { throw .abandon }
+            do {
+                try await validator.validate(exchange)
+            } catch {
+                let wrapped = RequestError(wrapping: error, as: .validationFailed, stage: .validating)
+                core.emit(.validate(wrapped))
+                return failed(wrapped, exchange)
+            }
         }
         core.emit(.validate(nil))
         return exchange
@@ -133,17 +145,17 @@ struct RequestPipeline: Sendable {
     private enum Decision {
         /// The next attempt has begun.
         case again
-        /// The failure stands, in these words.
-        case over(RequestError)
+        /// The failure stands, or another one takes its place.
+        case over(RequestError?)
     }
 
     /// Asks the session's retriers, then the request's, and waits if one of them wants another attempt.
     private func askRetriers(_ error: RequestError) async throws(Exit) -> Decision {
         let interceptors = core.context.interceptors + core.read { $0.settings.interceptors }
-        guard !interceptors.isEmpty else { return .over(error) }
+        guard !interceptors.isEmpty else { return .over(nil) }
         let delay: Duration
         switch await ComposedInterceptor(interceptors).retry(face, for: session, dueTo: error) {
-        case .doNotRetry: return .over(error)
+        case .doNotRetry: return .over(nil)
         case .doNotRetryWithError(let retryError):
             return .over(error.replaced(byRetrierWith: retryError))
         case .retry: delay = .zero
@@ -156,7 +168,7 @@ struct RequestPipeline: Sendable {
                         .bodyNotReplayable,
                         "a retrier asked for another attempt, but the request's body can be sent only once")))
         }
-        core.endAttempt(error, retryingAfter: delay)
+        try core.endAttempt(error, retryingAfter: delay)
         core.emit(.retry(error, after: delay))
         if delay > .zero {
             try core.step(.backOff)
@@ -170,24 +182,35 @@ struct RequestPipeline: Sendable {
 
     /// Serializers in order; each failure of their own asks the retriers. Returns whether the request is finished.
     private func serialize(_ exchange: CompletedExchange) async throws(Exit) -> Bool {
-        if let error = exchange.error { core.endAttempt(error) }
+        if let error = exchange.error { try core.endAttempt(error) }
         while true {
             switch core.nextWork(finishingBy: .finish, with: exchange) {
             case .serialize(let slot, let job):
                 let (response, failure) = await job.run(exchange)
-                core.hold(response, in: slot, during: .settling)
+                guard core.hold(response, in: slot, during: .settling) else { continue }
                 core.emit(.serialize(failure))
                 guard let failure else { continue }
                 switch try await askRetriers(failure) {
                 case .again: return false
-                case .over(let error): core.hold(job.fail(exchange, error), in: slot, during: .settling)
+                case .over(nil): break
+                case .over(let other?): core.hold(job.fail(exchange, other), in: slot, during: .settling)
                 }
             case .finished(let finish):
-                if finish.callsHandlers { await core.callHandlers() }
+                if finish.callsHandlers { await callHandlers() }
                 return true
             case .abandon:
                 throw .abandon
             }
+        }
+    }
+
+    /// Closures are never called before the function that attached them has returned: its caller may hold a lock that
+    /// they want.
+    private func callHandlers() async {
+        if ThreadMarks.isStarting {
+            Task { await core.callHandlers() }
+        } else {
+            await core.callHandlers()
         }
     }
 }

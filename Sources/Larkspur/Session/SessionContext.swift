@@ -57,6 +57,11 @@ package final class SessionContext: SessionStateProvider {
         for request in waiting { request.handle.core.cancel(request, .sessionEnded) }
     }
 
+    /// Why the session takes no more requests.
+    var endReason: RequestError {
+        registry.withLock { $0.life } == .invalidated ? .sessionInvalidated : .sessionEnded
+    }
+
     // MARK: Requests
 
     func nextRequestID() -> RequestID {
