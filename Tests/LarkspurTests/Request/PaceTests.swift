@@ -42,6 +42,7 @@ struct PaceTests {
         let request = await session.request("http://example.com").suspend()
         let task = request.serializingString()
         #expect(request.status == .suspended)
+        #expect(request.handle.core.read { $0.phase } == .idle)
         request.resume()
         #expect(try await task.value == "x")
     }

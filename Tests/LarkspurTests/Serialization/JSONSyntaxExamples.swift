@@ -49,7 +49,8 @@ extension JSONSyntaxTests {
         JSONSyntaxCase("y_object of two", "{\"a\":1,\"b\":2}"),
         JSONSyntaxCase(
             "y_object of seventeen",
-            "{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,\"k\":0,\"l\":0,\"m\":0,\"n\":0,\"o\":0,\"p\":0,\"q\":0}"
+            "{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,"
+                + "\"j\":0,\"k\":0,\"l\":0,\"m\":0,\"n\":0,\"o\":0,\"p\":0,\"q\":0}"
         ),
         JSONSyntaxCase("y_object empty key", "{\"\":0}"),
         JSONSyntaxCase("y_object key with escape", "{\"a\\nb\":1}"),

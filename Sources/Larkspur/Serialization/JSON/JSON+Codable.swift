@@ -1,13 +1,13 @@
 import Foundation
 
 extension JSON: Codable {
-    /// How far arrays and objects may contain one another. Coders recurse, and take five kilobytes of stack for a level.
+    /// Coders recurse, and take five kilobytes of stack for a level.
     private static let maximumCodingDepth = 64
+    private static let tooDeep = "The JSON is too deep for coders; parse it with init(data:) and write it with data()."
 
-    /// Takes the value from any decoder, as exactly as that decoder has numbers: Foundation's have `Double` at most.
+    /// Takes the value from any decoder, down to 64 levels.
     ///
-    /// Parse the bytes with ``init(data:maximumDepth:duplicateKeys:)`` instead where every digit counts, where the order of
-    /// members does, or for more than 64 levels, which are refused here.
+    /// Where every digit or the order of members counts, use ``init(data:duplicateKeys:)`` and ``data(_:)`` instead.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         // Decoders tell kinds apart only by refusing the wrong one. The exact kinds of number come first.
@@ -32,36 +32,26 @@ extension JSON: Codable {
         }
     }
 
-    /// Gives the value to any encoder; a number that needs more than 64 bits is given as the nearest `Double`.
-    ///
-    /// Write it with ``data(_:)`` instead where every digit counts, where the order of members does, or for more than 64
-    /// levels, which are refused here.
+    /// Gives the value to any encoder, down to 64 levels; a number that no 64-bit integer holds becomes a `Double`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
         case .null: try container.encodeNil()
         case .bool(let value): try container.encode(value)
-        case .number(let number):
-            if let value = number.integer(as: Int64.self) {
-                try container.encode(value)
-            } else if let value = number.integer(as: UInt64.self) {
-                try container.encode(value)
-            } else if let value = number.double {
-                try container.encode(value)
-            } else {
-                throw refusal(encoder, "The number is too large for this encoder; write the value with data() instead.")
-            }
         case .string(let value): try container.encode(value)
-        case .array, .object:
-            guard encoder.codingPath.count <= Self.maximumCodingDepth else { throw refusal(encoder, Self.tooDeep) }
-            if let array { try container.encode(array) } else { try container.encode(object) }
+        case .number(let number):
+            if let value = number.integer(as: Int64.self) { return try container.encode(value) }
+            if let value = number.integer(as: UInt64.self) { return try container.encode(value) }
+            // Encoders know what to do with an infinity: most refuse it.
+            try container.encode(number.double ?? .infinity)
+        case .array where encoder.codingPath.count > Self.maximumCodingDepth,
+            .object where encoder.codingPath.count > Self.maximumCodingDepth:
+            let context = EncodingError.Context(codingPath: encoder.codingPath, debugDescription: Self.tooDeep)
+            throw EncodingError.invalidValue(self, context)
+        case .array(let elements): try container.encode(elements)
+        case .object(let members):
+            try container.encode(Dictionary(uniqueKeysWithValues: members.map { ($0.key, $0.value) }))
         }
-    }
-
-    private static let tooDeep = "The JSON is too deep for coders; parse it with init(data:) and write it with data()."
-
-    private func refusal(_ encoder: any Encoder, _ advice: String) -> EncodingError {
-        .invalidValue(self, EncodingError.Context(codingPath: encoder.codingPath, debugDescription: advice))
     }
 
     /// Makes a typed value of this one, or of a part of it: `try reply["user"].decode(User.self)`.

@@ -1,82 +1,63 @@
 extension JSON {
     /// The members of an object, each key once, in the order in which they were written.
     ///
-    /// Objects are small as a rule, and comparing a few keys costs less than hashing them all while parsing. So members
-    /// stand in an array, and only an object of many has an index besides. That also keeps the order, which JSON gives
-    /// no meaning but readers do; equality and hash disregard it.
+    /// Keys are Swift strings: two spellings of the same text (`é` composed or not) are one key.
     public struct Object: Sendable {
-        public struct Member: Sendable {
-            public let key: String
-            public internal(set) var value: JSON
+        struct Member {
+            let key: String
+            var value: JSON
         }
 
-        /// How many members may be searched one by one.
+        /// Up to this many members are searched one by one: most objects are small, and hashing all keys costs more.
         static let searchLimit = 16
 
-        private(set) var members: [Member] = []
+        private var members: [Member] = []
         /// Where each key stands; empty up to `searchLimit` members.
         private var positions: [String: Int] = [:]
 
-        public init() {}
-
-        /// The members of a sequence; of a key that occurs twice, the last value counts, at the place of the first.
+        /// Of a key that occurs twice, the last value counts, at the place of the first.
         public init(_ members: some Sequence<(String, JSON)>) {
-            for (key, value) in members { self[key] = value }
+            for (key, value) in members { self[adding: key] = value }
         }
 
-        /// Members whose keys are known to differ, and to be few enough to go without an index.
         init(distinct members: [Member]) {
             self.members = members
+            indexMembers()
         }
     }
 }
 
 extension JSON.Object {
-    /// The value of that key, if there is one; setting nil takes the member away.
-    public subscript(key: String) -> JSON? {
-        get { position(of: key).map { members[$0].value } }
-        set {
-            guard let newValue else {
-                removeValue(forKey: key)
-                return
-            }
-            self[adding: key] = newValue
-        }
-    }
-
-    /// Takes the member of that key away and returns its value; the others keep their order, which takes time for each of them.
-    @discardableResult
-    public mutating func removeValue(forKey key: String) -> JSON? {
-        guard let position = position(of: key) else { return nil }
-        defer { positions = members.count > Self.searchLimit ? Self.positions(of: members) : [:] }
-        return members.remove(at: position).value
-    }
+    public subscript(key: String) -> JSON? { position(of: key).map { members[$0].value } }
 
     /// The value of that key for writing in place, added as `null` if there was none.
     subscript(adding key: String) -> JSON {
         get { self[key] ?? .null }
         _modify {
-            let position = position(of: key) ?? append(key)
+            let position = position(of: key) ?? count
+            if position == count {
+                members.append(Member(key: key, value: .null))
+                indexMembers()
+            }
             yield &members[position].value
         }
+    }
+
+    mutating func removeValue(forKey key: String) -> JSON? {
+        guard let position = position(of: key) else { return nil }
+        positions = [:]
+        defer { indexMembers() }
+        return members.remove(at: position).value
     }
 
     private func position(of key: String) -> Int? {
         positions.isEmpty ? members.firstIndex { $0.key == key } : positions[key]
     }
 
-    private mutating func append(_ key: String) -> Int {
-        members.append(Member(key: key, value: .null))
-        if !positions.isEmpty {
-            positions[key] = members.count - 1
-        } else if members.count > Self.searchLimit {
-            positions = Self.positions(of: members)
-        }
-        return members.count - 1
-    }
-
-    private static func positions(of members: [Member]) -> [String: Int] {
-        Dictionary(members.enumerated().map { ($1.key, $0) }, uniquingKeysWith: { $1 })
+    /// Indexes the last member, or all if none is.
+    private mutating func indexMembers() {
+        guard count > Self.searchLimit else { return }
+        for position in (positions.isEmpty ? 0 : count - 1)..<count { positions[members[position].key] = position }
     }
 }
 
@@ -84,23 +65,27 @@ extension JSON.Object: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { members.count }
 
-    public subscript(position: Int) -> Member {
-        members[position]
+    public subscript(position: Int) -> (key: String, value: JSON) {
+        (members[position].key, members[position].value)
     }
 }
 
-extension JSON.Object: Hashable {
+extension JSON.Object: Hashable, ExpressibleByDictionaryLiteral {
     public static func == (left: Self, right: Self) -> Bool {
-        JSON.object(left) == JSON.object(right)
+        left.count == right.count && left.allSatisfy { right[$0.key] == $0.value }
     }
 
     public func hash(into hasher: inout Hasher) {
-        JSON.object(self).hash(into: &hasher)
+        // Each member by itself, so that their order does not count.
+        var sum = 0
+        for (key, value) in self {
+            var memberHasher = hasher
+            memberHasher.combine(key)
+            memberHasher.combine(value)
+            sum ^= memberHasher.finalize()
+        }
+        hasher.combine(sum)
     }
-}
 
-extension JSON.Object: ExpressibleByDictionaryLiteral {
-    public init(dictionaryLiteral elements: (String, JSON)...) {
-        self.init(elements)
-    }
+    public init(dictionaryLiteral elements: (String, JSON)...) { self.init(elements) }
 }

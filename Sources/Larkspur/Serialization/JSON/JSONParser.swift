@@ -1,58 +1,27 @@
-/// Reads one JSON document from UTF-8 bytes.
-///
-/// It does not recurse: finished values wait on a stack of their own until the bracket that closes their container, so
-/// no nesting can exhaust the thread's stack, and containers are made at their exact size. A position is compared with
-/// `end` before its byte is read; beyond that nothing is checked twice, which is where the speed comes from.
-struct JSONParser: ~Copyable {
+/// Reads one JSON document from UTF-8 bytes. A position is compared with `end` before its byte is read.
+struct JSONParser {
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// A container whose closing bracket is still to come, and where its parts begin on the stacks.
-    private struct OpenContainer {
-        enum Kind { case array, object }
-
-        let kind: Kind
-        let firstValue: Int
-        let firstKey: Int
-    }
-
-    // Immutable
     let text: UnsafeBufferPointer<UInt8>
-    let end: Int
-    private let maximumDepth: Int
-    private let duplicateKeys: JSON.DuplicateKeyPolicy
+    let duplicateKeys: JSON.DuplicateKeyPolicy
 
-    // Changing
     var position = 0
+    var depth = 0
+    /// Whether the last string was ASCII without escapes.
+    var isPlain = true
     /// The text of a string with escapes, while it is put together; kept for its storage.
     var unescaped: [UInt8] = []
-    private var open: [OpenContainer] = []
-    private var values = JSONParserStack<JSON>()
-    var keys = JSONParserStack<Key>()
 
-    init(_ text: UnsafeBufferPointer<UInt8>, maximumDepth: Int, duplicateKeys: JSON.DuplicateKeyPolicy) {
-        self.text = text
-        self.end = text.count
-        self.maximumDepth = maximumDepth
-        self.duplicateKeys = duplicateKeys
-    }
-
-    var isAtEnd: Bool { position == end }
-
+    var end: Int { text.count }
     /// The byte at `position`, which must be before `end`.
-    var current: UInt8 {
-        @inline(__always) get { text[position] }
-    }
+    var current: UInt8 { text[position] }
 
-    /// The whole document.
     mutating func document() throws(JSONError) -> JSON {
         if text.starts(with: Self.byteOrderMark) { position = Self.byteOrderMark.count }
-        repeat {
-            try valueOrOpening()
-            try closings()
-        } while !open.isEmpty
+        let value = try value()
         skipWhitespace()
-        guard isAtEnd else { throw expected("the end of the text after the value") }
-        return values.popArray(from: 0)[0]
+        guard position == end else { throw expected("the end of the text after the value") }
+        return value
     }
 
     // Never inlined: errors are rare, and their making would crowd out the code that matters.
@@ -64,121 +33,9 @@ struct JSONParser: ~Copyable {
     }
 
     @inline(__always)
-    mutating func skipWhitespace() {
+    private mutating func skipWhitespace() {
         while position < end, current == 0x20 || current == 0x0A || current == 0x0D || current == 0x09 {
             position &+= 1
-        }
-    }
-}
-
-// MARK: - Structure
-
-extension JSONParser {
-    /// Reads up to and including the next complete value; containers that begin on the way are opened.
-    private mutating func valueOrOpening() throws(JSONError) {
-        while true {
-            skipWhitespace()
-            guard position < end else { throw expected("a value") }
-            switch current {
-            case UInt8(ascii: "\""):
-                position &+= 1
-                values.push(.string(try string()))
-            case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-                values.push(.number(try number()))
-            case UInt8(ascii: "["):
-                try begin(.array)
-                guard skip(UInt8(ascii: "]")) else { continue }
-                endArray()
-            case UInt8(ascii: "{"):
-                try begin(.object)
-                guard skip(UInt8(ascii: "}")) else {
-                    try key("a key in quotation marks, or \"}\"")
-                    continue
-                }
-                try endObject()
-            case UInt8(ascii: "t"):
-                try word("true", "the value true")
-                values.push(.bool(true))
-            case UInt8(ascii: "f"):
-                try word("false", "the value false")
-                values.push(.bool(false))
-            case UInt8(ascii: "n"):
-                try word("null", "the value null")
-                values.push(.null)
-            default:
-                throw expected("a value")
-            }
-            return
-        }
-    }
-
-    /// Reads what follows a value: brackets that close containers, then a comma if one is still open.
-    private mutating func closings() throws(JSONError) {
-        while let container = open.last {
-            skipWhitespace()
-            let byte = position < end ? current : 0
-            switch (container.kind, byte) {
-            case (.array, UInt8(ascii: ",")):
-                position &+= 1
-                return
-            case (.object, UInt8(ascii: ",")):
-                position &+= 1
-                skipWhitespace()
-                return try key("a key in quotation marks after the comma")
-            case (.array, UInt8(ascii: "]")):
-                position &+= 1
-                endArray()
-            case (.object, UInt8(ascii: "}")):
-                position &+= 1
-                try endObject()
-            case (.array, _):
-                throw expected("\",\" or \"]\" after the element")
-            case (.object, _):
-                throw expected("\",\" or \"}\" after the member")
-            }
-        }
-    }
-
-    private mutating func begin(_ kind: OpenContainer.Kind) throws(JSONError) {
-        guard open.count < maximumDepth else {
-            throw expected("fewer arrays and objects inside one another; see maximumDepth", .tooDeep)
-        }
-        open.append(OpenContainer(kind: kind, firstValue: values.count, firstKey: keys.count))
-        position &+= 1
-        skipWhitespace()
-    }
-
-    private mutating func endArray() {
-        let container = open.removeLast()
-        values.push(.array(values.popArray(from: container.firstValue)))
-    }
-
-    private mutating func endObject() throws(JSONError) {
-        let container = open.removeLast()
-        let count = keys.count - container.firstKey
-        let mayHaveDuplicates = count > JSON.Object.searchLimit || mayHaveDuplicates(from: container.firstKey)
-        let newValues = values.pop(from: container.firstValue)
-        let newKeys = keys.pop(from: container.firstKey)
-        guard mayHaveDuplicates else {
-            var members: [JSON.Object.Member] = []
-            members.reserveCapacity(count)
-            for index in 0..<count {
-                let key = (newKeys + index).move().text
-                members.append(JSON.Object.Member(key: key, value: (newValues + index).move()))
-            }
-            values.push(.object(JSON.Object(distinct: members)))
-            return
-        }
-        var object = JSON.Object()
-        var duplicate: Int?
-        for index in 0..<count {
-            let key = (newKeys + index).move()
-            object[adding: key.text] = (newValues + index).move()
-            if object.count <= index, duplicate == nil { duplicate = key.offset }
-        }
-        values.push(.object(object))
-        if let duplicate, duplicateKeys == .refuse {
-            throw expected("each key of an object once", .duplicateKey, at: duplicate)
         }
     }
 
@@ -189,53 +46,145 @@ extension JSONParser {
         return true
     }
 
-    private mutating func word(_ word: StaticString, _ what: StaticString) throws(JSONError) {
+    // In debug builds every case and error of a function takes stack: those that recurse leave the rest to others.
+    private mutating func value() throws(JSONError) -> JSON {
+        skipWhitespace()
+        switch position < end ? current : 0 {
+        case UInt8(ascii: "["): return try array()
+        case UInt8(ascii: "{"): return try object()
+        default: return try scalar()
+        }
+    }
+
+    private mutating func array() throws(JSONError) -> JSON {
+        var elements: [JSON] = []
+        guard try open("]") else { return .array(elements) }
+        elements.reserveCapacity(4)
+        repeat { elements.append(try value()) } while try goesOn("]", "\",\" or \"]\" after the element")
+        return .array(elements)
+    }
+
+    private mutating func object() throws(JSONError) -> JSON {
+        var keys = Keys()
+        var members: [JSON.Object.Member] = []
+        guard try open("}") else { return .object([:]) }
+        members.reserveCapacity(8)
+        repeat {
+            let key = try key(&keys, members)
+            members.append(JSON.Object.Member(key: key, value: try value()))
+        } while try goesOn("}", "\",\" or \"}\" after the member")
+        guard keys.mayRepeat else { return .object(JSON.Object(distinct: members)) }
+        return .object(JSON.Object(members.map { ($0.key, $0.value) }))
+    }
+
+    /// Goes past an opening bracket; false if the closing one follows.
+    private mutating func open(_ closing: Unicode.Scalar) throws(JSONError) -> Bool {
+        guard depth < JSON.maximumDepth else {
+            throw expected("fewer arrays and objects inside one another; see JSON.maximumDepth", .tooDeep)
+        }
+        position &+= 1
+        skipWhitespace()
+        if skip(UInt8(ascii: closing)) { return false }
+        depth += 1
+        return true
+    }
+
+    /// Goes past a comma, or past the closing bracket and returns false.
+    private mutating func goesOn(_ closing: Unicode.Scalar, _ what: StaticString) throws(JSONError) -> Bool {
+        skipWhitespace()
+        if skip(UInt8(ascii: ",")) { return true }
+        guard skip(UInt8(ascii: closing)) else { throw expected(what) }
+        depth -= 1
+        return false
+    }
+
+    private struct Keys {
+        /// A bit for each key, the same for equal ones: by it most keys are known to be new, without a search.
+        var tags: UInt64 = 0
+        var mayRepeat = false
+        /// The keys themselves, if none may repeat.
+        var unique: Set<String> = []
+    }
+
+    private mutating func key(_ keys: inout Keys, _ members: [JSON.Object.Member]) throws(JSONError) -> String {
+        skipWhitespace()
+        let start = position
+        guard start < end, current == UInt8(ascii: "\"") else { throw expected("a key in quotation marks") }
+        let key = try string()
+        if duplicateKeys == .refuse, !keys.unique.insert(key).inserted {
+            throw expected("each key of an object once", .duplicateKey, at: start)
+        }
+        let ends = UInt64(text[start + 1]) &* 7 &+ UInt64(text[position - 2]) &* 31 &+ UInt64(position - start)
+        let tag = isPlain ? 1 << (ends & 63) : UInt64.max
+        if keys.tags & tag != 0, !keys.mayRepeat {
+            keys.mayRepeat = members.count > JSON.Object.searchLimit || members.contains { $0.key == key }
+        }
+        keys.tags |= tag
+        skipWhitespace()
+        guard skip(UInt8(ascii: ":")) else { throw expected("\":\" after the key") }
+        return key
+    }
+
+    private mutating func scalar() throws(JSONError) -> JSON {
+        switch position < end ? current : 0 {
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try number())
+        case UInt8(ascii: "t"): return try word("true", .bool(true), "the value true")
+        case UInt8(ascii: "f"): return try word("false", .bool(false), "the value false")
+        case UInt8(ascii: "n"): return try word("null", .null, "the value null")
+        default: throw expected("a value")
+        }
+    }
+
+    private mutating func word(_ word: StaticString, _ value: JSON, _ what: StaticString) throws(JSONError) -> JSON {
         for index in 0..<word.utf8CodeUnitCount {
             guard skip(word.utf8Start[index]) else { throw expected(what) }
         }
+        return value
     }
-}
 
-// MARK: - Numbers
-
-extension JSONParser {
-    /// Reads a number, beginning at its minus sign or first digit.
-    mutating func number() throws(JSONError) -> JSON.Number {
+    private mutating func number() throws(JSONError) -> JSON.Number {
         let start = position
         let isNegative = skip(UInt8(ascii: "-"))
-        let firstDigit = position
-        var magnitude: Int64 = 0
-        while position < end, current &- UInt8(ascii: "0") <= 9 {
-            // May overflow, and is then not used.
-            magnitude = magnitude &* 10 &+ Int64(current &- UInt8(ascii: "0"))
-            position &+= 1
+        var magnitude: UInt64 = 0
+        let wholeDigits = try digits(&magnitude, "a digit")
+        guard wholeDigits == 1 || text[position - wholeDigits] != UInt8(ascii: "0") else {
+            throw expected("a number without leading zeros", .malformedNumber, at: position - wholeDigits)
         }
-        let digitCount = position - firstDigit
-        guard digitCount > 0 else { throw expected("a digit", .malformedNumber) }
-        guard digitCount == 1 || text[firstDigit] != UInt8(ascii: "0") else {
-            throw expected("a number without leading zeros", .malformedNumber, at: firstDigit)
-        }
-        var isPlainInteger = true
-        if skip(UInt8(ascii: ".")) {
-            isPlainInteger = false
-            try digits("a digit after the decimal point")
-        }
-        if position < end, current | 0x20 == UInt8(ascii: "e") {
-            isPlainInteger = false
+        var fractionDigits = 0
+        if skip(UInt8(ascii: ".")) { fractionDigits = try digits(&magnitude, "a digit after the decimal point") }
+        let isExact = wholeDigits + fractionDigits <= 18  // else the magnitude may have overflowed
+        // Up to fifteen digits every normal Double gives back.
+        let isShort = isExact && magnitude < 1_000_000_000_000_000
+        let hasExponent = position < end && current | 0x20 == UInt8(ascii: "e")
+        if hasExponent {
             position &+= 1
             if !skip(UInt8(ascii: "-")) { _ = skip(UInt8(ascii: "+")) }
-            try digits("a digit in the exponent")
+            var exponent: UInt64 = 0
+            _ = try digits(&exponent, "a digit in the exponent")
+        } else if isExact, fractionDigits == 0, magnitude != 0 || !isNegative {
+            return JSON.Number(isNegative ? -Int64(magnitude) : Int64(magnitude))
+        } else if isShort {
+            // Both operands are exact, so that the quotient is the nearest Double.
+            var value = 1.0
+            for _ in 0..<fractionDigits { value *= 10 }
+            value = Double(magnitude) / value
+            return JSON.Number(isNegative ? -value : value)
         }
-        // Minus zero is left to Double, which has one.
-        if isPlainInteger, digitCount <= 18, magnitude != 0 || !isNegative {
-            return JSON.Number(isNegative ? -magnitude : magnitude)
-        }
-        return JSON.Number(checked: UnsafeBufferPointer(rebasing: text[start..<position]))
+        return JSON.Number(
+            checked: String(decoding: UnsafeBufferPointer(rebasing: text[start..<position]), as: UTF8.self),
+            isInteger: fractionDigits == 0 && !hasExponent, isShort: isShort)
     }
 
-    private mutating func digits(_ what: StaticString) throws(JSONError) {
+    /// Goes past one digit or more, appends them to `value`, and returns how many there are.
+    @inline(__always)
+    private mutating func digits(_ value: inout UInt64, _ what: StaticString) throws(JSONError) -> Int {
         let start = position
-        while position < end, current &- UInt8(ascii: "0") <= 9 { position &+= 1 }
+        while position < end, current &- UInt8(ascii: "0") <= 9 {
+            value = value &* 10 &+ UInt64(current &- UInt8(ascii: "0"))
+            position &+= 1
+        }
         guard position > start else { throw expected(what, .malformedNumber) }
+        return position - start
     }
 }
