@@ -12,6 +12,8 @@ public struct RequestAdapterState: Sendable {
 }
 
 /// Decides what follows a failure: of building, adapting, sending, validating or serializing, never a cancel.
+///
+/// Nothing but its answer limits the number of attempts: look at `request.retryCount`.
 public protocol RequestRetrier: Sendable {
     func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult
 }

@@ -4,7 +4,7 @@ import LarkspurTransport
 ///
 /// The transport's side never waits: bytes are always accepted, and the bound is kept by telling the transport how far
 /// it may go, as an absolute position (`capacity` beyond what was read). At most one buffer more than that is held.
-/// It is the only box beside the request's.
+/// Beside the request's it is the only box on a request's way.
 package final class ByteChannel: Sendable {
     private typealias Reader = Suspension<Result<Data?, any Error>>
 

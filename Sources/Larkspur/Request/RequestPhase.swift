@@ -10,7 +10,7 @@ package enum RequestPhase: CaseIterable, Sendable {
     case settling
     /// The pipeline waits for the next attempt.
     case backingOff
-    /// Cancelled while a hop was with the transport: the pipeline finishes as soon as the hop has ended.
+    /// Cancelled while a hop was with the transport: the request is finished as soon as the hop has ended.
     case cancellingHop
     /// Cancelled: whoever was told `.takeOver` or `.unwind` finishes; anybody else gives up.
     case unwinding
@@ -51,7 +51,7 @@ package enum RequestPhase: CaseIterable, Sendable {
         case takeOver
         /// Tell the transport to end the hop.
         case cancelHop
-        /// Finish the request as cancelled, here and now.
+        /// Leave, and have the request finished as cancelled.
         case unwind
         /// A broken rule of the library's own.
         case illegal

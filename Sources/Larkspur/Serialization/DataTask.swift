@@ -24,6 +24,7 @@ public struct DataTask<Value: Sendable>: Sendable {
         get async { await answer() }
     }
 
+    /// The value, or why there is none.
     public var result: Result<Value, RequestError> {
         get async { await response.result }
     }
@@ -44,6 +45,8 @@ public struct DataTask<Value: Sendable>: Sendable {
         request.handle.core.withdraw(slot, automaticallyCancelling: automaticallyCancelling, request)
     }
 
+    /// Suspends the whole request, for all its serializers.
     public func suspend() { request.suspend() }
+    /// Starts the request, or lets it go on.
     public func resume() { request.resume() }
 }

@@ -4,12 +4,18 @@
 // has ended. A closure may be isolated to an actor (`{ @MainActor response in … }`) and may attach further serializers.
 
 extension SerializableRequest {
+    /// Attaches a serializer of your own and gives a handle to await its response by. The first one starts the request.
+    ///
+    /// - Parameter automaticallyCancelling: Whether a cancelled awaiter takes the request along, if nobody else wants
+    ///   anything of it.
     public func serializingResponse<Serializer: ResponseSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DataTask<Serializer.SerializedObject> {
         handle.core.task(serializer, for: self, automaticallyCancelling)
     }
 
+    /// Attaches a serializer of your own and calls the closure with its response: on the request's task, or on an actor
+    /// with `{ @MainActor response in … }`.
     @discardableResult
     public func response<Serializer: ResponseSerializer>(
         using serializer: Serializer,
@@ -21,10 +27,12 @@ extension SerializableRequest {
 
     // MARK: Data
 
+    /// The body as it is.
     public func serializingData(automaticallyCancelling: Bool = true) -> DataTask<Data> {
         handle.core.task(DataResponseSerializer(), for: self, automaticallyCancelling)
     }
 
+    /// Calls the closure with the body as it is.
     @discardableResult
     public func responseData(completion: @escaping @Sendable (DataResponse<Data>) async -> Void) -> Self {
         response(using: .data, completion: completion)
@@ -32,6 +40,8 @@ extension SerializableRequest {
 
     // MARK: String
 
+    /// The body as text.
+    ///
     /// - Parameter encoding: nil takes the charset that the response names, or else UTF-8, or else Latin-1.
     public func serializingString(
         encoding: String.Encoding? = nil, automaticallyCancelling: Bool = true
@@ -39,6 +49,7 @@ extension SerializableRequest {
         handle.core.task(StringResponseSerializer(encoding: encoding), for: self, automaticallyCancelling)
     }
 
+    /// Calls the closure with the body as text.
     @discardableResult
     public func responseString(
         encoding: String.Encoding? = nil, completion: @escaping @Sendable (DataResponse<String>) async -> Void
@@ -48,10 +59,12 @@ extension SerializableRequest {
 
     // MARK: JSON
 
+    /// The body as a `JSON` value. An empty body is a failure: use `serializingData()` where there may be none.
     public func serializingJSON(automaticallyCancelling: Bool = true) -> DataTask<JSON> {
         handle.core.task(JSONResponseSerializer(), for: self, automaticallyCancelling)
     }
 
+    /// Calls the closure with the body as a `JSON` value.
     @discardableResult
     public func responseJSON(completion: @escaping @Sendable (DataResponse<JSON>) async -> Void) -> Self {
         response(using: .json, completion: completion)
@@ -59,12 +72,14 @@ extension SerializableRequest {
 
     // MARK: Decodable
 
+    /// The body as a value of your type. An empty body is a failure.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(), automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {
         handle.core.task(DecodableResponseSerializer<Value>(decoder: decoder), for: self, automaticallyCancelling)
     }
 
+    /// Calls the closure with the body as a value of your type.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
@@ -83,11 +98,13 @@ extension SerializableRequest {
         validate(using: .standard)
     }
 
+    /// Accepts these status codes only.
     @discardableResult
     public func validate(statusCode acceptable: some Sequence<Int> & Sendable) -> Self {
         validate(using: .status(acceptable))
     }
 
+    /// Accepts these content types only, such as `application/json` or `text/*`.
     @discardableResult
     public func validate(contentType acceptable: [String]) -> Self {
         validate(using: .contentType(acceptable))
@@ -99,6 +116,7 @@ extension SerializableRequest {
         validate(using: ResponseValidator(validation))
     }
 
+    /// Adds a validator after the session's and those added before.
     @discardableResult
     public func validate(using validator: ResponseValidator) -> Self {
         handle.core.set("validator", of: self) { $0.validators.append(validator) }

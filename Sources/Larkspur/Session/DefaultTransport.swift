@@ -29,7 +29,8 @@ final class UnavailableTransport: Transport {
             end(
                 TransportError(
                     .unavailable,
-                    "no transport for this platform is built in yet: give the session one, Session(transport:)"),
+                    "no transport for this platform is built in yet: give the session one, Session(transport:); in tests, StubTransport"
+                ),
                 metrics: TransportMetrics())
         }
 

@@ -15,6 +15,12 @@ struct ReadmeTests {
         request.url.path == "/joke" ? .json(#"{"setup": "knock"}"#) : .json(#"{"name": "Ada"}"#)
     }
 
+    @Test("The session that a closure answers is one")
+    func stubbed() async throws {
+        let session = Session(transport: StubTransport { _ in .json(#"{"setup": "knock"}"#) })
+        #expect(try await session.request("https://api.example.com/joke").serializingJSON().value["setup"] == "knock")
+    }
+
     @Test("The first two examples do what they say")
     func mainJob() async throws {
         let session = Session(transport: transport)
@@ -77,7 +83,7 @@ struct ReadmeTests {
         let blocks = readme.components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
             .filter { !$0.contains(".package(url:") }
-        #expect(blocks.count == 5)
+        #expect(blocks.count == 6)
         for line in blocks.flatMap({ $0.split(separator: "\n") }) {
             let line = line.trimmingCharacters(in: .whitespaces)
             #expect(lines.contains(line), "not compiled: \(line)")
