@@ -40,13 +40,10 @@ private final class StubTask: TransportTask {
     private let transport: StubTransport
     private let box: Protected<StubState>
 
-    init(
-        _ id: TransportTaskID, _ request: TransportRequest, _ transport: StubTransport,
-        _ delegate: any TransportDelegate
-    ) {
+    init(_ id: TransportTaskID, _ request: TransportRequest, _ stub: StubTransport, _ delegate: any TransportDelegate) {
         self.id = id
         self.request = request
-        self.transport = transport
+        transport = stub
         box = Protected(StubState(allowance: request.initialAllowance, delegate: delegate))
     }
 

@@ -57,18 +57,21 @@ struct TransportBodyTests {
             TransportBodySource(length: length, isReplayable: isReplayable) { preconditionFailure("nobody reads it") })
     }
 
-    private static let bodies: [(body: TransportBody, length: UInt64?, isReplayable: Bool)] = [
-        (.none, 0, true),
-        (.data(Data()), 0, true),
-        (.data(Data([1, 2, 3])), 3, true),
-        (.data(Data([1, 2, 3])[1...]), 2, true),
-        (.file(path: "/nowhere", length: 0), 0, true),
-        (.file(path: "/nowhere", length: .max), .max, true),
-        (stream(nil, isReplayable: false), nil, false),
-        (stream(nil, isReplayable: true), nil, true),
-        (stream(0, isReplayable: false), 0, false),
-        (stream(7, isReplayable: true), 7, true),
-    ]
+    /// Made anew at each look: data that lives as long as the process looks like a leak to a sanitizer.
+    private static var bodies: [(body: TransportBody, length: UInt64?, isReplayable: Bool)] {
+        [
+            (.none, 0, true),
+            (.data(Data()), 0, true),
+            (.data(Data([1, 2, 3])), 3, true),
+            (.data(Data([1, 2, 3])[1...]), 2, true),
+            (.file(path: "/nowhere", length: 0), 0, true),
+            (.file(path: "/nowhere", length: .max), .max, true),
+            (stream(nil, isReplayable: false), nil, false),
+            (stream(nil, isReplayable: true), nil, true),
+            (stream(0, isReplayable: false), 0, false),
+            (stream(7, isReplayable: true), 7, true),
+        ]
+    }
 
     @Test("a body knows its length and whether it can be had again, without being opened", arguments: bodies)
     func lengths(body: TransportBody, length: UInt64?, isReplayable: Bool) {

@@ -15,9 +15,8 @@ struct RequestPipeline: Sendable {
     ///
     /// On Linux a request without interceptors and other code of its user runs on the caller's thread up to its first
     /// wait, which saves handing it to another one: that costs more than everything else the framework does for it. One
-    /// that starts inside another's first stretch (from
-    /// a closure called at once) is handed over all the same, or a chain of them would grow the stack without end. On
-    /// Apple platforms callers are often on the main thread, which is not for this.
+    /// that starts inside another's first stretch is handed over all the same, or a chain of them would grow the stack
+    /// without end. On Apple platforms callers are often on the main thread, which is not for this.
     func start() -> Task<Void, Never> {
         #if canImport(Darwin)
             return Task { await run() }
