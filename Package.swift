@@ -13,9 +13,10 @@ let package = Package(
         .library(name: "LarkspurTesting", targets: ["LarkspurTesting"]),
     ],
     targets: [
+        .target(name: "CLarkspur"),
         .target(name: "LarkspurTransport", swiftSettings: settings),
         .target(name: "Larkspur", dependencies: ["LarkspurTransport"], swiftSettings: settings),
-        .target(name: "LarkspurTesting", dependencies: ["Larkspur"], swiftSettings: settings),
+        .target(name: "LarkspurTesting", dependencies: ["Larkspur", "CLarkspur"], swiftSettings: settings),
         .testTarget(name: "LarkspurTransportTests", dependencies: ["LarkspurTransport"]),
         .testTarget(name: "LarkspurTests", dependencies: ["Larkspur", "LarkspurTesting"]),
         .testTarget(name: "TransportContractTests", dependencies: ["LarkspurTesting"]),
