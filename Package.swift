@@ -15,7 +15,11 @@ let package = Package(
     targets: [
         .target(name: "CLarkspur"),
         .target(name: "LarkspurTransport", swiftSettings: settings),
-        .target(name: "Larkspur", dependencies: ["LarkspurTransport"], swiftSettings: settings),
+        .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
+        .target(
+            name: "Larkspur",
+            dependencies: ["LarkspurTransport", .target(name: "LarkspurCurl", condition: .when(platforms: [.linux]))],
+            swiftSettings: settings),
         .target(name: "LarkspurTesting", dependencies: ["Larkspur", "CLarkspur"], swiftSettings: settings),
         .testTarget(name: "LarkspurTransportTests", dependencies: ["LarkspurTransport"]),
         .testTarget(name: "LarkspurTests", dependencies: ["Larkspur", "LarkspurTesting"]),

@@ -5,3 +5,7 @@
 #if canImport(FoundationNetworking)
     @_exported import FoundationNetworking
 #endif
+
+#if canImport(LarkspurCurl)
+    @_exported public import LarkspurCurl
+#endif

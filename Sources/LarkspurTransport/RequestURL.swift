@@ -56,6 +56,9 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
 
     // MARK: Parts
 
+    /// Scheme and authority, `https://example.com:8443`: a name for the origin that costs no parsing.
+    package var originText: Substring { slice(0, Int(layout.pathStart)) }
+
     /// In lower case, without the colon.
     public var scheme: Substring { slice(0, Int(layout.schemeEnd)) }
 

@@ -21,8 +21,14 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let timedOut = Code(rawValue: "timedOut")
         /// No secure connection came about, for another reason than the peer's certificate.
         public static let handshake = Code(rawValue: "handshake")
-        /// The peer's certificate was refused.
+        /// The peer's certificate was refused, for another reason than the following.
         public static let untrusted = Code(rawValue: "untrusted")
+        /// The certificate is no longer valid, or not yet.
+        public static let certificateExpired = Code(rawValue: "certificateExpired")
+        /// No authority that is trusted here vouches for the certificate.
+        public static let unknownIssuer = Code(rawValue: "unknownIssuer")
+        /// The certificate is for another host.
+        public static let wrongHost = Code(rawValue: "wrongHost")
         /// What the peer sent is not HTTP.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
         /// The body ended before its declared length.

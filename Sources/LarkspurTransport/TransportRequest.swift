@@ -9,6 +9,8 @@ public struct TransportRequest: Sendable {
     public var body: TransportBody
     /// How far the response body may run before the first `allow(upTo:)`; unlimited by default.
     public var initialAllowance: UInt64
+    public var timeouts = TransportTimeouts()
+    public var version = HTTPVersionChoice.negotiated
 
     public init(
         method: String = "GET", url: RequestURL, fields: [HeaderField] = [], body: TransportBody = .none,
@@ -20,6 +22,15 @@ public struct TransportRequest: Sendable {
         self.body = body
         self.initialAllowance = initialAllowance
     }
+}
+
+/// Which version of HTTP a request is sent by.
+public enum HTTPVersionChoice: Sendable, Hashable {
+    /// HTTP/2 where a TLS peer offers it, otherwise HTTP/1.1.
+    case negotiated
+    case http1
+    /// HTTP/2 without asking first, also in clear text; a peer that does not speak it fails the hop.
+    case http2
 }
 
 /// One header field, name and value as they go over the wire.

@@ -116,6 +116,9 @@ extension RequestError {
         public static let timedOut = Code(.timedOut)
         public static let handshake = Code(.handshake)
         public static let untrusted = Code(.untrusted)
+        public static let certificateExpired = Code(.certificateExpired)
+        public static let unknownIssuer = Code(.unknownIssuer)
+        public static let wrongHost = Code(.wrongHost)
         public static let protocolViolation = Code(.protocolViolation)
         public static let truncated = Code(.truncated)
         public static let bodyFailed = Code(.bodyFailed)
@@ -145,7 +148,8 @@ extension RequestError {
 
     public var isCancelled: Bool { code == .cancelled }
     public var isTimeout: Bool { code == .timedOut }
-    public var isTrust: Bool { code == .untrusted }
+    /// Whether the peer could not prove who it is.
+    public var isTrust: Bool { [.untrusted, .certificateExpired, .unknownIssuer, .wrongHost].contains(code) }
     public var isValidation: Bool { stage == .validating }
     public var isSerialization: Bool { stage == .serializing }
 

@@ -82,9 +82,17 @@ public struct RequestOptions: Sendable, Hashable {
     /// What to do with redirects; nil leaves it to the session, and there means to follow up to 20.
     public var redirects: Redirects?
 
+    /// How long each hop may take; nil leaves it to the session, and there means `TransportTimeouts`' defaults.
+    public var timeouts: TransportTimeouts?
+
+    /// Which version of HTTP to speak; nil leaves it to the session, and there means to negotiate it.
+    public var httpVersion: HTTPVersionChoice?
+
     /// Fills in what was left to the session.
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects
+        timeouts = timeouts ?? session.timeouts
+        httpVersion = httpVersion ?? session.httpVersion
     }
 
     public init() {}
@@ -136,8 +144,11 @@ extension OutgoingRequest {
     }
 
     func transportRequest(initialAllowance: UInt64) -> TransportRequest {
-        TransportRequest(
+        var request = TransportRequest(
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
+        if let timeouts = options.timeouts { request.timeouts = timeouts }
+        if let version = options.httpVersion { request.version = version }
+        return request
     }
 }
 

@@ -2,7 +2,13 @@ import LarkspurTransport
 
 /// The transport of sessions that were given none.
 enum DefaultTransport {
-    static func make() -> any Transport { UnavailableTransport() }
+    static func make() -> any Transport {
+        #if canImport(LarkspurCurl)
+            CurlTransport()
+        #else
+            UnavailableTransport()
+        #endif
+    }
 }
 
 /// Fails every task, saying why: for platforms without an engine.

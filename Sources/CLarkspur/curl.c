@@ -1,0 +1,282 @@
+#define _GNU_SOURCE
+#include "curl.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+// MARK: What libcurl declares
+
+typedef struct {
+    int msg;
+    void *easy;
+    union {
+        void *whatever;
+        int result;
+    } data;
+} message;
+
+// The first members of curl_version_info_data, which only ever grows.
+typedef struct {
+    int age;
+    const char *version;
+    unsigned version_num;
+    const char *host;
+    int features;
+    const char *ssl_version;
+} version_info;
+
+// The first members of curl_sockaddr.
+typedef struct {
+    int family;
+    int type;
+    int protocol;
+} socket_address;
+
+struct blob {
+    void *data;
+    size_t len;
+    unsigned flags;
+};
+
+enum {
+    global_all = 3,
+    feature_http2 = 1 << 16,
+    blob_copy = 1,
+    message_done = 1,
+    oldest_version = 0x073f00,  // 7.63: what is used without asking is there
+};
+
+enum {
+    opt_write_data = 10001,
+    opt_read_data = 10009,
+    opt_write_function = 20011,
+    opt_read_function = 20012,
+    opt_header_data = 10029,
+    opt_header_function = 20079,
+    opt_open_socket_function = 20163,
+    opt_open_socket_data = 10164,
+    opt_seek_function = 20167,
+    opt_seek_data = 10168,
+    opt_close_socket_function = 20208,
+    opt_close_socket_data = 10209,
+    opt_request_function = 20312,
+    opt_request_data = 10313,
+    opt_multi_socket_function = 20001,
+    opt_multi_socket_data = 10002,
+    opt_multi_timer_function = 20004,
+    opt_multi_timer_data = 10005,
+};
+
+// MARK: Binding
+
+// One line a function: name, result, parameters.
+#define FUNCTIONS(F) \
+    F(curl_global_init, int, (long)) \
+    F(curl_version_info, version_info *, (int)) \
+    F(curl_easy_init, void *, (void)) \
+    F(curl_easy_cleanup, void, (void *)) \
+    F(curl_easy_setopt, int, (void *, int, ...)) \
+    F(curl_easy_getinfo, int, (void *, int, ...)) \
+    F(curl_easy_pause, int, (void *, int)) \
+    F(curl_easy_strerror, const char *, (int)) \
+    F(curl_multi_init, void *, (void)) \
+    F(curl_multi_cleanup, int, (void *)) \
+    F(curl_multi_setopt, int, (void *, int, ...)) \
+    F(curl_multi_add_handle, int, (void *, void *)) \
+    F(curl_multi_remove_handle, int, (void *, void *)) \
+    F(curl_multi_socket_action, int, (void *, int, int, int *)) \
+    F(curl_multi_info_read, message *, (void *, int *))
+
+#define DECLARE_WEAK(name, result, parameters) extern result name parameters __attribute__((weak));
+FUNCTIONS(DECLARE_WEAK)
+
+#define DECLARE_MEMBER(name, result, parameters) result(*name) parameters;
+static struct {
+    FUNCTIONS(DECLARE_MEMBER)
+} curl;
+
+static char problem[256];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void *find(void *library, const char *name, void *weak) {
+    void *function = weak ? weak : library ? dlsym(library, name) : NULL;
+    if (!function && !problem[0]) { snprintf(problem, sizeof problem, "libcurl has no function %s", name); }
+    return function;
+}
+
+// OpenSSL's own handlers at exit free what a transport's thread may still be using: it is told not to install them.
+static void keep_openssl_until_exit(void *library, const version_info *version) {
+    if (!library || !version->ssl_version || strncmp(version->ssl_version, "OpenSSL", 7) != 0) { return; }
+    int (*init)(uint64_t, const void *) = (int (*)(uint64_t, const void *))dlsym(library, "OPENSSL_init_ssl");
+    const uint64_t no_atexit = 0x00080000;
+    if (init) { init(no_atexit, NULL); }
+}
+
+static void load(void) {
+#if defined(__APPLE__)
+    void *library = dlopen("libcurl.4.dylib", RTLD_NOW | RTLD_LOCAL);
+#else
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+#endif
+    if (!library && !curl_easy_init) {
+        snprintf(problem, sizeof problem, "libcurl is not installed: %s", dlerror());
+        return;
+    }
+#define BIND(name, result, parameters) *(void **)&curl.name = find(library, #name, (void *)name);
+    FUNCTIONS(BIND)
+    if (problem[0]) { return; }
+
+    const version_info *version = curl.curl_version_info(0);
+    if (version->version_num < oldest_version) {
+        snprintf(problem, sizeof problem, "libcurl %s is too old: 7.63 is the oldest that will do", version->version);
+        return;
+    }
+    keep_openssl_until_exit(library, version);
+    int code = curl.curl_global_init(global_all);
+    if (code) { snprintf(problem, sizeof problem, "libcurl could not start: %s", curl.curl_easy_strerror(code)); }
+}
+
+const char *clarkspur_curl_load(void) {
+    pthread_once(&once, load);
+    return problem[0] ? problem : NULL;
+}
+
+clarkspur_curl_version clarkspur_curl_get_version(void) {
+    const version_info *version = curl.curl_version_info(0);
+    return (clarkspur_curl_version){
+        .number = version->version_num,
+        .text = version->version,
+        .tls = version->ssl_version,
+        .has_http2 = version->features & feature_http2,
+    };
+}
+
+// MARK: Easy handles
+
+void *clarkspur_easy_open(void) { return curl.curl_easy_init(); }
+void clarkspur_easy_close(void *easy) { curl.curl_easy_cleanup(easy); }
+
+int clarkspur_easy_set_long(void *easy, int option, long value) { return curl.curl_easy_setopt(easy, option, value); }
+
+int clarkspur_easy_set_offset(void *easy, int option, int64_t value) {
+    return curl.curl_easy_setopt(easy, option, value);
+}
+
+int clarkspur_easy_set_pointer(void *easy, int option, const void *value) {
+    return curl.curl_easy_setopt(easy, option, value);
+}
+
+int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count) {
+    struct blob blob = {(void *)bytes, count, blob_copy};
+    return curl.curl_easy_setopt(easy, option, &blob);
+}
+
+int clarkspur_easy_pause(void *easy, int directions) { return curl.curl_easy_pause(easy, directions); }
+
+long clarkspur_easy_long(void *easy, int info) {
+    long value = 0;
+    curl.curl_easy_getinfo(easy, info, &value);
+    return value;
+}
+
+int64_t clarkspur_easy_offset(void *easy, int info) {
+    int64_t value = 0;
+    curl.curl_easy_getinfo(easy, info, &value);
+    return value;
+}
+
+const char *clarkspur_easy_text(void *easy, int info) {
+    const char *value = NULL;
+    curl.curl_easy_getinfo(easy, info, &value);
+    return value;
+}
+
+const char *clarkspur_easy_error(int code) { return curl.curl_easy_strerror(code); }
+
+// MARK: Callbacks
+
+void clarkspur_easy_on_body(void *easy, clarkspur_transfer_function function, void *context) {
+    curl.curl_easy_setopt(easy, opt_write_function, function);
+    curl.curl_easy_setopt(easy, opt_write_data, context);
+}
+
+void clarkspur_easy_on_header(void *easy, clarkspur_transfer_function function, void *context) {
+    curl.curl_easy_setopt(easy, opt_header_function, function);
+    curl.curl_easy_setopt(easy, opt_header_data, context);
+}
+
+void clarkspur_easy_on_upload(void *easy, clarkspur_transfer_function function, void *context) {
+    curl.curl_easy_setopt(easy, opt_read_function, function);
+    curl.curl_easy_setopt(easy, opt_read_data, context);
+}
+
+void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *context) {
+    curl.curl_easy_setopt(easy, opt_seek_function, function);
+    curl.curl_easy_setopt(easy, opt_seek_data, context);
+}
+
+void clarkspur_easy_on_sockets(
+    void *easy, clarkspur_open_function open, clarkspur_close_function close, void *context) {
+    curl.curl_easy_setopt(easy, opt_open_socket_function, open);
+    curl.curl_easy_setopt(easy, opt_open_socket_data, context);
+    curl.curl_easy_setopt(easy, opt_close_socket_function, close);
+    curl.curl_easy_setopt(easy, opt_close_socket_data, context);
+}
+
+int clarkspur_socket_open(const void *address) {
+    const socket_address *wanted = address;
+#if defined(SOCK_CLOEXEC)
+    return socket(wanted->family, wanted->type | SOCK_CLOEXEC, wanted->protocol);
+#else
+    int descriptor = socket(wanted->family, wanted->type, wanted->protocol);
+    if (descriptor >= 0) { fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+    return descriptor;
+#endif
+}
+
+bool clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context) {
+    return curl.curl_easy_setopt(easy, opt_request_function, function) == 0
+        && curl.curl_easy_setopt(easy, opt_request_data, context) == 0;
+}
+
+// MARK: Multi handles
+
+void *clarkspur_multi_open(void) { return curl.curl_multi_init(); }
+void clarkspur_multi_close(void *multi) { curl.curl_multi_cleanup(multi); }
+
+int clarkspur_multi_set_long(void *multi, int option, long value) {
+    return curl.curl_multi_setopt(multi, option, value);
+}
+
+void clarkspur_multi_on_socket(void *multi, clarkspur_socket_function function, void *context) {
+    curl.curl_multi_setopt(multi, opt_multi_socket_function, function);
+    curl.curl_multi_setopt(multi, opt_multi_socket_data, context);
+}
+
+void clarkspur_multi_on_timer(void *multi, clarkspur_timer_function function, void *context) {
+    curl.curl_multi_setopt(multi, opt_multi_timer_function, function);
+    curl.curl_multi_setopt(multi, opt_multi_timer_data, context);
+}
+
+int clarkspur_multi_add(void *multi, void *easy) { return curl.curl_multi_add_handle(multi, easy); }
+int clarkspur_multi_remove(void *multi, void *easy) { return curl.curl_multi_remove_handle(multi, easy); }
+
+int clarkspur_multi_act(void *multi, int descriptor, int ready) {
+    int running;
+    return curl.curl_multi_socket_action(multi, descriptor, ready, &running);
+}
+
+void *clarkspur_multi_next_ended(void *multi, int *code) {
+    int left;
+    message *next;
+    while ((next = curl.curl_multi_info_read(multi, &left))) {
+        if (next->msg != message_done) { continue; }
+        *code = next->data.result;
+        return next->easy;
+    }
+    return NULL;
+}

@@ -1,0 +1,3 @@
+#include "curl.h"
+#include "poller.h"
+#include "thread.h"

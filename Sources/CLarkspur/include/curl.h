@@ -1,0 +1,81 @@
+#ifndef CLARKSPUR_CURL_H
+#define CLARKSPUR_CURL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// libcurl, bound at run time: our own declarations of its stable ABI, no header and no link-time dependency.
+//
+// Functions are taken from the process if it has them already (a static build), or else from `libcurl.so.4`. Everything
+// here but `clarkspur_curl_load` needs a successful load first.
+
+// NULL if libcurl is here and fit for use; otherwise what is missing, for a person to read. Any thread, any number of
+// times.
+const char *clarkspur_curl_load(void);
+
+typedef struct {
+    // 0x075801 for 7.88.1
+    unsigned number;
+    const char *text;
+    // The TLS library's name and version; NULL if libcurl was built without one.
+    const char *tls;
+    bool has_http2;
+} clarkspur_curl_version;
+
+clarkspur_curl_version clarkspur_curl_get_version(void);
+
+// A list of lines as libcurl takes it: not copied, so it lives as long as the transfer.
+typedef struct clarkspur_line {
+    char *text;
+    struct clarkspur_line *next;
+} clarkspur_line;
+
+// Easy handles. Options and infos go by libcurl's numbers; setting one returns a CURLcode, 0 for success.
+void *clarkspur_easy_open(void);
+void clarkspur_easy_close(void *easy);
+int clarkspur_easy_set_long(void *easy, int option, long value);
+int clarkspur_easy_set_offset(void *easy, int option, int64_t value);
+int clarkspur_easy_set_pointer(void *easy, int option, const void *value);
+// libcurl copies the bytes.
+int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count);
+int clarkspur_easy_pause(void *easy, int directions);
+long clarkspur_easy_long(void *easy, int info);
+int64_t clarkspur_easy_offset(void *easy, int info);
+const char *clarkspur_easy_text(void *easy, int info);
+const char *clarkspur_easy_error(int code);
+
+// Callbacks, each with the pointer that it is to be given.
+typedef size_t (*clarkspur_transfer_function)(char *bytes, size_t size, size_t count, void *context);
+typedef int (*clarkspur_seek_function)(void *context, int64_t offset, int origin);
+typedef int (*clarkspur_open_function)(void *context, int purpose, void *address);
+typedef int (*clarkspur_close_function)(void *context, int descriptor);
+typedef int (*clarkspur_request_function)(void *context, char *remote, char *local, int remote_port, int local_port);
+void clarkspur_easy_on_body(void *easy, clarkspur_transfer_function function, void *context);
+void clarkspur_easy_on_header(void *easy, clarkspur_transfer_function function, void *context);
+void clarkspur_easy_on_upload(void *easy, clarkspur_transfer_function function, void *context);
+void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *context);
+// The functions open and close the sockets of connections themselves; libcurl's other sockets do not come this way.
+void clarkspur_easy_on_sockets(
+    void *easy, clarkspur_open_function open, clarkspur_close_function close, void *context);
+// The socket that such a function is asked for, closed in child processes; negative if there is none.
+int clarkspur_socket_open(const void *address);
+// False if this libcurl is too old to tell (before 7.80).
+bool clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context);
+
+// Multi handles.
+typedef int (*clarkspur_socket_function)(void *easy, int descriptor, int what, void *context, void *socket_context);
+typedef int (*clarkspur_timer_function)(void *multi, long milliseconds, void *context);
+void *clarkspur_multi_open(void);
+void clarkspur_multi_close(void *multi);
+int clarkspur_multi_set_long(void *multi, int option, long value);
+void clarkspur_multi_on_socket(void *multi, clarkspur_socket_function function, void *context);
+void clarkspur_multi_on_timer(void *multi, clarkspur_timer_function function, void *context);
+int clarkspur_multi_add(void *multi, void *easy);
+int clarkspur_multi_remove(void *multi, void *easy);
+// Lets libcurl work on a socket that is ready (1: to read, 2: to write), or on what is due if the socket is -1.
+int clarkspur_multi_act(void *multi, int descriptor, int ready);
+// The next easy handle that has ended, with its CURLcode; NULL if there is none.
+void *clarkspur_multi_next_ended(void *multi, int *code);
+
+#endif

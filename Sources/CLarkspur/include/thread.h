@@ -1,0 +1,10 @@
+#ifndef CLARKSPUR_THREAD_H
+#define CLARKSPUR_THREAD_H
+
+#include <stdbool.h>
+
+// Runs the function on a thread of its own, which ends with it. The thread gets no SIGPIPE: a peer that has gone must not
+// end the process. False if no thread can be had. The name shows in debuggers, up to 15 characters of it.
+bool clarkspur_thread_start(const char *name, void (*function)(void *context), void *context);
+
+#endif

@@ -1,0 +1,84 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The monotonic clock in nanoseconds: read for every request, so without the weight of `ContinuousClock`.
+enum CurlClock {
+    typealias Instant = UInt64
+
+    static let zero: Instant = 0
+    static let never = Instant.max
+
+    static var now: Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    /// The instant so much later; a limit of nil is never reached.
+    static func instant(_ start: Instant, after limit: Duration?) -> Instant {
+        guard let limit else { return never }
+        let (seconds, attoseconds) = limit.components
+        return start + UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+    }
+
+    /// Milliseconds until then, rounded up: a wait must not end just before its time.
+    static func milliseconds(from now: Instant, to then: Instant) -> Int32 {
+        guard then > now else { return 0 }
+        return Int32(min((then - now + 999_999) / 1_000_000, 3_600_000))
+    }
+}
+
+/// When something is to be looked at again: times by slot, the earliest first.
+///
+/// Nothing is taken out: when the deadline of a slot has moved meanwhile, whoever is woken sets the next time. So a
+/// request that starts on a slot with an earlier time than it needs costs nothing here.
+struct CurlAlarms {
+    private var heap: [(time: CurlClock.Instant, slot: Int)] = []
+    private var times: [CurlClock.Instant] = []
+
+    var next: CurlClock.Instant { heap.first?.time ?? CurlClock.never }
+
+    mutating func set(_ time: CurlClock.Instant, for slot: Int) {
+        while times.count <= slot { times.append(CurlClock.never) }
+        guard time < times[slot] else { return }
+        times[slot] = time
+        heap.append((time, slot))
+        var child = heap.count - 1
+        while child > 0, heap[child].time < heap[(child - 1) / 2].time {
+            heap.swapAt(child, (child - 1) / 2)
+            child = (child - 1) / 2
+        }
+    }
+
+    /// The next slot whose time has come.
+    mutating func due(at now: CurlClock.Instant) -> Int? {
+        while let (time, slot) = heap.first, time <= now {
+            removeFirst()
+            guard times[slot] == time else { continue }  // an earlier one took its place, and has rung
+            times[slot] = CurlClock.never
+            return slot
+        }
+        return nil
+    }
+
+    private mutating func removeFirst() {
+        heap.swapAt(0, heap.count - 1)
+        heap.removeLast()
+        var parent = 0
+        while true {
+            var first = parent
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < heap.count && heap[child].time < heap[first].time {
+                first = child
+            }
+            guard first != parent else { return }
+            heap.swapAt(parent, first)
+            parent = first
+        }
+    }
+}

@@ -1,0 +1,67 @@
+internal import CLarkspur
+import LarkspurTransport
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What one of libcurl's codes means for the hop.
+struct CurlFailure {
+    let code: Int32
+    let message: String
+    let phase: TransportError.Phase
+    let easy: UnsafeMutableRawPointer
+
+    /// Codes that a connection's end can show as.
+    var isLoss: Bool { [16, 52, 55, 56, 92].contains(code) }
+
+    var error: TransportError {
+        TransportError(kind, message, phase: phase)
+    }
+
+    private var kind: TransportError.Code {
+        switch code {
+        case 5, 6: .nameLookup
+        case 7: refusal
+        case 18: .truncated
+        case 26, 42: .bodyFailed
+        case 28: .timedOut
+        case 35, 53, 54, 58, 59, 66, 80, 83, 98: .handshake
+        case 51, 60, 77, 82, 90, 91: certificateFault
+        case 65: .bodyNotReplayable
+        case 1, 8, 27, 61, 100: .protocolViolation
+        // libcurl has one code for what it could not read and for what it could not understand.
+        case 56 where message.contains("chunk"): .protocolViolation
+        // TLS that ends without saying so.
+        case 56 where phase == .receiving && message.contains("unexpected eof"): .truncated
+        case 16 where phase != .connecting: .connectionLost
+        case 16: .protocolViolation
+        case 52, 55, 56: .connectionLost
+        case 92: message.contains("PROTOCOL_ERROR") ? .protocolViolation : .connectionLost
+        default: .other
+        }
+    }
+
+    private var refusal: TransportError.Code {
+        clarkspur_easy_long(easy, CurlInfo.systemError) == Int(ECONNREFUSED) ? .connectionRefused : .unreachable
+    }
+
+    /// By the number of OpenSSL's verdict; other TLS libraries, and the host's name, tell in words alone.
+    private var certificateFault: TransportError.Code {
+        switch clarkspur_easy_long(easy, CurlInfo.verifyResult) {
+        case 9, 10: return .certificateExpired
+        case 18, 19, 20, 21: return .unknownIssuer
+        case 62: return .wrongHost
+        default: break
+        }
+        let words = message.lowercased()
+        if words.contains("expired") || words.contains("not yet valid") { return .certificateExpired }
+        if words.contains("subject name") || words.contains("hostname") { return .wrongHost }
+        if words.contains("issuer") || words.contains("self") { return .unknownIssuer }
+        return .untrusted
+    }
+}

@@ -1,0 +1,80 @@
+internal import CLarkspur
+import LarkspurTransport
+
+/// The request's header fields as the list that libcurl reads: memory that the transfer keeps and uses again.
+struct CurlFields: ~Copyable {
+    private var lines = UnsafeMutableBufferPointer<clarkspur_line>.allocate(capacity: 16)
+    private var bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 1_024, alignment: 1)
+    private var lineCount = 0
+    private var byteCount = 0
+
+    deinit {
+        lines.deallocate()
+        bytes.deallocate()
+    }
+
+    /// Writes the fields anew; valid until the next call.
+    ///
+    /// How the body ends is the transport's to say, and what libcurl would add by itself it is told to leave out.
+    mutating func set(_ request: TransportRequest) -> UnsafePointer<clarkspur_line>? {
+        reserve(request.fields)
+        var accepts = false
+        var expects = false
+        for field in request.fields {
+            switch field.name.utf8.count {
+            case 14 where Self.isSame(field.name, "content-length"): continue
+            case 17 where Self.isSame(field.name, "transfer-encoding"): continue
+            case 6 where Self.isSame(field.name, "accept"): accepts = true
+            case 6 where Self.isSame(field.name, "expect"): expects = true
+            default: break
+            }
+            add(field.name, field.value)
+        }
+        if !accepts { add("Accept", nil) }
+        switch request.body.length {
+        case 0? where ["POST", "PUT", "PATCH"].contains(request.method): add("Content-Length", "0")
+        case 0?: break
+        default: if !expects { add("Expect", nil) }
+        }
+        guard lineCount > 0 else { return nil }
+        lines[lineCount - 1].next = nil
+        return UnsafePointer(lines.baseAddress)
+    }
+
+    private mutating func reserve(_ fields: [HeaderField]) {
+        (lineCount, byteCount) = (0, 0)
+        let own = 3
+        if lines.count < fields.count + own {
+            lines.deallocate()
+            lines = .allocate(capacity: 2 * (fields.count + own))
+        }
+        let size = fields.reduce(64) { $0 + $1.name.utf8.count + $1.value.utf8.count + 3 }
+        if bytes.count < size {
+            bytes.deallocate()
+            bytes = .allocate(byteCount: 2 * size, alignment: 1)
+        }
+    }
+
+    /// `Name: value`, or in libcurl's language `Name;` for an empty value and `Name:` for none at all.
+    private mutating func add(_ name: String, _ value: String?) {
+        guard let start = bytes.baseAddress.map({ $0 + byteCount }) else { return }
+        append(name)
+        append(value == nil ? ":" : value == "" ? ";" : ": ")
+        if let value { append(value) }
+        append("\0")
+        lines[lineCount] = clarkspur_line(text: start.assumingMemoryBound(to: CChar.self), next: nil)
+        if lineCount > 0, let base = lines.baseAddress { lines[lineCount - 1].next = base + lineCount }
+        lineCount += 1
+    }
+
+    private mutating func append(_ text: String) {
+        for byte in text.utf8 {
+            bytes[byteCount] = byte
+            byteCount += 1
+        }
+    }
+
+    private static func isSame(_ name: String, _ lowercased: StaticString) -> Bool {
+        lowercased.withUTF8Buffer { other in zip(name.utf8, other).allSatisfy { $0 | 0x20 == $1 | 0x20 } }
+    }
+}

@@ -1,0 +1,70 @@
+import LarkspurTransport
+
+/// What a transfer knows of the hop that it carries; on the loop's thread alone.
+final class CurlHop {
+    let task: CurlTask
+    let delegate: any TransportDelegate
+    let origin: CurlOrigins.Index
+    let submitted: CurlClock.Instant
+    let start: CurlClock.Instant
+
+    var head = CurlHead()
+    var received: UInt64 = 0
+    var upload: CurlUpload?
+    var isBodyPaused = false
+    var isUploadPaused = false
+    /// What we found wrong; libcurl then only knows that a callback of ours refused.
+    var fault: TransportError?
+    /// Whether a callback refused because the task is to end.
+    var wasStopped = false
+    var sends = 0
+
+    var isConnected = false
+    var lastActivity: CurlClock.Instant
+    var uploadEnd: CurlClock.Instant?
+
+    init(
+        _ task: CurlTask, delegate: any TransportDelegate, origin: CurlOrigins.Index, submitted: CurlClock.Instant,
+        start: CurlClock.Instant
+    ) {
+        self.task = task
+        self.delegate = delegate
+        self.origin = origin
+        self.submitted = submitted
+        self.start = start
+        lastActivity = start
+    }
+
+    var request: TransportRequest { task.request }
+
+    /// When the hop has taken too long if nothing happens, and by which of its limits.
+    var deadline: (time: CurlClock.Instant, limit: StaticString) {
+        let limits = request.timeouts
+        var next: (time: CurlClock.Instant, limit: StaticString) = (
+            CurlClock.instant(start, after: limits.total), "total"
+        )
+        func consider(_ time: CurlClock.Instant, _ limit: StaticString) {
+            if time < next.time { next = (time, limit) }
+        }
+        if !isConnected { consider(CurlClock.instant(start, after: limits.connect), "connect") }
+        if !head.isWhole, upload == nil || uploadEnd != nil {
+            consider(CurlClock.instant(uploadEnd ?? start, after: limits.firstByte), "first-byte")
+        }
+        // A pause is the receiver's or the body's own wish.
+        if isConnected, !isBodyPaused, !isUploadPaused {
+            consider(CurlClock.instant(lastActivity, after: limits.idle), "idle")
+        }
+        return next
+    }
+
+    /// Prepares to send the request's body from its first byte again; false if that cannot be.
+    func rewind() -> Bool {
+        uploadEnd = nil
+        guard let upload else { return true }
+        if upload.rewind({ delegate.answer($0, for: task.id) }) { return true }
+        fault = TransportError(
+            .bodyNotReplayable, "the connection was lost, and the request's body can be sent only once", phase: .sending
+        )
+        return false
+    }
+}

@@ -1,0 +1,337 @@
+internal import CLarkspur
+import LarkspurTransport
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The one thread that owns libcurl's handles.
+///
+/// Other threads post tasks to the inbox, and wake the loop only if it sleeps: whether it does is guarded together with
+/// the inbox, so nothing posted is ever slept on. Sockets stay registered with the poller while libcurl has no use for
+/// them, because it soon wants the same again; they leave it when they are closed, or are ready though nobody asked.
+final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread" is touched by that thread alone
+    // Immutable
+    let configuration: CurlTransport.Configuration
+    private let poller = UnsafeMutablePointer<clarkspur_poller>.allocate(capacity: 1)
+
+    // Guarded by the box
+    private let inbox = Protected(Inbox())
+
+    private struct Inbox {
+        enum Life { case unborn, running, stopping, invalidated, ended }
+
+        var life = Life.unborn
+        var isAsleep = false
+        var posted: [CurlTask] = []
+    }
+
+    // The loop's thread
+    private(set) var multi: UnsafeMutableRawPointer?
+    private(set) var now = CurlClock.zero
+    private var sockets = CurlSockets()
+    private var posted: [CurlTask] = []
+    private var timer = CurlClock.never
+    private var alarms = CurlAlarms()
+    private var transfers: [CurlTransfer] = []
+    private var free: [CurlTransfer.Slot] = []
+    private var origins: CurlOrigins
+    private var admitted: [(CurlTask, CurlOrigins.Index)] = []
+
+    init(configuration: CurlTransport.Configuration) {
+        self.configuration = configuration
+        origins = CurlOrigins(limit: max(1, configuration.maximumConnectionsPerHost))
+        poller.initialize(to: clarkspur_poller(queue: -1, waker: -1))
+    }
+
+    /// Nobody is left who could post, and the thread has ended: not before may the waker's number go to others.
+    deinit {
+        clarkspur_poller_close(poller)
+        poller.deallocate()
+    }
+
+    // MARK: Any thread
+
+    /// Takes up a new task, or says why not.
+    func submit(_ task: CurlTask) -> TransportError? {
+        enum Answer { case taken(wakes: Bool), begins, refused }
+        let answer = inbox.withLock { inbox -> Answer in
+            switch inbox.life {
+            case .unborn:
+                inbox.life = .running
+                inbox.posted.append(task)
+                return .begins
+            case .running:
+                inbox.posted.append(task)
+                defer { inbox.isAsleep = false }
+                return .taken(wakes: inbox.isAsleep)
+            case .stopping, .invalidated, .ended:
+                return .refused
+            }
+        }
+        switch answer {
+        case .taken(let wakes):
+            if wakes { clarkspur_poller_wake(poller) }
+            return nil
+        case .begins:
+            begin()
+            return nil
+        case .refused:
+            return TransportError(.invalidated)
+        }
+    }
+
+    /// Has the loop look at a task's orders.
+    func post(_ task: CurlTask) {
+        let wakes = inbox.withLock { inbox -> Bool in
+            guard inbox.life != .ended else { return false }
+            inbox.posted.append(task)
+            defer { inbox.isAsleep = false }
+            return inbox.isAsleep
+        }
+        if wakes { clarkspur_poller_wake(poller) }
+    }
+
+    /// Ends the thread; there are no tasks, because each of them holds the transport.
+    func stop() { leave(.stopping) }
+
+    func invalidate() { leave(.invalidated) }
+
+    private func leave(_ life: Inbox.Life) {
+        let wakes = inbox.withLock { inbox -> Bool in
+            switch inbox.life {
+            case .unborn: inbox.life = .ended
+            case .running, .stopping: inbox.life = life
+            case .invalidated, .ended: break
+            }
+            defer { inbox.isAsleep = false }
+            return inbox.isAsleep
+        }
+        if wakes { clarkspur_poller_wake(poller) }
+    }
+
+    /// Starts the thread with the first task; those that come before it is there find their way into the inbox.
+    private func begin() {
+        let failure = open() ?? startThread()
+        if let failure { end(failure) }
+    }
+
+    private func open() -> TransportError? {
+        if let problem = clarkspur_curl_load() {
+            return TransportError(.unavailable, String(cString: problem))
+        }
+        guard clarkspur_poller_open(poller) else {
+            return TransportError(.unavailable, "the process has no file descriptor left for a poller")
+        }
+        guard let multi = clarkspur_multi_open() else {
+            return TransportError(.unavailable, "libcurl could not make a multi handle")
+        }
+        self.multi = multi
+        return nil
+    }
+
+    private func startThread() -> TransportError? {
+        let context = Unmanaged.passRetained(self)
+        let starts = clarkspur_thread_start(
+            "larkspur-curl", { $0.map { Unmanaged<CurlLoop>.fromOpaque($0).takeRetainedValue().run() } },
+            context.toOpaque())
+        if starts { return nil }
+        context.release()
+        return TransportError(.unavailable, "the process can start no further thread")
+    }
+
+    // MARK: The loop's thread
+
+    private func run() {
+        setUp()
+        var ready = [clarkspur_ready](repeating: clarkspur_ready(), count: 256)
+        while true {
+            let life = takePosted()
+            now = CurlClock.now
+            for task in posted { look(at: task) }
+            posted.removeAll(keepingCapacity: true)
+            if life == .invalidated || life == .stopping { break }
+            ring()
+            if now >= timer {
+                timer = CurlClock.never
+                act(nil)
+                harvest()
+            }
+            let limit = sleepLimit()
+            let count = clarkspur_poller_wait(poller, &ready, Int32(ready.count), limit)
+            now = CurlClock.now
+            for event in ready.prefix(Int(count)) { isReady(event) }
+            harvest()
+            if !admitted.isEmpty { startAdmitted() }
+        }
+        end(TransportError(.invalidated))
+    }
+
+    private func setUp() {
+        guard let multi else { return }
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        clarkspur_multi_on_socket(
+            multi,
+            { _, descriptor, what, context, _ in
+                context.map { CurlLoop.of($0).libcurlWants(descriptor, what) }
+                return 0
+            }, context)
+        clarkspur_multi_on_timer(
+            multi,
+            { _, milliseconds, context in
+                context.map { CurlLoop.of($0).setTimer(milliseconds) }
+                return 0
+            }, context)
+        clarkspur_multi_set_long(multi, CurlMultiOption.pipelining, 2)
+        clarkspur_multi_set_long(
+            multi, CurlMultiOption.maximumConnections, max(1, configuration.maximumIdleConnections))
+    }
+
+    static func of(_ context: UnsafeMutableRawPointer) -> CurlLoop {
+        Unmanaged<CurlLoop>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    private func takePosted() -> Inbox.Life {
+        inbox.withLock { inbox in
+            inbox.isAsleep = false
+            swap(&inbox.posted, &posted)
+            return inbox.life
+        }
+    }
+
+    /// How long to wait; not at all if something was posted meanwhile.
+    private func sleepLimit() -> Int32 {
+        let next = min(timer, alarms.next)
+        let limit = next == CurlClock.never ? -1 : CurlClock.milliseconds(from: CurlClock.now, to: next)
+        guard limit != 0 else { return 0 }
+        return inbox.withLock { inbox in
+            inbox.isAsleep = inbox.posted.isEmpty && inbox.life == .running
+            return inbox.isAsleep ? limit : 0
+        }
+    }
+
+    /// Ends every task and gives back what the thread had.
+    private func end(_ error: TransportError) {
+        let rest = inbox.withLock { inbox in
+            inbox.life = .ended
+            defer { inbox.posted = [] }
+            return inbox.posted
+        }
+        for transfer in transfers where transfer.isRunning { transfer.fail(error) }
+        for task in admitted.map(\.0) + origins.takeAllWaiting() + rest {
+            task.end(error, metrics: TransportMetrics())
+        }
+        for transfer in transfers { transfer.close() }
+        transfers = []
+        multi.map(clarkspur_multi_close)
+        multi = nil
+    }
+
+    // MARK: Tasks
+
+    private func look(at task: CurlTask) {
+        guard let orders = task.takeOrders() else { return }
+        switch orders.place {
+        case .new:
+            if let error = orders.end ?? CurlTransfer.refusal(of: task.request) {
+                return task.end(error, metrics: TransportMetrics())
+            }
+            guard let origin = origins.admit(task) else {
+                _ = task.put(.waiting)
+                return
+            }
+            start(task, origin)
+        case .waiting:
+            if let error = orders.end { task.end(error, metrics: TransportMetrics()) }
+        case .running(let slot):
+            transfers[slot].obey(orders)
+        }
+    }
+
+    /// Starts a task that has a place at its origin, or else the next one that gets it.
+    private func start(_ task: CurlTask, _ origin: CurlOrigins.Index) {
+        var next: CurlTask? = task
+        while let task = next {
+            let slot = free.popLast() ?? transfers.count
+            if slot == transfers.count {
+                guard let transfer = CurlTransfer(slot: slot, loop: self) else {
+                    task.end(TransportError(.unavailable, "libcurl has no memory left"), metrics: TransportMetrics())
+                    next = origins.leave(origin)
+                    continue
+                }
+                transfers.append(transfer)
+            }
+            if transfers[slot].begin(task, origin: origin) { return }
+            free.append(slot)
+            next = origins.leave(origin)
+        }
+    }
+
+    /// A transfer is over and its slot free: whoever has waited longest for its origin goes.
+    func didEnd(_ slot: CurlTransfer.Slot, of origin: CurlOrigins.Index) {
+        free.append(slot)
+        if let next = origins.leave(origin) { start(next, origin) }
+    }
+
+    /// All requests to the origin share a connection from now on; more of them may go, as soon as libcurl is not under
+    /// way, whose callback this is.
+    func speaksHTTP2(_ origin: CurlOrigins.Index) {
+        for task in origins.multiplex(origin) { admitted.append((task, origin)) }
+    }
+
+    private func startAdmitted() {
+        let starting = admitted
+        admitted.removeAll()
+        for (task, origin) in starting { start(task, origin) }
+    }
+
+    func setAlarm(_ time: CurlClock.Instant, for slot: CurlTransfer.Slot) {
+        alarms.set(time, for: slot)
+    }
+
+    private func ring() {
+        while let slot = alarms.due(at: now) { transfers[slot].alarm() }
+    }
+
+    private func harvest() {
+        guard let multi else { return }
+        var code: Int32 = 0
+        while let easy = clarkspur_multi_next_ended(multi, &code) {
+            CurlTransfer.of(easy)?.didEnd(code)
+        }
+    }
+
+    // MARK: Sockets and time, as libcurl wants them
+
+    private func setTimer(_ milliseconds: Int) {
+        timer = milliseconds < 0 ? CurlClock.never : now + UInt64(milliseconds) * 1_000_000
+    }
+
+    private func act(_ socket: clarkspur_ready?) {
+        clarkspur_multi_act(multi, socket?.descriptor ?? -1, socket?.interest ?? 0)
+    }
+
+    private func libcurlWants(_ descriptor: Int32, _ what: Int32) {
+        // 1: to read, 2: to write, 3: both, 4: to have it removed
+        sockets.want(what == 4 ? 0 : what & 3, of: descriptor, poller: poller)
+    }
+
+    private func isReady(_ event: clarkspur_ready) {
+        if sockets.isWanted(event.descriptor, poller: poller) { act(event) }
+    }
+
+    func didOpen(_ descriptor: Int32) { sockets.didOpen(descriptor) }
+
+    func close(_ descriptor: Int32) {
+        sockets.willClose(descriptor)
+        systemClose(descriptor)
+    }
+}
+
+private func systemClose(_ descriptor: Int32) {
+    close(descriptor)
+}

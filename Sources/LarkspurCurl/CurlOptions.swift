@@ -1,0 +1,179 @@
+internal import CLarkspur
+import LarkspurTransport
+
+// The numbers of libcurl's options, infos and codes, as its documentation gives them.
+
+enum CurlOption {
+    static let url: Int32 = 10_002
+    static let proxy: Int32 = 10_004
+    static let errorBuffer: Int32 = 10_010
+    static let postFields: Int32 = 10_015
+    static let fields: Int32 = 10_023
+    static let method: Int32 = 10_036
+    static let noBody: Int32 = 44
+    static let upload: Int32 = 46
+    static let post: Int32 = 47
+    static let verifiesPeer: Int32 = 64
+    static let authorityFile: Int32 = 10_065
+    static let get: Int32 = 80
+    static let verifiesHost: Int32 = 81
+    static let version: Int32 = 84
+    static let bufferSize: Int32 = 98
+    static let noSignal: Int32 = 99
+    static let context: Int32 = 10_103
+    static let bodyLength: Int32 = 30_115
+    static let postLength: Int32 = 30_120
+    static let connectTimeout: Int32 = 156
+    static let decodesContent: Int32 = 158
+    static let protocols: Int32 = 181
+    static let keepAlive: Int32 = 213
+    static let pathAsIs: Int32 = 234
+    static let pipeWait: Int32 = 237
+    static let uploadBufferSize: Int32 = 280
+    static let allowsHTTP09: Int32 = 285
+    static let idleLifetime: Int32 = 288
+    static let authorities: Int32 = 40_309
+    static let lifetime: Int32 = 314
+}
+
+enum CurlMultiOption {
+    static let pipelining: Int32 = 3
+    static let maximumConnections: Int32 = 6
+}
+
+enum CurlInfo {
+    static let verifyResult: Int32 = 0x200000 + 13
+    static let context: Int32 = 0x100000 + 21
+    static let systemError: Int32 = 0x200000 + 25
+    static let connections: Int32 = 0x200000 + 26
+    static let remoteAddress: Int32 = 0x100000 + 32
+    static let remotePort: Int32 = 0x200000 + 40
+    static let localAddress: Int32 = 0x100000 + 41
+    static let localPort: Int32 = 0x200000 + 42
+    static let totalTime: Int32 = 0x600000 + 50
+    static let nameLookupTime: Int32 = 0x600000 + 51
+    static let connectTime: Int32 = 0x600000 + 52
+    static let preTransferTime: Int32 = 0x600000 + 53
+    static let startTransferTime: Int32 = 0x600000 + 54
+    static let appConnectTime: Int32 = 0x600000 + 56
+}
+
+/// What libcurl's callbacks answer.
+enum CurlAnswer {
+    static let pauseBody = 0x1000_0001
+    static let pauseUpload = 0x1000_0001
+    static let abortUpload = 0x1000_0000
+    static let fail = 0
+}
+
+/// Sets the options of an easy handle: those of all its transfers once, those of a request each time.
+struct CurlOptions {
+    let easy: UnsafeMutableRawPointer
+
+    private func set(_ option: Int32, _ value: Int) { clarkspur_easy_set_long(easy, option, value) }
+    private func set(_ option: Int32, _ text: String) {
+        text.withCString { _ = clarkspur_easy_set_pointer(easy, option, $0) }
+    }
+    private func set(_ option: Int32, pointer: UnsafeRawPointer?) { clarkspur_easy_set_pointer(easy, option, pointer) }
+
+    /// What all transfers have in common.
+    func setUp(_ configuration: CurlTransport.Configuration) {
+        set(CurlOption.noSignal, 1)
+        set(CurlOption.decodesContent, 0)
+        set(CurlOption.pathAsIs, 1)
+        set(CurlOption.allowsHTTP09, 0)
+        set(CurlOption.protocols, 3)  // http and https
+        set(CurlOption.proxy, "")  // and none from the environment
+        set(CurlOption.keepAlive, 1)
+        set(CurlOption.verifiesPeer, 1)
+        set(CurlOption.verifiesHost, 2)
+        set(CurlOption.connectTimeout, 86_400_000)  // the loop keeps the time
+        set(CurlOption.bufferSize, 256 * 1_024)
+        set(CurlOption.idleLifetime, seconds(configuration.idleLifetime))
+        if let lifetime = configuration.connectionLifetime { set(CurlOption.lifetime, seconds(lifetime)) }
+        switch configuration.certificateAuthorities {
+        case .system: break
+        case .file(let path): set(CurlOption.authorityFile, path)
+        case .pem(let bytes):
+            _ = bytes.withUnsafeBytes {
+                clarkspur_easy_set_blob(easy, CurlOption.authorities, $0.baseAddress, $0.count)
+            }
+        }
+    }
+
+    private func seconds(_ duration: Duration) -> Int {
+        max(1, Int(min(duration.components.seconds, 1_000_000)))
+    }
+
+    enum Shape {
+        case bodiless
+        case upload(length: UInt64?)
+    }
+
+    func set(_ request: TransportRequest, shape: Shape, version: CurlVersion, fields: UnsafePointer<clarkspur_line>?) {
+        set(CurlOption.url, request.url.text)
+        set(CurlOption.get, 1)  // undoes what the transfer before had
+        if request.method == "GET" {
+            set(CurlOption.method, pointer: nil)
+        } else {
+            set(CurlOption.method, request.method)
+        }
+        switch shape {
+        case .bodiless:
+            if request.method == "HEAD" { set(CurlOption.noBody, 1) }
+        case .upload(let length):
+            set(CurlOption.upload, 1)
+            clarkspur_easy_set_offset(easy, CurlOption.bodyLength, length.map { Int64(clamping: $0) } ?? -1)
+            set(CurlOption.uploadBufferSize, (length ?? .max) > 1 << 20 ? 1 << 20 : 1 << 16)
+        }
+        set(CurlOption.version, version.rawValue)
+        set(CurlOption.pipeWait, version == .http1 ? 0 : 1)
+        set(CurlOption.fields, pointer: fields)
+    }
+}
+
+/// The version of HTTP that libcurl is asked for, under its numbers.
+enum CurlVersion: Int {
+    case http1 = 2
+    case negotiated = 4
+    case http2 = 5
+
+    /// - Parameter bodyLength: nil if nobody knows it.
+    init(_ request: TransportRequest, _ configuration: CurlTransport.Configuration, _ libcurl: CurlLibrary) {
+        switch request.version {
+        case .http1: self = .http1
+        case .http2: self = .http2
+        case .negotiated:
+            let isTLS = request.url.scheme == "https"
+            let isFit = configuration.negotiatesHTTP2 && libcurl.hasHTTP2 && libcurl.sendsOverHTTP2(request.body)
+            self = isTLS && isFit ? .negotiated : .http1
+        }
+    }
+}
+
+/// The libcurl that is here.
+struct CurlLibrary: Sendable {
+    let number: UInt32
+    let name: String
+    let hasHTTP2: Bool
+
+    /// Only to be asked for once libcurl is loaded.
+    static let current = CurlLibrary()
+
+    private init() {
+        let version = clarkspur_curl_get_version()
+        number = version.number
+        name = version.text.map { String(cString: $0) } ?? ""
+        hasHTTP2 = version.has_http2
+    }
+
+    /// Versions 7.87 and 7.88 spin while the window of an HTTP/2 upload is closed, so what may not fit into the first
+    /// window goes by HTTP/1.1 there.
+    func sendsOverHTTP2(_ body: TransportBody) -> Bool {
+        guard (0x075700..<0x080000).contains(number) else { return true }
+        guard let length = body.length else { return false }
+        return length <= Self.firstWindow
+    }
+
+    static let firstWindow: UInt64 = 16 * 1_024
+}

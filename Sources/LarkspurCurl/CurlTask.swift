@@ -1,0 +1,155 @@
+import LarkspurTransport
+
+/// The handle of one hop: its members only change the orders in the box and have the loop look at them.
+final class CurlTask: TransportTask {
+    // Immutable
+    let id: TransportTaskID
+    let request: TransportRequest
+    private let transport: CurlTransport
+
+    // Guarded by the box
+    private let box: Protected<State>
+
+    private struct State {
+        enum Phase { case created, submitted, ended }
+
+        var phase = Phase.created
+        var delegate: (any TransportDelegate)?
+        var isSuspended = false
+        var allowance: UInt64
+        var hasWoken = false
+        var end: TransportError?
+        /// Whether the loop has yet to look at the orders.
+        var isPosted = false
+        var place = Place.new
+        var submitted = CurlClock.zero
+
+        /// True for the one who has to post the task to the loop.
+        mutating func post() -> Bool {
+            defer { isPosted = true }
+            return !isPosted
+        }
+
+        /// Gives up the delegate, to be told of the end after unlocking.
+        mutating func finish() -> (any TransportDelegate)? {
+            phase = .ended
+            defer { delegate = nil }
+            return delegate
+        }
+    }
+
+    /// Where the loop has the task; only the loop asks.
+    enum Place { case new, waiting, running(CurlTransfer.Slot) }
+
+    init(id: TransportTaskID, request: TransportRequest, delegate: any TransportDelegate, transport: CurlTransport) {
+        self.id = id
+        self.request = request
+        self.transport = transport
+        box = Protected(State(delegate: delegate, allowance: request.initialAllowance))
+    }
+
+    // MARK: Any thread
+
+    func resume() {
+        enum Action { case none, start, post }
+        let now = CurlClock.now
+        let action = box.withLock { state -> Action in
+            switch state.phase {
+            case .created:
+                state.phase = .submitted
+                state.submitted = now
+                state.isSuspended = false
+                state.isPosted = true
+                return .start
+            case .submitted:
+                state.isSuspended = false
+                return state.post() ? .post : .none
+            case .ended: return .none
+            }
+        }
+        switch action {
+        case .none: break
+        case .post: transport.loop.post(self)
+        case .start:
+            if let refusal = transport.loop.submit(self) { end(refusal, metrics: TransportMetrics()) }
+        }
+    }
+
+    func suspend() { order { $0.isSuspended = true } }
+
+    func allow(upTo position: UInt64) { order { $0.allowance = max($0.allowance, position) } }
+
+    func cancel() {
+        let delegate = box.withLock { state -> (any TransportDelegate)? in
+            guard state.phase == .created else { return nil }
+            return state.finish()
+        }
+        if let delegate { return delegate.received(.completed(.cancelled), for: id) }
+        order { $0.end = $0.end ?? .cancelled }
+    }
+
+    /// For a streamed body's `wake`.
+    private func bodyHasMore() { order { $0.hasWoken = true } }
+
+    private func order(_ change: (inout State) -> Void) {
+        let posts = box.withLock { state -> Bool in
+            guard state.phase != .ended else { return false }
+            change(&state)
+            return state.phase == .submitted && state.post()
+        }
+        if posts { transport.loop.post(self) }
+    }
+
+    // MARK: The loop's thread
+
+    struct Orders {
+        var place: Place
+        var end: TransportError?
+        var hasWoken: Bool
+    }
+
+    /// What to look at now; nil if the task has ended.
+    func takeOrders() -> Orders? {
+        box.withLock { state in
+            state.isPosted = false
+            guard state.phase == .submitted else { return nil }
+            defer { state.hasWoken = false }
+            return Orders(place: state.place, end: state.end, hasWoken: state.hasWoken)
+        }
+    }
+
+    var isUnderWay: Bool { box.withLock { $0.phase == .submitted } }
+
+    /// Notes where the task is now; gives the delegate and the time at which it was submitted.
+    func put(_ place: Place) -> (any TransportDelegate, CurlClock.Instant)? {
+        box.withLock { state in
+            state.place = place
+            return state.delegate.map { ($0, state.submitted) }
+        }
+    }
+
+    enum Flow { case deliver, pause, stop }
+
+    /// What to do with a buffer that begins at this position (T15, T16, T18).
+    func flow(at position: UInt64) -> Flow {
+        box.withLock { state in
+            if state.end != nil { return .stop }
+            return state.isSuspended || position >= state.allowance ? .pause : .deliver
+        }
+    }
+
+    /// Delivers the end, once.
+    func end(_ error: TransportError?, metrics: @autoclosure () -> TransportMetrics) {
+        let delegate = box.withLock { state -> (any TransportDelegate)? in
+            state.phase == .ended ? nil : state.finish()
+        }
+        guard let delegate else { return }
+        delegate.received(.metrics(metrics()), for: id)
+        delegate.received(.completed(error), for: id)
+    }
+
+    /// What a streamed body calls; it does not keep the task.
+    var wake: @Sendable () -> Void {
+        { [weak self] in self?.bodyHasMore() }
+    }
+}

@@ -1,0 +1,306 @@
+internal import CLarkspur
+import LarkspurTransport
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// One easy handle and the hop that it carries just now; used again and again, on the loop's thread alone.
+final class CurlTransfer {
+    typealias Slot = Int
+
+    private static let errorSize = 256
+    /// How often a hop is sent at most, when connections die before a peer has answered anything.
+    private static let sendLimit = 5
+
+    let slot: Slot
+    private unowned let loop: CurlLoop
+    private let easy: UnsafeMutableRawPointer
+    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: errorSize)
+    private var fields = CurlFields()
+    private var hop: CurlHop?
+
+    /// Nil if libcurl has no memory left.
+    init?(slot: Slot, loop: CurlLoop) {
+        guard let easy = clarkspur_easy_open() else { return nil }
+        self.slot = slot
+        self.loop = loop
+        self.easy = easy
+        CurlOptions(easy: easy).setUp(loop.configuration)
+        setCallbacks()
+    }
+
+    /// Called once, when the loop ends.
+    func close() {
+        clarkspur_easy_close(easy)
+        errorText.deallocate()
+    }
+
+    static func of(_ easy: UnsafeMutableRawPointer) -> CurlTransfer? {
+        clarkspur_easy_text(easy, CurlInfo.context).map { of(UnsafeMutableRawPointer(mutating: $0)) }
+    }
+
+    fileprivate static func of(_ context: UnsafeMutableRawPointer) -> CurlTransfer {
+        Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    var isRunning: Bool { hop != nil }
+
+    // MARK: The hop's life
+
+    /// What cannot be sent at all.
+    static func refusal(of request: TransportRequest) -> TransportError? {
+        if request.method == "HEAD", request.body.length != 0 {
+            return TransportError(.bodyFailed, "libcurl cannot send a HEAD request with a body")
+        }
+        if request.version == .http2, !CurlLibrary.current.hasHTTP2 {
+            return TransportError(.unavailable, "libcurl \(CurlLibrary.current.name) was built without HTTP/2")
+        }
+        return nil
+    }
+
+    /// False if the task has ended meanwhile.
+    func begin(_ task: CurlTask, origin: CurlOrigins.Index) -> Bool {
+        guard let (delegate, submitted) = task.put(.running(slot)) else { return false }
+        let hop = CurlHop(task, delegate: delegate, origin: origin, submitted: submitted, start: loop.now)
+        self.hop = hop
+        send(hop)
+        return true
+    }
+
+    private func send(_ hop: CurlHop) {
+        let request = hop.task.request
+        let hasBody = request.body.length != 0
+        if hasBody, hop.upload == nil { hop.upload = CurlUpload(request.body, wake: hop.task.wake) }
+        errorText.pointee = 0
+        hop.sends += 1
+        CurlOptions(easy: easy).set(
+            request, shape: hasBody ? .upload(length: request.body.length) : .bodiless,
+            version: CurlVersion(request, loop.configuration, .current), fields: fields.set(request))
+        clarkspur_multi_add(loop.multi, easy)
+        loop.setAlarm(hop.deadline.time, for: slot)
+    }
+
+    /// What the task's members have changed.
+    func obey(_ orders: CurlTask.Orders) {
+        guard let hop else { return }
+        if let error = orders.end { return fail(error) }
+        var goesOn = false
+        if orders.hasWoken, hop.isUploadPaused {
+            hop.isUploadPaused = false
+            goesOn = true
+        }
+        if hop.isBodyPaused, hop.task.flow(at: hop.received) == .deliver {
+            hop.isBodyPaused = false
+            goesOn = true
+        }
+        guard goesOn else { return }
+        hop.lastActivity = loop.now
+        loop.setAlarm(hop.deadline.time, for: slot)
+        let code = clarkspur_easy_pause(easy, (hop.isBodyPaused ? 1 : 0) | (hop.isUploadPaused ? 4 : 0))
+        if code != 0 { fail(error(for: code, hop)) }
+    }
+
+    /// libcurl has ended the transfer.
+    func didEnd(_ code: Int32) {
+        guard let hop else { return }
+        clarkspur_multi_remove(loop.multi, easy)
+        if sendsAgain(after: code, hop) { send(hop) } else { finish(hop, error(for: code, hop)) }
+    }
+
+    /// Ends the transfer from here.
+    func fail(_ error: TransportError?) {
+        guard let hop else { return }
+        clarkspur_multi_remove(loop.multi, easy)
+        finish(hop, error)
+    }
+
+    /// The time that was set has come: the deadline's, or one that has moved meanwhile.
+    func alarm() {
+        guard let hop else { return }
+        let (time, limit) = hop.deadline
+        if time > loop.now { return loop.setAlarm(time, for: slot) }
+        let phase = phase(of: hop)
+        fail(TransportError(.timedOut, "the \(limit) timeout of the request has passed", phase: phase))
+    }
+
+    private func finish(_ hop: CurlHop, _ error: TransportError?) {
+        let metrics = metrics(of: hop)
+        hop.upload?.end()
+        self.hop = nil
+        loop.didEnd(slot, of: hop.origin)
+        hop.task.end(error, metrics: metrics)
+    }
+
+    /// Whether a connection was lost in a way that leaves the request as if it had never been sent, or that does no harm
+    /// if it was. libcurl does this for connections that had become stale; it leaves out some that a GOAWAY meets.
+    private func sendsAgain(after code: Int32, _ hop: CurlHop) -> Bool {
+        guard hop.fault == nil, !hop.head.hasBegun, hop.isConnected, hop.sends < Self.sendLimit,
+            failure(code, hop).isLoss,
+            ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method),
+            clarkspur_easy_long(easy, CurlInfo.connections) == 0
+        else { return false }
+        hop.isUploadPaused = false
+        return hop.rewind()
+    }
+
+    // MARK: What it came to
+
+    private func error(for code: Int32, _ hop: CurlHop) -> TransportError? {
+        if let fault = hop.fault { return fault }
+        if hop.wasStopped { return .cancelled }
+        if code != 0 { return failure(code, hop).error }
+        if hop.head.isWhole { return nil }
+        return TransportError(.connectionLost, "the connection ended before the response's head", phase: phase(of: hop))
+    }
+
+    private func failure(_ code: Int32, _ hop: CurlHop) -> CurlFailure {
+        let text = String(cString: errorText)
+        let message = text.isEmpty ? String(cString: clarkspur_easy_error(code)) : text
+        return CurlFailure(code: code, message: message, phase: phase(of: hop), easy: easy)
+    }
+
+    private func phase(of hop: CurlHop) -> TransportError.Phase {
+        if hop.head.isWhole { return .receiving }
+        if let upload = hop.upload, hop.isConnected, !upload.isOver { return .sending }
+        if hop.isConnected { return .waiting }
+        if clarkspur_easy_offset(easy, CurlInfo.nameLookupTime) == 0 { return .nameLookup }
+        return clarkspur_easy_offset(easy, CurlInfo.connectTime) == 0 ? .connecting : .securing
+    }
+
+    private func metrics(of hop: CurlHop) -> TransportMetrics {
+        var metrics = TransportMetrics()
+        metrics.queued = .nanoseconds(hop.start - hop.submitted)
+        metrics.total = .nanoseconds(CurlClock.now - hop.start)
+        metrics.requestBodyBytes = hop.upload?.position ?? 0
+        metrics.responseBodyBytes = hop.received
+        metrics.protocolName = hop.head.protocolName
+        guard hop.isConnected else { return metrics }
+        let isReused = clarkspur_easy_long(easy, CurlInfo.connections) == 0
+        metrics.connectionWasReused = isReused
+        if !isReused {
+            metrics.nameLookup = duration(CurlInfo.nameLookupTime)
+            metrics.connected = duration(CurlInfo.connectTime)
+            metrics.secured = duration(CurlInfo.appConnectTime)
+        }
+        metrics.requestSent = hop.uploadEnd.map { .nanoseconds($0 - hop.start) } ?? duration(CurlInfo.preTransferTime)
+        metrics.firstByte = duration(CurlInfo.startTransferTime)
+        metrics.localAddress = clarkspur_easy_text(easy, CurlInfo.localAddress).map { String(cString: $0) }
+        metrics.remoteAddress = clarkspur_easy_text(easy, CurlInfo.remoteAddress).map { String(cString: $0) }
+        return metrics
+    }
+
+    /// Nil for what did not happen.
+    private func duration(_ info: Int32) -> Duration? {
+        let microseconds = clarkspur_easy_offset(easy, info)
+        return microseconds > 0 ? .microseconds(microseconds) : nil
+    }
+}
+
+// MARK: - What libcurl calls
+
+extension CurlTransfer {
+    private func setCallbacks() {
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        clarkspur_easy_set_pointer(easy, CurlOption.context, this)
+        clarkspur_easy_set_pointer(easy, CurlOption.errorBuffer, errorText)
+        clarkspur_easy_on_header(
+            easy, { bytes, _, count, this in this.map { CurlTransfer.of($0).receiveHead(bytes, count) } ?? 0 }, this)
+        clarkspur_easy_on_body(
+            easy, { bytes, _, count, this in this.map { CurlTransfer.of($0).receiveBody(bytes, count) } ?? 0 }, this)
+        clarkspur_easy_on_upload(
+            easy,
+            { bytes, size, count, this in
+                this.map { CurlTransfer.of($0).upload(into: bytes, size * count) } ?? CurlAnswer.abortUpload
+            }, this)
+        clarkspur_easy_on_seek(
+            easy, { this, offset, origin in this.map { CurlTransfer.of($0).seek(offset, origin) } ?? 1 }, this)
+        clarkspur_easy_on_request(
+            easy,
+            { this, _, _, _, _ in
+                this.map { CurlTransfer.of($0).didConnect() }
+                return 0
+            }, this)
+        clarkspur_easy_on_sockets(
+            easy,
+            { loop, _, address in
+                let descriptor = clarkspur_socket_open(address)
+                if descriptor >= 0, let loop { CurlLoop.of(loop).didOpen(descriptor) }
+                return descriptor
+            },
+            { loop, descriptor in
+                loop.map { CurlLoop.of($0).close(descriptor) }
+                return 0
+            }, Unmanaged.passUnretained(loop).toOpaque())
+    }
+
+    private func didConnect() {
+        guard let hop, !hop.isConnected else { return }
+        hop.isConnected = true
+        hop.lastActivity = loop.now
+        loop.setAlarm(hop.deadline.time, for: slot)
+    }
+
+    private func receiveHead(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard let hop, let bytes else { return CurlAnswer.fail }
+        didConnect()  // a libcurl that does not tell
+        hop.lastActivity = loop.now
+        let line = UnsafeRawBufferPointer(start: bytes, count: count).assumingMemoryBound(to: UInt8.self)
+        switch hop.head.add(line) {
+        case .more: return count
+        case .head(let head):
+            if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
+            hop.delegate.received(.head(head), for: hop.task.id)
+            return count
+        case .broken(let error):
+            hop.fault = error
+            return CurlAnswer.fail
+        }
+    }
+
+    private func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard let hop, let bytes else { return CurlAnswer.fail }
+        switch hop.task.flow(at: hop.received) {
+        case .pause:
+            hop.isBodyPaused = true
+            return CurlAnswer.pauseBody
+        case .stop:
+            hop.wasStopped = true
+            return CurlAnswer.fail
+        case .deliver:
+            hop.lastActivity = loop.now
+            hop.received += UInt64(count)
+            hop.delegate.received(.body(Data(bytes: bytes, count: count)), for: hop.task.id)
+            return count
+        }
+    }
+
+    private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard let hop, let upload = hop.upload else { return CurlAnswer.fail }
+        didConnect()
+        switch upload.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: count)) {
+        case .bytes(let count):
+            hop.lastActivity = loop.now
+            if upload.isOver, hop.uploadEnd == nil {
+                hop.uploadEnd = loop.now
+                loop.setAlarm(hop.deadline.time, for: slot)
+            }
+            if count > 0 { hop.delegate.received(.bodySent(upload.position), for: hop.task.id) }
+            return count
+        case .pending:
+            hop.isUploadPaused = true
+            return CurlAnswer.pauseUpload
+        case .failed(let error):
+            hop.fault = error
+            return CurlAnswer.abortUpload
+        }
+    }
+
+    /// libcurl wants the body from its first byte again.
+    private func seek(_ offset: Int64, _ origin: Int32) -> Int32 {
+        guard let hop, offset == 0, origin == 0 else { return 1 }
+        return hop.rewind() ? 0 : 1
+    }
+}

@@ -1,0 +1,65 @@
+public import LarkspurTransport
+
+/// HTTP/1.1 and HTTP/2 over libcurl, the default on Linux.
+///
+/// libcurl moves the bytes, speaks TLS and keeps connections; all rules (redirects, cookies, credentials, decoding) are
+/// the framework's, above it. One thread of the transport's own does all the work. It starts with the first request and
+/// ends when nobody holds the transport any more, or when `invalidate()` is called.
+///
+/// While a body is held back, at most the connection's buffers fill up: some 6 MiB of a HTTP/1.1 response, mostly in the
+/// kernels; of a HTTP/2 stream as much as libcurl's window for one, 32 MiB in its older versions.
+public final class CurlTransport: Transport {
+    let loop: CurlLoop
+
+    /// Makes a transport with connections of its own. It costs next to nothing before the first request.
+    public init(configuration: Configuration = Configuration()) {
+        loop = CurlLoop(configuration: configuration)
+    }
+
+    deinit {
+        loop.stop()
+    }
+
+    public func task(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> any TransportTask {
+        CurlTask(id: id, request: request, delegate: delegate, transport: self)
+    }
+
+    public func invalidate() {
+        loop.invalidate()
+    }
+
+    /// What may be set for all requests of a transport.
+    public struct Configuration: Sendable {
+        /// Whom to believe that a peer is who it says.
+        public enum Authorities: Sendable, Hashable {
+            /// Those that the system's libcurl was set up with.
+            case system
+            /// A file of certificates in PEM, instead of the system's.
+            case file(path: String)
+            /// Certificates in PEM, instead of the system's.
+            case pem([UInt8])
+        }
+
+        public var certificateAuthorities = Authorities.system
+        /// Further requests to a host wait their turn; with HTTP/2, where all share one connection, beyond 100.
+        public var maximumConnectionsPerHost = 64
+        /// How many connections are kept for later when they are not in use.
+        public var maximumIdleConnections = 256
+        /// A connection that was idle for so long is not used again.
+        public var idleLifetime = Duration.seconds(60)
+        /// A connection that is older is not used again; nil: however old. libcurl before 7.80 cannot tell.
+        public var connectionLifetime: Duration?
+        /// Whether TLS peers are offered HTTP/2.
+        public var negotiatesHTTP2 = true
+
+        public init() {}
+
+        /// The defaults, changed by the closure: `Configuration { $0.maximumConnectionsPerHost = 6 }`.
+        public init(_ change: (inout Configuration) -> Void) {
+            self.init()
+            change(&self)
+        }
+    }
+}
