@@ -1,0 +1,185 @@
+internal import CLarkspur
+import Larkspur
+
+/// One connection of a `MockServer`: reads requests and plays answers, one after the other, without ever blocking.
+///
+/// It belongs to the server's thread. Whoever gave it something calls `advance()`, whose result says what it needs next.
+final class MockConnection {
+    enum Need {
+        /// Something from the peer, as `interest` says.
+        case peer
+        /// `play(_:)` with the handler's answer to this request.
+        case answer(MockRequest, MockHandler)
+        /// `goOn()` after this time.
+        case time(Duration)
+        /// `goOn()` when the closure has returned.
+        case signal(@Sendable () async throws -> Void)
+        /// To be closed.
+        case close
+    }
+
+    private enum Phase {
+        case reading
+        /// For the handler, a time or a signal.
+        case waiting
+        case playing
+        case stalled
+        /// All is said; what the peer still sends is thrown away, so that no reset overtakes the answer.
+        case lingering
+        case ended
+    }
+
+    private static let pieceSize = 64 * 1024
+
+    let descriptor: Int32
+    /// Counted from 1.
+    let number: Int
+    /// What the poller waits for now.
+    var watched: Int32 = 0
+    /// What runs the handler or awaits the signal.
+    var work: Task<Void, Never>?
+
+    private let route: (MockRequest) -> MockRoute
+    private var phase = Phase.reading
+    private var parser = MockRequestParser()
+    private var request: MockRequest?
+    private var requests = 0
+    private var handler: MockHandler?
+    private var player: MockPlayer?
+    /// What the player wants done once its bytes are written.
+    private var move: MockPlayer.Move?
+    private var pace: (bytes: Int, interval: Duration)?
+    private var output: [UInt8] = []
+    private var written = 0
+    private var isBlocked = false
+
+    init(descriptor: Int32, number: Int, route: @escaping (MockRequest) -> MockRoute) {
+        self.descriptor = descriptor
+        self.number = number
+        self.route = route
+    }
+
+    /// What the poller is to wait for. While an answer is played, reading shows that the peer has left.
+    var interest: Int32 {
+        let reads = phase == .lingering || (parser.buffered < Self.pieceSize && !parser.leavesInputUnread)
+        return Int32(reads ? clarkspur_read : 0) | Int32(isBlocked ? clarkspur_write : 0)
+    }
+
+    func didBecomeReady(_ what: Int32, _ buffer: UnsafeMutableRawBufferPointer) {
+        if what & Int32(clarkspur_write) != 0 { isBlocked = false }
+        guard what & watched & Int32(clarkspur_read) != 0 else { return }
+        let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+        if count > 0, phase != .lingering { parser.append(buffer[..<count]) }
+        if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) { phase = .ended }
+    }
+
+    func play(_ response: MockResponse) {
+        guard phase == .waiting else { return }
+        player = MockPlayer(
+            response, method: request?.method ?? "", keepsConnection: request?.keepsConnection ?? false)
+        phase = .playing
+    }
+
+    func goOn() {
+        if phase == .waiting { phase = .playing }
+    }
+
+    /// Goes on as far as possible.
+    func advance() -> Need {
+        while true {
+            switch phase {
+            case .reading: if let need = flush() ?? readRequest() { return need }
+            case .playing: if let need = flush() ?? playOn() { return need }
+            case .waiting, .stalled, .lingering: return .peer
+            case .ended: return .close
+            }
+        }
+    }
+
+    private func readRequest() -> Need? {
+        switch parser.next() {
+        case .nothing: return .peer
+        case .head(let head):
+            let route = route(head)
+            parser.reading = route.reading
+            handler = route.handler
+            if head.expectsContinue, parser.buffered == 0, !route.reading.isHeadOnly {
+                output += "HTTP/1.1 100 Continue\r\n\r\n".utf8
+            }
+            return nil
+        case .request(var request):
+            requests += 1
+            request.connection = number
+            request.number = requests
+            self.request = request
+            phase = .waiting
+            return handler.map { .answer(request, $0) }
+        case .broken(let reason):
+            request = nil
+            phase = .waiting
+            play(.response(400, headers: ["Connection": "close"], chunks: [Data(reason.utf8)]))
+            return nil
+        }
+    }
+
+    /// Puts out about as much as the peer may take at once, or does what is to be done after it.
+    private func playOn() -> Need? {
+        if let move {
+            self.move = nil
+            return perform(move)
+        }
+        while output.count < Self.pieceSize, move == nil {
+            guard let next = player?.next(&output) else { return nil }
+            if case .goOn = next { continue }
+            move = next
+        }
+        return nil
+    }
+
+    private func perform(_ move: MockPlayer.Move) -> Need? {
+        switch move {
+        case .goOn: return nil
+        case .wait(let duration): return wait(.time(duration))
+        case .pause(let closure): return wait(.signal(closure))
+        case .drip(let bytes, let interval): pace = (bytes, interval)
+        case .stall: phase = .stalled
+        case .close: phase = .ended
+        case .reset:
+            clarkspur_loopback_reset_on_close(descriptor)
+            phase = .ended
+        case .end where parser.leavesInputUnread:
+            shutdown(descriptor, Int32(SHUT_WR))
+            phase = .lingering
+        case .end(let keepsConnection):
+            (player, pace) = (nil, nil)
+            phase = keepsConnection ? .reading : .ended
+        }
+        return nil
+    }
+
+    private func wait(_ need: Need) -> Need {
+        phase = .waiting
+        return need
+    }
+
+    /// Writes what there is, at the answer's pace; nil when all is written.
+    private func flush() -> Need? {
+        while written < output.count {
+            let end = min(output.count, written + (pace?.bytes ?? .max - written))
+            let count = output[written..<end].withUnsafeBytes {
+                clarkspur_loopback_send(descriptor, $0.baseAddress, $0.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN {
+                isBlocked = true
+                return .peer
+            }
+            guard count >= 0 else { return .close }
+            written += count
+            if let pace { return wait(.time(pace.interval)) }
+        }
+        output.removeAll(keepingCapacity: true)
+        written = 0
+        return nil
+    }
+}

@@ -1,0 +1,147 @@
+internal import CLarkspur
+import Larkspur
+
+/// The thread of a `MockServer`: accepts, reads, writes and keeps time. All sockets belong to it.
+final class MockLoop {
+    private struct Timer {
+        let time: ContinuousClock.Instant
+        let connection: MockConnectionID
+    }
+
+    private static let batch = 256
+
+    private let listener: Int32
+    private let state: MockServerState
+    private let inbox: MockInbox
+    private let waker: MockWaker
+    private var poller: clarkspur_poller
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+    private var connections: [Int32: MockConnection] = [:]
+    /// The latest first.
+    private var timers: [Timer] = []
+    private var isRunning = true
+
+    init(listener: Int32, state: MockServerState, inbox: MockInbox, waker: MockWaker) {
+        self.listener = listener
+        self.state = state
+        self.inbox = inbox
+        self.waker = waker
+        poller = waker.poller
+    }
+
+    deinit {
+        buffer.deallocate()
+    }
+
+    /// Runs until the server is stopped; then no descriptor is left but the poller's.
+    func run() {
+        isRunning = clarkspur_poller_watch(&poller, listener, 0, Int32(clarkspur_read))
+        var ready = [clarkspur_ready](repeating: clarkspur_ready(), count: Self.batch)
+        while isRunning {
+            let count = clarkspur_poller_wait(&poller, &ready, Int32(Self.batch), millisecondsToNextTimer())
+            for event in ready.prefix(Int(count)) { didBecomeReady(event) }
+            for command in inbox.take() { perform(command) }
+            fireTimers()
+        }
+        for connection in connections.values { end(connection) }
+        close(listener)
+        inbox.close()
+    }
+
+    private func didBecomeReady(_ event: clarkspur_ready) {
+        if event.descriptor == listener { return acceptAll() }
+        guard let connection = connections[event.descriptor] else { return }
+        connection.didBecomeReady(event.interest, buffer)
+        advance(connection)
+    }
+
+    private func acceptAll() {
+        while case let descriptor = clarkspur_loopback_accept(listener), descriptor >= 0 {
+            let connection = MockConnection(descriptor: descriptor, number: state.didAccept()) { [state] request in
+                state.route(for: request)
+            }
+            connections[descriptor] = connection
+            advance(connection)
+        }
+    }
+
+    private func perform(_ command: MockInbox.Command) {
+        switch command {
+        case .play(let response, let id): with(id) { $0.play(response) }
+        case .goOn(let id): with(id) { $0.goOn() }
+        case .close(let id): connections[id.descriptor].map { if $0.number == id.number { end($0) } }
+        case .stop: isRunning = false
+        }
+    }
+
+    private func with(_ id: MockConnectionID, _ body: (MockConnection) -> Void) {
+        guard let connection = connections[id.descriptor], connection.number == id.number else { return }
+        body(connection)
+        advance(connection)
+    }
+
+    private func advance(_ connection: MockConnection) {
+        let id = MockConnectionID(descriptor: connection.descriptor, number: connection.number)
+        switch connection.advance() {
+        case .peer: break
+        case .answer(let request, let handler):
+            state.didReceive(request)
+            connection.work = Task { [inbox] in  // one a request: the handler is asynchronous
+                inbox.post(.play(await handler.answer(request), on: id))
+            }
+        case .signal(let closure):
+            connection.work = Task { [inbox] in  // one a pause, which awaits the test
+                do {
+                    try await closure()
+                    inbox.post(.goOn(id))
+                } catch {
+                    inbox.post(.close(id))
+                }
+            }
+        case .time(let duration): add(Timer(time: .now + duration, connection: id))
+        case .close: return end(connection)
+        }
+        watch(connection, connection.interest)
+    }
+
+    private func watch(_ connection: MockConnection, _ interest: Int32) {
+        guard connection.watched != interest else { return }
+        _ = clarkspur_poller_watch(&poller, connection.descriptor, connection.watched, interest)
+        connection.watched = interest
+    }
+
+    private func end(_ connection: MockConnection) {
+        watch(connection, 0)
+        connection.work?.cancel()
+        connections[connection.descriptor] = nil
+        close(connection.descriptor)
+        state.didClose()
+    }
+
+    // MARK: Time
+
+    private func add(_ timer: Timer) {
+        var (low, high) = (0, timers.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if timers[middle].time > timer.time { low = middle + 1 } else { high = middle }
+        }
+        timers.insert(timer, at: low)
+    }
+
+    /// Rounded up, so that the timer's time has come when the wait ends.
+    private func millisecondsToNextTimer() -> Int32 {
+        guard let next = timers.last else { return -1 }
+        let rest = max(.zero, ContinuousClock.now.duration(to: next.time)) + .microseconds(999)
+        return Int32(clamping: Int64(rest / .milliseconds(1)))
+    }
+
+    private func fireTimers() {
+        guard !timers.isEmpty else { return }
+        let now = ContinuousClock.now
+        while let timer = timers.last, timer.time <= now {
+            timers.removeLast()
+            with(timer.connection) { $0.goOn() }
+        }
+    }
+}

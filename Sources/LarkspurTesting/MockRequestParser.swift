@@ -1,0 +1,173 @@
+import Larkspur
+
+/// Reads requests out of what a connection receives: a pure machine.
+struct MockRequestParser {
+    enum Found {
+        /// More bytes are needed.
+        case nothing
+        /// A head; what is to be read of the body can be said now, with `reading`.
+        case head(MockRequest)
+        /// The request with its body, as far as it is read.
+        case request(MockRequest)
+        case broken(String)
+    }
+
+    private enum Place {
+        case requestLine, fields
+        case body(left: UInt64), chunkSize, chunk(left: UInt64), chunkEnd, trailers
+        case whole, stopped, broken
+    }
+
+    private static let longestHead = 256 * 1024
+
+    var reading = MockBodyReading.kept
+    private var input: [UInt8] = []
+    private var start = 0
+    private var place = Place.requestLine
+    private var rawFields: [UInt8] = []
+    private var request = MockRequest(method: "", target: "", version: "", headers: [:])
+
+    /// How many bytes wait to be parsed.
+    var buffered: Int { input.count - start }
+
+    /// Whether the connection may hold bytes that nobody is going to read.
+    var leavesInputUnread: Bool {
+        switch place {
+        case .stopped, .broken: true
+        case .requestLine, .fields, .body, .chunkSize, .chunk, .chunkEnd, .trailers, .whole: false
+        }
+    }
+
+    mutating func append(_ bytes: some Collection<UInt8>) {
+        input.removeFirst(start)
+        start = 0
+        input.append(contentsOf: bytes)
+    }
+
+    mutating func next() -> Found {
+        do {
+            while true {
+                if let found = try step() { return found }
+            }
+        } catch {
+            place = .broken
+            return .broken(error.reason)
+        }
+    }
+
+    private struct Malformed: Error { let reason: String }
+
+    /// One piece of a request; nil to go on at once.
+    private mutating func step() throws(Malformed) -> Found? {
+        switch place {
+        case .requestLine:
+            guard let line = try takeLine() else { return .nothing }
+            if !line.isEmpty { try readRequestLine(line) }
+            return nil
+        case .fields:
+            guard let line = try takeLine() else { return .nothing }
+            if line.isEmpty { return .head(try endHead()) }
+            return try readField(line)
+        case .body(let left):
+            guard let left = take(left) else { return end(.stopped) }
+            return left == 0 ? end(.whole) : more(.body(left: left))
+        case .chunkSize:
+            guard let line = try takeLine() else { return .nothing }
+            let digits = String(decoding: line.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
+            guard let size = UInt64(digits.trimmingCharacters(in: .whitespaces), radix: 16) else {
+                throw Malformed(reason: "the chunk size \(digits) is no number")
+            }
+            place = size == 0 ? .trailers : .chunk(left: size)
+            return nil
+        case .chunk(let left):
+            guard let left = take(left) else { return end(.stopped) }
+            if left > 0 { return more(.chunk(left: left)) }
+            place = .chunkEnd
+            return nil
+        case .chunkEnd:
+            guard let line = try takeLine() else { return .nothing }
+            guard line.isEmpty else { throw Malformed(reason: "a chunk is longer than its size") }
+            place = .chunkSize
+            return nil
+        case .trailers:
+            guard let line = try takeLine() else { return .nothing }
+            return line.isEmpty ? end(.whole) : nil
+        case .whole:
+            place = .requestLine
+            return nil
+        case .stopped, .broken: return .nothing
+        }
+    }
+
+    private mutating func readRequestLine(_ line: ArraySlice<UInt8>) throws(Malformed) {
+        let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
+        guard words.count == 3, words[2].starts(with: "HTTP/1.".utf8),
+            words.allSatisfy({ word in !word.isEmpty && word.allSatisfy { $0 > 0x20 && $0 != 0x7F } })
+        else { throw Malformed(reason: "the first line is no request line") }
+        let texts = words.map { String(decoding: $0, as: UTF8.self) }
+        request = MockRequest(method: texts[0], target: texts[1], version: texts[2], headers: [:])
+        rawFields = []
+        place = .fields
+    }
+
+    private mutating func readField(_ line: ArraySlice<UInt8>) throws(Malformed) -> Found? {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
+            line[..<colon].allSatisfy({ $0 > 0x20 && $0 != 0x7F }), !line.contains(0)
+        else { throw Malformed(reason: "a line of the head is no field") }
+        rawFields += line
+        rawFields += "\r\n".utf8
+        if rawFields.count > Self.longestHead { throw Malformed(reason: "the head is too long") }
+        return nil
+    }
+
+    private mutating func endHead() throws(Malformed) -> MockRequest {
+        let fields = ResponseHead(status: 0, rawFields: rawFields)  // its reader of field lines serves requests as well
+        request.headers = HTTPHeaders(fields.fields)
+        let codings = request.headers.values(for: "Transfer-Encoding").map { $0.lowercased() }
+        let lengths = request.headers.values(for: "Content-Length")
+        if codings == ["chunked"], lengths.isEmpty {
+            place = .chunkSize
+        } else if codings.isEmpty, let length = lengths.isEmpty ? 0 : fields.contentLength {
+            place = .body(left: length)
+        } else {
+            throw Malformed(reason: "where the body ends is not told, or told twice")
+        }
+        return request
+    }
+
+    /// Takes body bytes that are there and wanted, and gives how many are still to come; nil if no more are wanted.
+    private mutating func take(_ left: UInt64) -> UInt64? {
+        if case .upTo(let limit) = reading, left > 0, request.bodyCount >= limit { return nil }
+        let count = Int(min(left, UInt64(buffered)))
+        if case .counted = reading {} else { request.body.append(contentsOf: input[start..<(start + count)]) }
+        request.bodyCount += UInt64(count)
+        start += count
+        return left - UInt64(count)
+    }
+
+    /// Stays in the body, and asks for bytes if there are none.
+    private mutating func more(_ next: Place) -> Found? {
+        place = next
+        return buffered == 0 && !hasEnough ? .nothing : nil
+    }
+
+    private var hasEnough: Bool {
+        if case .upTo(let limit) = reading { request.bodyCount >= limit } else { false }
+    }
+
+    private mutating func end(_ place: Place) -> Found {
+        self.place = place
+        return .request(request)
+    }
+
+    /// The next line without its end, or nil if it is not all there.
+    private mutating func takeLine() throws(Malformed) -> ArraySlice<UInt8>? {
+        guard let end = input[start...].firstIndex(of: UInt8(ascii: "\n")) else {
+            if buffered > Self.longestHead { throw Malformed(reason: "a line is too long") }
+            return nil
+        }
+        let line = input[start..<end]
+        start = end + 1
+        return line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+    }
+}

@@ -1,0 +1,116 @@
+import Larkspur
+
+/// An async closure that answers requests.
+struct MockHandler: Sendable {
+    let closure: @Sendable (MockRequest) async throws -> MockResponse
+
+    /// The closure's answer; an error it throws becomes a 500.
+    func answer(_ request: MockRequest) async -> MockResponse {
+        do {
+            return try await closure(request)
+        } catch {
+            return .text("\(error)", status: 500)
+        }
+    }
+}
+
+struct MockRoute: Sendable {
+    let reading: MockBodyReading
+    let handler: MockHandler
+}
+
+/// What a server's users and its thread share: the routes, and what has happened.
+final class MockServerState: Sendable {
+    private struct Key: Hashable {
+        let method: String?
+        let path: String
+    }
+
+    private struct State {
+        var routes: [Key: MockRoute] = [:]
+        var log = MockServer.Log()
+        /// How many changes the log has seen.
+        var version = 0
+        var waiting: [(number: Int, continuation: CheckedContinuation<Void, any Error>)] = []
+        var numbers = 0
+        var hasEnded = false
+    }
+
+    private let fallback: MockRoute
+    private let box = Protected(State())
+
+    init(fallback: MockRoute) {
+        self.fallback = fallback
+    }
+
+    var log: MockServer.Log { box.withLock { $0.log } }
+
+    func add(_ method: String?, _ path: String, _ route: MockRoute) {
+        box.withLock { $0.routes[Key(method: method, path: path)] = route }
+    }
+
+    func route(for request: MockRequest) -> MockRoute {
+        let path = request.path
+        return box.withLock {
+            $0.routes[Key(method: request.method, path: path)] ?? $0.routes[Key(method: nil, path: path)]
+        } ?? fallback
+    }
+
+    func didAccept() -> Int {
+        change { log in
+            log.connectionCount += 1
+            log.connectionsAccepted += 1
+            return log.connectionsAccepted
+        }
+    }
+
+    func didReceive(_ request: MockRequest) { change { $0.requests.append(request) } }
+    func didClose() { change { $0.connectionCount -= 1 } }
+    func didStop() { change { $0.isStopped = true } }
+
+    private func change<Result: Sendable>(_ body: (inout MockServer.Log) -> Result) -> Result {
+        let (result, waiting) = box.withLock { state in
+            let result = body(&state.log)
+            state.version += 1
+            defer { state.waiting = [] }
+            return (result, state.waiting)
+        }
+        for waiter in waiting { waiter.continuation.resume() }
+        return result
+    }
+
+    /// The condition is tried in the task that waits, after every change.
+    func wait(until isReached: (MockServer.Log) -> Bool) async throws -> MockServer.Log {
+        while true {
+            let (log, version) = box.withLock { ($0.log, $0.version) }
+            if isReached(log) { return log }
+            try await waitForChange(after: version)
+        }
+    }
+
+    private func waitForChange(after version: Int) async throws {
+        let number = box.withLock { state in
+            state.numbers += 1
+            return state.numbers
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let hasChanged = box.withLock { state in
+                    if state.version == version { state.waiting.append((number, continuation)) }
+                    return state.version != version
+                }
+                if hasChanged { return continuation.resume() }
+                if Task.isCancelled { giveUp(number) }
+            }
+        } onCancel: {
+            giveUp(number)
+        }
+    }
+
+    private func giveUp(_ number: Int) {
+        let waiter = box.withLock { state in
+            state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+        }
+        waiter?.continuation.resume(throwing: CancellationError())
+    }
+}
