@@ -1,3 +1,4 @@
 #include "curl.h"
+#include "loopback.h"
 #include "poller.h"
 #include "thread.h"
