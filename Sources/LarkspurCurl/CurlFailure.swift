@@ -19,6 +19,10 @@ struct CurlFailure {
     /// Codes that a connection's end can show as.
     var isLoss: Bool { [16, 52, 55, 56, 92].contains(code) }
 
+    /// libcurl would have sent the request again, but for the count of times it did: some versions never set it back
+    /// while a handle lives, and so give up on the sixth stale connection that the handle has met.
+    var isGivingUp: Bool { code == 55 && message.hasPrefix("Connection died, tried") }
+
     var error: TransportError {
         TransportError(kind, message, phase: phase)
     }

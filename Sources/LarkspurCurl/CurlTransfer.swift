@@ -137,9 +137,9 @@ final class CurlTransfer {
     /// Whether a connection was lost in a way that leaves the request as if it had never been sent, or that does no harm
     /// if it was. libcurl does this for connections that had become stale; it leaves out some that a GOAWAY meets.
     private func sendsAgain(after code: Int32, _ hop: CurlHop) -> Bool {
-        guard hop.fault == nil, !hop.head.hasBegun, hop.isConnected, hop.sends < Self.sendLimit,
-            failure(code, hop).isLoss,
-            ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method),
+        let failure = failure(code, hop)
+        guard hop.fault == nil, !hop.head.hasBegun, hop.isConnected, hop.sends < Self.sendLimit, failure.isLoss,
+            ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method) || failure.isGivingUp,
             clarkspur_easy_long(easy, CurlInfo.connections) == 0
         else { return false }
         hop.isUploadPaused = false
