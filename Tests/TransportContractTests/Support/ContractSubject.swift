@@ -19,9 +19,17 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    static let all = [
-        ContractSubject(name: "stub", abilities: [], buffer: StubPeer.buffer) { StubPeer() }
-    ]
+    static let all = [stub] + engines
+
+    private static let stub = ContractSubject(name: "stub", abilities: [], buffer: StubPeer.buffer) { StubPeer() }
+
+    #if os(Linux)
+        private static let engines = [
+            ContractSubject(name: "libcurl", abilities: [.pullsBodies], buffer: CurlPeer.buffer) { try CurlPeer() }
+        ]
+    #else
+        private static let engines: [ContractSubject] = []
+    #endif
 
     static func all(with ability: Ability) -> [ContractSubject] {
         all.filter { $0.abilities.contains(ability) }

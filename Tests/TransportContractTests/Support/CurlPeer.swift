@@ -1,0 +1,66 @@
+#if os(Linux)
+    import Larkspur
+    import LarkspurTesting
+
+    /// Plays scripts to `CurlTransport` over real sockets, each at a path of its own.
+    final class CurlPeer: ContractPeer {
+        /// libcurl hands out no more at once, CURL_MAX_WRITE_SIZE.
+        static let buffer = 16 * 1024
+
+        let transport: any Transport = CurlTransport()
+        private let server: MockServer
+        private let pages = Protected(0)
+
+        init() throws {
+            server = try MockServer()
+        }
+
+        func url(playing script: [PeerStep]) throws -> RequestURL {
+            let page = pages.withLock { pages in
+                pages += 1
+                return pages
+            }
+            let response = MockResponse(script.compactMap(Self.step(for:)))
+            let breaks = Protected(script.contains { $0.isNeedBodyAgain })
+            server.on(nil, "/\(page)") { _ in
+                let breaksNow = breaks.withLock { breaks in
+                    defer { breaks = false }
+                    return breaks
+                }
+                return breaksNow ? MockResponse([.close]) : response
+            }
+            return try RequestURL("\(server.url)/\(page)?q=a%20b")
+        }
+
+        func requests(at url: RequestURL) -> [ReceivedRequest] {
+            server.requests.filter { url.text == server.url + $0.target }.map { request in
+                ReceivedRequest(
+                    method: request.method, target: request.target, fields: Array(request.headers),
+                    body: Array(request.body))
+            }
+        }
+
+        private static func step(for step: PeerStep) -> MockResponse.Step? {
+            switch step {
+            case .interim(let status, let fields): .interim(status, HTTPHeaders(fields))
+            case .head(let head): .head(ResponseHead(status: head.status, rawFields: head.rawFields), framing(of: head))
+            case .bytes(let bytes): .body(Data(bytes))
+            case .wait(let gate): .pause { try await gate.pass() }
+            case .stall: .stall
+            case .close: .close
+            case .reset: .reset
+            case .needBodyAgain: nil
+            }
+        }
+
+        private static func framing(of head: PeerHead) -> MockResponse.Framing {
+            head.length.map { .length(UInt64($0)) } ?? .chunked
+        }
+    }
+
+    extension PeerStep {
+        fileprivate var isNeedBodyAgain: Bool {
+            if case .needBodyAgain = self { true } else { false }
+        }
+    }
+#endif
