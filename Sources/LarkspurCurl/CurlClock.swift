@@ -1,3 +1,5 @@
+import LarkspurTransport
+
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -19,11 +21,9 @@ enum CurlClock {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    /// The instant so much later; a limit of nil is never reached.
-    static func instant(_ start: Instant, after limit: Duration?) -> Instant {
-        guard let limit else { return never }
-        let (seconds, attoseconds) = limit.components
-        return start + UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+    /// The instant so much later; without a limit it never comes.
+    static func instant(_ start: Instant, after limit: CompactDuration) -> Instant {
+        limit.nanoseconds < never - start ? start + limit.nanoseconds : never
     }
 
     /// Milliseconds until then, rounded up: a wait must not end just before its time.

@@ -68,9 +68,10 @@ struct CurlFields: ~Copyable {
     }
 
     private mutating func append(_ text: String) {
-        for byte in text.utf8 {
-            bytes[byteCount] = byte
-            byteCount += 1
+        var text = text
+        text.withUTF8 { utf8 in
+            UnsafeMutableRawBufferPointer(rebasing: bytes[byteCount...]).copyMemory(from: UnsafeRawBufferPointer(utf8))
+            byteCount += utf8.count
         }
     }
 

@@ -1,5 +1,13 @@
 import LarkspurTransport
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// Collects the lines of a response's head, as they come, and knows when it is whole.
 ///
 /// libcurl gives interim heads and trailers through the same callback; it does not bound how many lines there are, nor
@@ -45,20 +53,20 @@ struct CurlHead {
 
     /// The next line, its end included.
     mutating func add(_ line: UnsafeBufferPointer<UInt8>) -> Progress {
-        if place == .over { return .more }  // a trailer
+        guard let bytes = line.baseAddress, place != .over else { return .more }  // or else a trailer
         size += line.count
         guard size <= Self.limit else { return .broken(Self.violation("the response's head has no end")) }
-        guard !line.contains(0) else { return .broken(Self.violation("the response's head has a NUL byte")) }
-        switch place {
-        case .statusLine:
+        guard memchr(bytes, 0, line.count) == nil else {
+            return .broken(Self.violation("the response's head has a NUL byte"))
+        }
+        if place == .statusLine {
             readStatus(line)
             place = .fields
-        case .fields:
-            if line.first == 0x0D || line.first == 0x0A { return end() }
-            if let fault = readLength(line) { return .broken(fault) }
-            fields.append(contentsOf: line)
-        case .over: break
+            return .more
         }
+        if bytes[0] == 0x0D || bytes[0] == 0x0A { return end() }
+        if bytes[0] | 0x20 == 0x63, let fault = readLength(line) { return .broken(fault) }
+        fields.append(contentsOf: line)
         return .more
     }
 
@@ -80,29 +88,28 @@ struct CurlHead {
 
     /// `HTTP/1.1 200 OK`: libcurl has checked the line, so digits are where they belong.
     private mutating func readStatus(_ line: UnsafeBufferPointer<UInt8>) {
-        let space = line.firstIndex(of: 0x20) ?? line.endIndex
-        version = Self.version(line[..<space])
-        status = line[space...].drop { $0 == 0x20 }.prefix { (0x30...0x39).contains($0) }.prefix(3)
-            .reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        var index = 0
+        while index < line.count, line[index] != 0x20 { index += 1 }
+        version = String(decoding: line[..<index], as: UTF8.self)
+        while index < line.count, line[index] == 0x20 { index += 1 }
+        status = 0
+        while index < line.count, (0x30...0x39).contains(line[index]), status < 100 {
+            status = status * 10 + Int(line[index] - 0x30)
+            index += 1
+        }
         fields.reserveCapacity(256)
-    }
-
-    private static func version(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
-        if bytes.elementsEqual("HTTP/1.1".utf8) { return "HTTP/1.1" }
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Two lengths that differ: whoever picks one of them may see the body end elsewhere than the peer does.
     private mutating func readLength(_ line: UnsafeBufferPointer<UInt8>) -> TransportError? {
-        guard line.count > 15, line[0] | 0x20 == 0x63, line[14] == 0x3A || line[14] == 0x20,
-            zip(line, "content-length".utf8).allSatisfy({ $0 | 0x20 == $1 | 0x20 })
+        let name = "Content-Length"
+        guard let bytes = line.baseAddress, line.count > name.utf8.count,
+            strncasecmp(bytes, name, name.utf8.count) == 0, [0x3A, 0x20, 0x09].contains(bytes[name.utf8.count])
         else { return nil }
-        let value = line[14...].filter { !" \t:\r\n".utf8.contains($0) }
-        if let contentLength, contentLength != value {
-            return Self.violation("the response declares two different lengths")
-        }
-        contentLength = value
-        return nil
+        let value = line.dropFirst(name.utf8.count).filter { $0 > 0x20 && $0 != 0x3A }
+        defer { contentLength = value }
+        guard let contentLength, contentLength != value else { return nil }
+        return Self.violation("the response declares two different lengths")
     }
 
     private static func violation(_ message: String) -> TransportError {

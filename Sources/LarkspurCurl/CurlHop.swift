@@ -41,18 +41,18 @@ final class CurlHop {
     var deadline: (time: CurlClock.Instant, limit: StaticString) {
         let limits = request.timeouts
         var next: (time: CurlClock.Instant, limit: StaticString) = (
-            CurlClock.instant(start, after: limits.total), "total"
+            CurlClock.instant(start, after: limits.$total), "total"
         )
         func consider(_ time: CurlClock.Instant, _ limit: StaticString) {
             if time < next.time { next = (time, limit) }
         }
-        if !isConnected { consider(CurlClock.instant(start, after: limits.connect), "connect") }
+        if !isConnected { consider(CurlClock.instant(start, after: limits.$connect), "connect") }
         if !head.isWhole, upload == nil || uploadEnd != nil {
-            consider(CurlClock.instant(uploadEnd ?? start, after: limits.firstByte), "first-byte")
+            consider(CurlClock.instant(uploadEnd ?? start, after: limits.$firstByte), "first-byte")
         }
         // A pause is the receiver's or the body's own wish.
         if isConnected, !isBodyPaused, !isUploadPaused {
-            consider(CurlClock.instant(lastActivity, after: limits.idle), "idle")
+            consider(CurlClock.instant(lastActivity, after: limits.$idle), "idle")
         }
         return next
     }

@@ -187,8 +187,6 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
                 return 0
             }, context)
         clarkspur_multi_set_long(multi, CurlMultiOption.pipelining, 2)
-        clarkspur_multi_set_long(
-            multi, CurlMultiOption.maximumConnections, max(1, configuration.maximumIdleConnections))
     }
 
     static func of(_ context: UnsafeMutableRawPointer) -> CurlLoop {
@@ -263,12 +261,20 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
                     next = origins.leave(origin)
                     continue
                 }
-                transfers.append(transfer)
+                add(transfer)
             }
             if transfers[slot].begin(task, origin: origin) { return }
             free.append(slot)
             next = origins.leave(origin)
         }
+    }
+
+    /// libcurl counts the connections in use among those that it keeps, and would close idle ones for each of them.
+    private func add(_ transfer: CurlTransfer) {
+        transfers.append(transfer)
+        clarkspur_multi_set_long(
+            multi, CurlMultiOption.maximumConnections,
+            transfers.count + max(1, configuration.maximumIdleConnections))
     }
 
     /// A transfer is over and its slot free: whoever has waited longest for its origin goes.

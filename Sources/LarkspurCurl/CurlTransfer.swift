@@ -16,7 +16,7 @@ final class CurlTransfer {
     private static let sendLimit = 5
 
     let slot: Slot
-    private unowned let loop: CurlLoop
+    private let loop: CurlLoop  // which lets go of its transfers when it ends
     private let easy: UnsafeMutableRawPointer
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: errorSize)
     private var fields = CurlFields()
@@ -172,8 +172,8 @@ final class CurlTransfer {
 
     private func metrics(of hop: CurlHop) -> TransportMetrics {
         var metrics = TransportMetrics()
-        metrics.queued = .nanoseconds(hop.start - hop.submitted)
-        metrics.total = .nanoseconds(CurlClock.now - hop.start)
+        metrics.$queued.nanoseconds = hop.start - hop.submitted
+        metrics.$total.nanoseconds = CurlClock.now - hop.start
         metrics.requestBodyBytes = hop.upload?.position ?? 0
         metrics.responseBodyBytes = hop.received
         metrics.protocolName = hop.head.protocolName
@@ -181,21 +181,21 @@ final class CurlTransfer {
         let isReused = clarkspur_easy_long(easy, CurlInfo.connections) == 0
         metrics.connectionWasReused = isReused
         if !isReused {
-            metrics.nameLookup = duration(CurlInfo.nameLookupTime)
-            metrics.connected = duration(CurlInfo.connectTime)
-            metrics.secured = duration(CurlInfo.appConnectTime)
+            metrics.$nameLookup.nanoseconds = nanoseconds(CurlInfo.nameLookupTime)
+            metrics.$connected.nanoseconds = nanoseconds(CurlInfo.connectTime)
+            metrics.$secured.nanoseconds = nanoseconds(CurlInfo.appConnectTime)
         }
-        metrics.requestSent = hop.uploadEnd.map { .nanoseconds($0 - hop.start) } ?? duration(CurlInfo.preTransferTime)
-        metrics.firstByte = duration(CurlInfo.startTransferTime)
+        metrics.$requestSent.nanoseconds = hop.uploadEnd.map { $0 - hop.start } ?? nanoseconds(CurlInfo.preTransferTime)
+        metrics.$firstByte.nanoseconds = nanoseconds(CurlInfo.startTransferTime)
         metrics.localAddress = clarkspur_easy_text(easy, CurlInfo.localAddress).map { String(cString: $0) }
         metrics.remoteAddress = clarkspur_easy_text(easy, CurlInfo.remoteAddress).map { String(cString: $0) }
         return metrics
     }
 
-    /// Nil for what did not happen.
-    private func duration(_ info: Int32) -> Duration? {
+    /// None for what did not happen.
+    private func nanoseconds(_ info: Int32) -> UInt64 {
         let microseconds = clarkspur_easy_offset(easy, info)
-        return microseconds > 0 ? .microseconds(microseconds) : nil
+        return microseconds > 0 ? UInt64(microseconds) * 1_000 : CompactDuration.none
     }
 }
 

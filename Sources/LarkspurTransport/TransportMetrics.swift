@@ -4,13 +4,13 @@
 /// that the transport cannot tell.
 public struct TransportMetrics: Sendable, Equatable {
     /// How long the hop waited before the transport took it up.
-    public var queued: Duration?
-    public var nameLookup: Duration?
-    public var connected: Duration?
-    public var secured: Duration?
-    public var requestSent: Duration?
-    public var firstByte: Duration?
-    public var total: Duration?
+    @CompactDuration public var queued: Duration?
+    @CompactDuration public var nameLookup: Duration?
+    @CompactDuration public var connected: Duration?
+    @CompactDuration public var secured: Duration?
+    @CompactDuration public var requestSent: Duration?
+    @CompactDuration public var firstByte: Duration?
+    @CompactDuration public var total: Duration?
 
     public var requestBodyBytes: UInt64 = 0
     public var responseBodyBytes: UInt64 = 0

@@ -19,7 +19,7 @@ public struct RequestHandle: Sendable {
 
 /// The name of a request, unique within its session.
 public struct RequestID: Hashable, Sendable, Comparable, CustomStringConvertible {
-    private let number: UInt64
+    let number: UInt64
 
     init(_ number: UInt64) {
         self.number = number

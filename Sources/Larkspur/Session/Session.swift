@@ -14,6 +14,7 @@ public actor Session {
 
     nonisolated let context: SessionContext
     nonisolated let delegate: SessionDelegate
+    private var lastID: UInt64 = 0
 
     /// - Parameter transport: What moves the bytes; nil picks the platform's own.
     public init(
@@ -88,9 +89,10 @@ public actor Session {
     private func makeRequest(
         _ source: RequestSource, _ interceptor: (any RequestInterceptor)?, _ startsAutomatically: Bool?
     ) -> DataRequest {
-        DataRequest(
+        lastID += 1
+        return DataRequest(
             core: RequestCore(
-                id: context.nextRequestID(), source: source, session: self, interceptor: interceptor,
+                id: RequestID(lastID), source: source, session: self, interceptor: interceptor,
                 startsAutomatically: startsAutomatically))
     }
 }

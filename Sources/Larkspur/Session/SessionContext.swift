@@ -11,10 +11,18 @@ package final class SessionContext: SessionStateProvider {
     let interceptors: [any RequestInterceptor]
     let monitors: [MonitorMailbox]
 
-    // Guarded by the box
-    private let registry = Protected(Registry())
+    // Guarded by boxes
+    private let owner = Protected(Owner())
+    /// One for every so many requests, because all threads come here for each event: one box would have them queue.
+    private let shards = (0..<Shard.count).map { _ in Protected(Shard()) }
 
-    private struct Registry {
+    private struct Owner {
+        weak var session: Session?
+    }
+
+    private struct Shard {
+        static let count = 16
+
         enum Life {
             case open
             /// The session object is gone.
@@ -23,12 +31,14 @@ package final class SessionContext: SessionStateProvider {
         }
 
         var life = Life.open
-        weak var session: Session?
-        var lastID: UInt64 = 0
         /// Every request that was started, or waits for its start with a serializer attached.
         var requests: [RequestID: any Request] = [:]
         var tasks = TaskTable()
     }
+
+    private func shard(_ id: RequestID) -> Protected<Shard> { shards[Int(id.number % UInt64(Shard.count))] }
+
+    private func shard(_ id: TransportTaskID) -> Protected<Shard> { shards[Int(id.rawValue % UInt64(Shard.count))] }
 
     init(
         configuration: SessionConfiguration, transport: any Transport, interceptor: (any RequestInterceptor)?,
@@ -43,62 +53,62 @@ package final class SessionContext: SessionStateProvider {
     // MARK: The session
 
     func adopt(_ session: Session) {
-        registry.withLock { $0.session = session }
+        owner.withLock { $0.session = session }
     }
 
-    var session: Session? { registry.withLock { $0.session } }
+    var session: Session? { owner.withLock { $0.session } }
 
     /// The session object is gone. Started requests hold it, so this meets only those that never were.
     func sessionDidEnd() {
-        let waiting = registry.withLock { registry in
-            if registry.life == .open { registry.life = .ended }
-            return Array(registry.requests.values)
+        for request in end(.ended) { request.handle.core.cancel(request, .sessionEnded) }
+    }
+
+    /// Takes no more requests; gives those that are there.
+    private func end(_ life: Shard.Life) -> [any Request] {
+        shards.flatMap { shard in
+            shard.withLock { shard in
+                if shard.life != .invalidated { shard.life = life }
+                return Array(shard.requests.values)
+            }
         }
-        for request in waiting { request.handle.core.cancel(request, .sessionEnded) }
     }
 
     /// Why the session takes no more requests.
     var endReason: RequestError {
-        registry.withLock { $0.life } == .invalidated ? .sessionInvalidated : .sessionEnded
+        shards[0].withLock { $0.life } == .invalidated ? .sessionInvalidated : .sessionEnded
     }
 
     // MARK: Requests
 
-    func nextRequestID() -> RequestID {
-        registry.withLock { registry in
-            registry.lastID += 1
-            return RequestID(registry.lastID)
-        }
-    }
-
     /// Keeps a request until it has finished; false if the session is over and it will not be kept.
     func register(_ request: any Request, _ id: RequestID) -> Bool {
-        registry.withLock { registry in
-            guard registry.life == .open else { return false }
-            registry.requests[id] = request
+        shard(id).withLock { shard in
+            guard shard.life == .open else { return false }
+            shard.requests[id] = request
             return true
         }
     }
 
     func forget(_ id: RequestID) {
         // Let go of after unlocking: it may be the last reference.
-        _ = registry.withLock { $0.requests.removeValue(forKey: id) }
+        _ = shard(id).withLock { $0.requests.removeValue(forKey: id) }
     }
 
     var requests: [any Request] {
-        registry.withLock { registry in
-            registry.requests.sorted { $0.key < $1.key }.map(\.value)
-        }
+        shards.flatMap { shard in shard.withLock { Array($0.requests) } }
+            .sorted { $0.key < $1.key }.map(\.value)
     }
 
     // MARK: Tasks
 
     func registerTask(of core: RequestCore) -> TransportTaskID {
-        registry.withLock { $0.tasks.insert(core) }
+        let number = core.id.number % UInt64(Shard.count)
+        let local = shards[Int(number)].withLock { $0.tasks.insert(core) }
+        return TransportTaskID(local * UInt64(Shard.count) + number)
     }
 
     package func request(for task: TransportTaskID) -> RequestCore? {
-        registry.withLock { $0.tasks[task] }
+        shard(task).withLock { $0.tasks[task.rawValue / UInt64(Shard.count)] }
     }
 
     /// Nil: the platform's own verdict stands for every host.
@@ -108,16 +118,12 @@ package final class SessionContext: SessionStateProvider {
     package func didGatherMetrics(for task: TransportTaskID) {}
 
     package func didComplete(_ task: TransportTaskID) {
-        _ = registry.withLock { $0.tasks.remove(task) }
+        _ = shard(task).withLock { $0.tasks.remove(task.rawValue / UInt64(Shard.count)) }
     }
 
     package func cancelRequestsForSessionInvalidation(with error: (any Error)?) {
-        let requests = registry.withLock { registry in
-            registry.life = .invalidated
-            return Array(registry.requests.values)
-        }
         let reason = RequestError(.sessionInvalidated, "the session was invalidated", underlying: error)
-        for request in requests { request.handle.core.cancel(request, reason) }
+        for request in end(.invalidated) { request.handle.core.cancel(request, reason) }
     }
 }
 
@@ -130,27 +136,27 @@ private struct TaskTable {
 
     private static let placeBits: UInt64 = 24
 
-    mutating func insert(_ core: RequestCore) -> TransportTaskID {
+    mutating func insert(_ core: RequestCore) -> UInt64 {
         let place = free.popLast() ?? places.count
         if place == places.count { places.append((0, nil)) }
         places[place] = (places[place].uses + 1, core)
-        return TransportTaskID(places[place].uses << Self.placeBits | UInt64(place))
+        return places[place].uses << Self.placeBits | UInt64(place)
     }
 
-    subscript(id: TransportTaskID) -> RequestCore? {
+    subscript(id: UInt64) -> RequestCore? {
         place(of: id).flatMap { places[$0].core }
     }
 
     /// Gives the core back, to be let go of after unlocking.
-    mutating func remove(_ id: TransportTaskID) -> RequestCore? {
+    mutating func remove(_ id: UInt64) -> RequestCore? {
         guard let place = place(of: id), let core = places[place].core else { return nil }
         places[place].core = nil
         free.append(place)
         return core
     }
 
-    private func place(of id: TransportTaskID) -> Int? {
-        let place = Int(id.rawValue & (1 << Self.placeBits - 1))
-        return place < places.count && places[place].uses == id.rawValue >> Self.placeBits ? place : nil
+    private func place(of id: UInt64) -> Int? {
+        let place = Int(id & (1 << Self.placeBits - 1))
+        return place < places.count && places[place].uses == id >> Self.placeBits ? place : nil
     }
 }

@@ -1,0 +1,40 @@
+/// Stores an optional `Duration` in eight bytes, to the nanosecond (some 580 years at most); a negative one becomes zero.
+///
+/// A `Duration?` takes 24 bytes and 128-bit arithmetic, and most timeouts and metrics are handed on without being read.
+@propertyWrapper
+@_documentation(visibility: internal)
+public struct CompactDuration: Sendable, Hashable {
+    /// The value in nanoseconds; the largest number stands for nil.
+    package var nanoseconds: UInt64
+
+    package static let none = UInt64.max
+
+    public init() {
+        nanoseconds = Self.none
+    }
+
+    public init(seconds: UInt64) {
+        nanoseconds = seconds * 1_000_000_000
+    }
+
+    public init(wrappedValue: Duration?) {
+        nanoseconds = Self.none
+        self.wrappedValue = wrappedValue
+    }
+
+    public var wrappedValue: Duration? {
+        get { nanoseconds == Self.none ? nil : .nanoseconds(nanoseconds) }
+        set {
+            guard let (seconds, attoseconds) = newValue?.components else { return nanoseconds = Self.none }
+            guard seconds < Int64(Self.none / 1_000_000_000) else { return nanoseconds = Self.none - 1 }
+            guard seconds >= 0, attoseconds >= 0 else { return nanoseconds = 0 }
+            // Rounded up: a limit below a nanosecond is not none at all.
+            nanoseconds = UInt64(seconds) * 1_000_000_000 + UInt64((attoseconds + 999_999_999) / 1_000_000_000)
+        }
+    }
+
+    public var projectedValue: CompactDuration {
+        get { self }
+        set { self = newValue }
+    }
+}
