@@ -1,7 +1,7 @@
 import Larkspur
 import LarkspurTesting
 
-// The main job in one file, offline: a stub stands in for the network, everything above it is the real thing.
+// The main job in one file, offline: a server on the loopback plays the other end, everything else is the real thing.
 
 struct User: Codable, Sendable {
     var id: Int?
@@ -11,24 +11,26 @@ struct User: Codable, Sendable {
 @main
 struct Quickstart {
     static func main() async throws {
+        let server = try MockServer()
+        serve(server)
         let recorder = EventRecorder()
-        let session = Session(transport: server, eventMonitors: [recorder])
+        let session = Session(eventMonitors: [recorder])
 
         // A GET, its body as JSON
-        let joke = try await session.request("https://api.example.com/joke").serializingJSON().value
+        let joke = try await session.request(server.url + "/joke").serializingJSON().value
         print("joke:", joke["setup"].string ?? "", joke["punchline"].string ?? "")
 
         // A typed POST, validated
         let user =
             try await session
-            .request("https://api.example.com/users", method: .post, parameters: User(name: "Ada"), encoder: .json)
+            .request(server.url + "/users", method: .post, parameters: User(name: "Ada"), encoder: .json)
             .validate()
             .serializingDecodable(User.self)
             .value
         print("created:", user.name, "with id", user.id ?? 0)
 
         // A retry: the server is busy at first. Each attempt is adapted anew
-        let busy = await session.request("https://api.example.com/busy").validate()
+        let busy = await session.request(server.url + "/busy").validate()
             .adapt(using: .adapter { request, state in request.headers["Attempt"] = "\(state.attempt)" })
             .retry(
                 using: .retrier { request, session, error in
@@ -41,23 +43,26 @@ struct Quickstart {
         print("again:", try await busy.serializingData().value.count, "bytes")
 
         // What goes wrong is in the response, with its stage
-        let missing = await session.request("https://api.example.com/missing").validate().serializingString().response
-        if let error = missing.error { print("error:", error) }
+        let missing = await session.request(server.url + "/missing").validate().serializingString().response
+        if let error = missing.error { print("error:", error.code, error.statusCode ?? 0) }
 
         // Everything that happened to the retried request, in order
         await recorder.wait { events in events.count { $0.name == "finish" } == 4 }
-        print("events:", recorder.names(of: busy).joined(separator: " "))
+        for name in recorder.names(of: busy) { print("log:", busy.id, name) }
+        await server.stop()
     }
 
-    /// Answers each path as a server would.
-    static let server = StubTransport { request in
-        switch (request.method, request.url.path) {
-        case ("GET", "/joke"): return .json(#"{"setup": "Why did the request wait?", "punchline": "It had a retry."}"#)
-        case ("POST", "/users"): return .json(#"{"id": 7, "name": "Ada"}"#, status: 201)
-        case ("GET", "/busy"):
-            let attempt = request.fields.first { $0.name == "Attempt" }?.value
-            return attempt == "3" ? .text("ready") : .text("busy", status: 503)
-        default: return .text("not here", status: 404)
+    /// Answers each path as a server of yours would.
+    static func serve(_ server: MockServer) {
+        server.on("GET", "/joke") { _ in
+            .json(#"{"setup": "Why did the request wait?", "punchline": "It had a retry."}"#)
+        }
+        server.on("POST", "/users") { request in
+            let name = try JSON(data: request.body)["name"].string ?? ""
+            return .json(#"{"id": 7, "name": "\#(name)"}"#, status: 201)
+        }
+        server.on("GET", "/busy") { request in
+            request.headers["Attempt"] == "3" ? .text("ready") : .text("busy", status: 503)
         }
     }
 }
