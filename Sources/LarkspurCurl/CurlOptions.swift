@@ -88,7 +88,7 @@ struct CurlOptions {
         set(CurlOption.verifiesPeer, 1)
         set(CurlOption.verifiesHost, 2)
         set(CurlOption.connectTimeout, 86_400_000)  // the loop keeps the time
-        set(CurlOption.bufferSize, 16 * 1_024)
+        set(CurlOption.bufferSize, 512 * 1_024)
         set(CurlOption.idleLifetime, seconds(configuration.idleLifetime))
         if let lifetime = configuration.connectionLifetime { set(CurlOption.lifetime, seconds(lifetime)) }
         switch configuration.certificateAuthorities {
