@@ -83,6 +83,9 @@ enum {
     F(curl_easy_getinfo, int, (void *, int, ...)) \
     F(curl_easy_pause, int, (void *, int)) \
     F(curl_easy_strerror, const char *, (int)) \
+    F(curl_url, void *, (void)) \
+    F(curl_url_cleanup, void, (void *)) \
+    F(curl_url_set, int, (void *, int, const char *, unsigned)) \
     F(curl_multi_init, void *, (void)) \
     F(curl_multi_cleanup, int, (void *)) \
     F(curl_multi_setopt, int, (void *, int, ...)) \
@@ -196,6 +199,16 @@ const char *clarkspur_easy_text(void *easy, int info) {
 }
 
 const char *clarkspur_easy_error(int code) { return curl.curl_easy_strerror(code); }
+
+// MARK: URLs
+
+void *clarkspur_url_open(void) { return curl.curl_url(); }
+void clarkspur_url_close(void *url) { curl.curl_url_cleanup(url); }
+
+bool clarkspur_url_set(void *url, const char *text) {
+    const int whole = 0;
+    return curl.curl_url_set(url, whole, text, 0) == 0;
+}
 
 // MARK: Callbacks
 

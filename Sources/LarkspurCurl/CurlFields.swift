@@ -20,12 +20,14 @@ struct CurlFields: ~Copyable {
         reserve(request.fields)
         var accepts = false
         var expects = false
+        var hasType = false
         for field in request.fields {
             switch field.name.utf8.count {
             case 14 where Self.isSame(field.name, "content-length"): continue
             case 17 where Self.isSame(field.name, "transfer-encoding"): continue
             case 6 where Self.isSame(field.name, "accept"): accepts = true
             case 6 where Self.isSame(field.name, "expect"): expects = true
+            case 12 where Self.isSame(field.name, "content-type"): hasType = true
             default: break
             }
             add(field.name, field.value)
@@ -34,7 +36,9 @@ struct CurlFields: ~Copyable {
         switch request.body.length {
         case 0? where ["POST", "PUT", "PATCH"].contains(request.method): add("Content-Length", "0")
         case 0?: break
-        default: if !expects { add("Expect", nil) }
+        default:
+            if !expects { add("Expect", nil) }
+            if !hasType { add("Content-Type", nil) }
         }
         guard lineCount > 0 else { return nil }
         lines[lineCount - 1].next = nil
@@ -43,7 +47,7 @@ struct CurlFields: ~Copyable {
 
     private mutating func reserve(_ fields: [HeaderField]) {
         (lineCount, byteCount) = (0, 0)
-        let own = 3
+        let own = 4
         if lines.count < fields.count + own {
             lines.deallocate()
             lines = .allocate(capacity: 2 * (fields.count + own))

@@ -1,5 +1,11 @@
 import LarkspurTransport
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// What a transfer knows of the hop that it carries; on the loop's thread alone.
 final class CurlHop {
     let task: CurlTask
@@ -8,8 +14,11 @@ final class CurlHop {
     let submitted: CurlClock.Instant
     let start: CurlClock.Instant
 
-    var head = CurlHead()
-    var received: UInt64 = 0
+    @exclusivity(unchecked) var head = CurlHead()
+    @exclusivity(unchecked) var received: UInt64 = 0
+    /// A body that goes with the head.
+    let post: Data?
+    /// A body that is pulled.
     var upload: CurlUpload?
     var isBodyPaused = false
     var isUploadPaused = false
@@ -33,7 +42,15 @@ final class CurlHop {
         self.submitted = submitted
         self.start = start
         lastActivity = start
+        if case .data(let data) = task.request.body, (1...Self.postLimit).contains(data.count) {
+            post = data
+        } else {
+            post = nil
+        }
     }
+
+    /// A body up to this size is sent in one go with the head, and needs no second packet.
+    static let postLimit = 64 * 1_024
 
     var request: TransportRequest { task.request }
 
@@ -50,8 +67,9 @@ final class CurlHop {
         if !head.isWhole, upload == nil || uploadEnd != nil {
             consider(CurlClock.instant(uploadEnd ?? start, after: limits.$firstByte), "first-byte")
         }
-        // A pause is the receiver's or the body's own wish.
-        if isConnected, !isBodyPaused, !isUploadPaused {
+        // Only where bytes are under way, and not while their receiver, or the body, holds them back.
+        let isMoving = head.isWhole || isConnected && upload != nil && uploadEnd == nil
+        if isMoving, !isBodyPaused, !isUploadPaused {
             consider(CurlClock.instant(lastActivity, after: limits.$idle), "idle")
         }
         return next

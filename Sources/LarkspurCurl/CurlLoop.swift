@@ -30,17 +30,17 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
         var posted: [CurlTask] = []
     }
 
-    // The loop's thread
-    private(set) var multi: UnsafeMutableRawPointer?
-    private(set) var now = CurlClock.zero
-    private var sockets = CurlSockets()
-    private var posted: [CurlTask] = []
-    private var timer = CurlClock.never
-    private var alarms = CurlAlarms()
-    private var transfers: [CurlTransfer] = []
-    private var free: [CurlTransfer.Slot] = []
-    private var origins: CurlOrigins
-    private var admitted: [(CurlTask, CurlOrigins.Index)] = []
+    // The loop's thread. One thread cannot race with itself, and each of these is read for every event: unchecked.
+    @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
+    @exclusivity(unchecked) private(set) var now = CurlClock.zero
+    @exclusivity(unchecked) private var sockets = CurlSockets()
+    @exclusivity(unchecked) private var posted: [CurlTask] = []
+    @exclusivity(unchecked) private var timer = CurlClock.never
+    @exclusivity(unchecked) private var alarms = CurlAlarms()
+    @exclusivity(unchecked) private var transfers: [CurlTransfer] = []
+    @exclusivity(unchecked) private var free: [CurlTransfer.Slot] = []
+    @exclusivity(unchecked) private var origins: CurlOrigins
+    @exclusivity(unchecked) private var admitted: [(CurlTask, CurlOrigins.Index)] = []
 
     init(configuration: CurlTransport.Configuration) {
         self.configuration = configuration

@@ -4,7 +4,6 @@ import LarkspurTransport
 // The numbers of libcurl's options, infos and codes, as its documentation gives them.
 
 enum CurlOption {
-    static let url: Int32 = 10_002
     static let proxy: Int32 = 10_004
     static let errorBuffer: Int32 = 10_010
     static let postFields: Int32 = 10_015
@@ -12,7 +11,6 @@ enum CurlOption {
     static let method: Int32 = 10_036
     static let noBody: Int32 = 44
     static let upload: Int32 = 46
-    static let post: Int32 = 47
     static let verifiesPeer: Int32 = 64
     static let authorityFile: Int32 = 10_065
     static let get: Int32 = 80
@@ -27,8 +25,10 @@ enum CurlOption {
     static let decodesContent: Int32 = 158
     static let protocols: Int32 = 181
     static let keepAlive: Int32 = 213
-    static let pathAsIs: Int32 = 234
     static let pipeWait: Int32 = 237
+    static let noProxy: Int32 = 10_177
+    static let parsedURL: Int32 = 10_282
+    static let target: Int32 = 10_266
     static let uploadBufferSize: Int32 = 280
     static let allowsHTTP09: Int32 = 285
     static let idleLifetime: Int32 = 288
@@ -47,7 +47,6 @@ enum CurlInfo {
     static let systemError: Int32 = 0x200000 + 25
     static let connections: Int32 = 0x200000 + 26
     static let remoteAddress: Int32 = 0x100000 + 32
-    static let remotePort: Int32 = 0x200000 + 40
     static let localAddress: Int32 = 0x100000 + 41
     static let localPort: Int32 = 0x200000 + 42
     static let totalTime: Int32 = 0x600000 + 50
@@ -77,13 +76,14 @@ struct CurlOptions {
     private func set(_ option: Int32, pointer: UnsafeRawPointer?) { clarkspur_easy_set_pointer(easy, option, pointer) }
 
     /// What all transfers have in common.
-    func setUp(_ configuration: CurlTransport.Configuration) {
+    func setUp(_ configuration: CurlTransport.Configuration, url: UnsafeRawPointer) {
+        set(CurlOption.parsedURL, pointer: url)
         set(CurlOption.noSignal, 1)
         set(CurlOption.decodesContent, 0)
-        set(CurlOption.pathAsIs, 1)
         set(CurlOption.allowsHTTP09, 0)
         set(CurlOption.protocols, 3)  // http and https
         set(CurlOption.proxy, "")  // and none from the environment
+        set(CurlOption.noProxy, "*")
         set(CurlOption.keepAlive, 1)
         set(CurlOption.verifiesPeer, 1)
         set(CurlOption.verifiesHost, 2)
@@ -105,26 +105,33 @@ struct CurlOptions {
         max(1, Int(min(duration.components.seconds, 1_000_000)))
     }
 
+    /// How the body goes.
     enum Shape {
         case bodiless
+        /// Whole, together with the head: memory that lives as long as the transfer.
+        case post(UnsafeRawBufferPointer)
+        /// Pulled piece by piece.
         case upload(length: UInt64?)
     }
 
     func set(_ request: TransportRequest, shape: Shape, version: CurlVersion, fields: UnsafePointer<clarkspur_line>?) {
-        set(CurlOption.url, request.url.text)
+        set(CurlOption.target, String(request.url.target))
         set(CurlOption.get, 1)  // undoes what the transfer before had
-        if request.method == "GET" {
-            set(CurlOption.method, pointer: nil)
-        } else {
-            set(CurlOption.method, request.method)
-        }
         switch shape {
         case .bodiless:
             if request.method == "HEAD" { set(CurlOption.noBody, 1) }
+        case .post(let bytes):
+            clarkspur_easy_set_offset(easy, CurlOption.postLength, Int64(bytes.count))
+            set(CurlOption.postFields, pointer: bytes.baseAddress)
         case .upload(let length):
             set(CurlOption.upload, 1)
             clarkspur_easy_set_offset(easy, CurlOption.bodyLength, length.map { Int64(clamping: $0) } ?? -1)
             set(CurlOption.uploadBufferSize, (length ?? .max) > 1 << 20 ? 1 << 20 : 1 << 16)
+        }
+        if request.method == "GET" {
+            set(CurlOption.method, pointer: nil)
+        } else {
+            set(CurlOption.method, request.method)
         }
         set(CurlOption.version, version.rawValue)
         set(CurlOption.pipeWait, version == .http1 ? 0 : 1)

@@ -19,16 +19,19 @@ final class CurlTransfer {
     private let loop: CurlLoop  // which lets go of its transfers when it ends
     private let easy: UnsafeMutableRawPointer
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: errorSize)
+    private var url: CurlURL
     private var fields = CurlFields()
-    private var hop: CurlHop?
+    private var post = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    @exclusivity(unchecked) private var hop: CurlHop?
 
     /// Nil if libcurl has no memory left.
     init?(slot: Slot, loop: CurlLoop) {
-        guard let easy = clarkspur_easy_open() else { return nil }
+        guard let url = CurlURL(), let easy = clarkspur_easy_open() else { return nil }
+        self.url = url
         self.slot = slot
         self.loop = loop
         self.easy = easy
-        CurlOptions(easy: easy).setUp(loop.configuration)
+        CurlOptions(easy: easy).setUp(loop.configuration, url: self.url.handle)
         setCallbacks()
     }
 
@@ -36,6 +39,7 @@ final class CurlTransfer {
     func close() {
         clarkspur_easy_close(easy)
         errorText.deallocate()
+        post.deallocate()
     }
 
     static func of(_ easy: UnsafeMutableRawPointer) -> CurlTransfer? {
@@ -64,6 +68,10 @@ final class CurlTransfer {
     /// False if the task has ended meanwhile.
     func begin(_ task: CurlTask, origin: CurlOrigins.Index) -> Bool {
         guard let (delegate, submitted) = task.put(.running(slot)) else { return false }
+        guard url.set(task.request.url) else {
+            task.end(TransportError(.other, "libcurl does not understand the URL"), metrics: TransportMetrics())
+            return false
+        }
         let hop = CurlHop(task, delegate: delegate, origin: origin, submitted: submitted, start: loop.now)
         self.hop = hop
         send(hop)
@@ -72,15 +80,28 @@ final class CurlTransfer {
 
     private func send(_ hop: CurlHop) {
         let request = hop.task.request
-        let hasBody = request.body.length != 0
-        if hasBody, hop.upload == nil { hop.upload = CurlUpload(request.body, wake: hop.task.wake) }
         errorText.pointee = 0
         hop.sends += 1
         CurlOptions(easy: easy).set(
-            request, shape: hasBody ? .upload(length: request.body.length) : .bodiless,
-            version: CurlVersion(request, loop.configuration, .current), fields: fields.set(request))
+            request, shape: shape(of: hop), version: CurlVersion(request, loop.configuration, .current),
+            fields: fields.set(request))
         clarkspur_multi_add(loop.multi, easy)
         loop.setAlarm(hop.deadline.time, for: slot)
+    }
+
+    private func shape(of hop: CurlHop) -> CurlOptions.Shape {
+        if let data = hop.post {
+            let count = data.count
+            if post.count < count {
+                post.deallocate()
+                post = .allocate(byteCount: CurlHop.postLimit, alignment: 1)
+            }
+            data.copyBytes(to: post)
+            return .post(UnsafeRawBufferPointer(rebasing: post[..<count]))
+        }
+        guard hop.request.body.length != 0 else { return .bodiless }
+        if hop.upload == nil { hop.upload = CurlUpload(hop.request.body, wake: hop.task.wake) }
+        return .upload(length: hop.request.body.length)
     }
 
     /// What the task's members have changed.
@@ -137,8 +158,11 @@ final class CurlTransfer {
     /// Whether a connection was lost in a way that leaves the request as if it had never been sent, or that does no harm
     /// if it was. libcurl does this for connections that had become stale; it leaves out some that a GOAWAY meets.
     private func sendsAgain(after code: Int32, _ hop: CurlHop) -> Bool {
+        guard code != 0, hop.fault == nil, !hop.head.hasBegun, hop.isConnected, hop.sends < Self.sendLimit else {
+            return false
+        }
         let failure = failure(code, hop)
-        guard hop.fault == nil, !hop.head.hasBegun, hop.isConnected, hop.sends < Self.sendLimit, failure.isLoss,
+        guard failure.isLoss,
             ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method) || failure.isGivingUp,
             clarkspur_easy_long(easy, CurlInfo.connections) == 0
         else { return false }
@@ -167,14 +191,16 @@ final class CurlTransfer {
         if let upload = hop.upload, hop.isConnected, !upload.isOver { return .sending }
         if hop.isConnected { return .waiting }
         if clarkspur_easy_offset(easy, CurlInfo.nameLookupTime) == 0 { return .nameLookup }
-        return clarkspur_easy_offset(easy, CurlInfo.connectTime) == 0 ? .connecting : .securing
+        // The time of the connection is set when it is secured, its port before.
+        let isSecuring = hop.request.url.scheme == "https" && clarkspur_easy_long(easy, CurlInfo.localPort) > 0
+        return isSecuring ? .securing : .connecting
     }
 
     private func metrics(of hop: CurlHop) -> TransportMetrics {
         var metrics = TransportMetrics()
         metrics.$queued.nanoseconds = hop.start - hop.submitted
         metrics.$total.nanoseconds = CurlClock.now - hop.start
-        metrics.requestBodyBytes = hop.upload?.position ?? 0
+        metrics.requestBodyBytes = hop.upload?.position ?? (hop.isConnected ? UInt64(hop.post?.count ?? 0) : 0)
         metrics.responseBodyBytes = hop.received
         metrics.protocolName = hop.head.protocolName
         guard hop.isConnected else { return metrics }
@@ -241,6 +267,7 @@ extension CurlTransfer {
         hop.isConnected = true
         hop.lastActivity = loop.now
         loop.setAlarm(hop.deadline.time, for: slot)
+        if let post = hop.post { hop.delegate.received(.bodySent(UInt64(post.count)), for: hop.task.id) }
     }
 
     private func receiveHead(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
@@ -252,6 +279,7 @@ extension CurlTransfer {
         case .more: return count
         case .head(let head):
             if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
+            loop.setAlarm(hop.deadline.time, for: slot)
             hop.delegate.received(.head(head), for: hop.task.id)
             return count
         case .broken(let error):

@@ -87,6 +87,11 @@ public struct ResponseHead: Sendable, Hashable {
     }
 }
 
+extension ResponseHead: CustomStringConvertible {
+    /// The version and the status, without the fields, which may hold secrets: `HTTP/1.1 200`.
+    public var description: String { "\(version) \(status)" }
+}
+
 /// Walks over raw field lines: tolerant of bare LF, folded lines and lines without a colon, which it skips.
 private struct FieldLines {
     typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>

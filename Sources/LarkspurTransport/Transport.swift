@@ -33,6 +33,10 @@
 /// - T17 The first position is the request's `initialAllowance`.
 /// - T18 A suspension and a used-up allowance are independent: bytes flow when neither holds.
 ///
+/// **Time**
+/// - T23 A hop that passes one of its request's timeouts ends with `.timedOut`, which names the phase. The clocks start
+///   when the hop does: waiting for a place does not count, nor does a pause that its user made.
+///
 /// **Questions**
 /// - T19 A question is asked on the thread that delivers events, and counts as refused if it is unanswered when
 ///   `answer` returns.

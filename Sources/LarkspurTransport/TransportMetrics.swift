@@ -22,3 +22,24 @@ public struct TransportMetrics: Sendable, Equatable {
 
     public init() {}
 }
+
+extension TransportMetrics: CustomStringConvertible {
+    /// One line, only of what is known: `connected 0.3 ms, first byte 1.2 ms, total 1.4 ms, 13 bytes received, h2`.
+    public var description: String {
+        let times = [
+            ("queued", queued), ("name found", nameLookup), ("connected", connected), ("secured", secured),
+            ("sent", requestSent), ("first byte", firstByte), ("total", total),
+        ]
+        var parts = times.compactMap { name, time in time.map { "\(name) \(Self.milliseconds($0))" } }
+        parts += [(requestBodyBytes, "sent"), (responseBodyBytes, "received")]
+            .compactMap { count, verb in count > 0 ? "\(count) bytes \(verb)" : nil }
+        parts += [protocolName, remoteAddress, connectionWasReused == true ? "on a kept connection" : nil]
+            .compactMap(\.self)
+        return parts.joined(separator: ", ")
+    }
+
+    private static func milliseconds(_ duration: Duration) -> String {
+        let microseconds = Int64(duration / .microseconds(1))
+        return "\(microseconds / 1_000).\(microseconds % 1_000 / 100) ms"
+    }
+}

@@ -9,7 +9,7 @@ public struct TransportTimeouts: Sendable, Hashable {
     /// by default.
     @CompactDuration(seconds: 60) public var firstByte: Duration?
 
-    /// Between any two bytes sent or received, while nobody holds them back; 60 seconds by default.
+    /// Between any two pieces of a body, sent or received, while nobody holds them back; 60 seconds by default.
     @CompactDuration(seconds: 60) public var idle: Duration?
 
     /// From the start until the end of the response's body; without limit by default.

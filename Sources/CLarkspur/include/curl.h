@@ -45,6 +45,12 @@ int64_t clarkspur_easy_offset(void *easy, int info);
 const char *clarkspur_easy_text(void *easy, int info);
 const char *clarkspur_easy_error(int code);
 
+// URLs as libcurl keeps them parsed.
+void *clarkspur_url_open(void);
+void clarkspur_url_close(void *url);
+// False if the text is no URL to libcurl.
+bool clarkspur_url_set(void *url, const char *text);
+
 // Callbacks, each with the pointer that it is to be given.
 typedef size_t (*clarkspur_transfer_function)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*clarkspur_seek_function)(void *context, int64_t offset, int origin);

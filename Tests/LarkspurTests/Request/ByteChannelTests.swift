@@ -70,7 +70,7 @@ struct ByteChannelTests {
             transport: StubTransport { _ in .response(chunks: Array(repeating: Data(count: chunk), count: 1_000)) },
             eventMonitors: [])
         let core = RequestCore(
-            id: session.context.nextRequestID(), source: RequestSource(.parts("http://example.com", .get, [:])),
+            id: RequestID(1), source: RequestSource(.parts("http://example.com", .get, [:])),
             session: session, sinkPlan: .channel(channel))
         let request = DataRequest(core: core).resume()
         var read = 0
@@ -95,7 +95,7 @@ struct ByteChannelTests {
                         302, headers: ["Location": "/end"], chunks: Array(repeating: Data(count: 50_000), count: 9))
             })
         let core = RequestCore(
-            id: session.context.nextRequestID(), source: RequestSource(.parts("http://example.com", .get, [:])),
+            id: RequestID(1), source: RequestSource(.parts("http://example.com", .get, [:])),
             session: session, sinkPlan: .channel(channel))
         DataRequest(core: core).resume()
         #expect(try await channel.next() == Data("the end".utf8))

@@ -9,6 +9,8 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     enum Ability: Sendable {
         /// The transport pulls streamed bodies itself, also those that pend.
         case pullsBodies
+        /// The transport keeps timeouts, by a clock that runs.
+        case keepsTime
     }
 
     let name: String
@@ -25,7 +27,9 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
 
     #if os(Linux)
         private static let engines = [
-            ContractSubject(name: "libcurl", abilities: [.pullsBodies], buffer: CurlPeer.buffer) { try CurlPeer() }
+            ContractSubject(name: "libcurl", abilities: [.pullsBodies, .keepsTime], buffer: CurlPeer.buffer) {
+                try CurlPeer()
+            }
         ]
     #else
         private static let engines: [ContractSubject] = []

@@ -17,11 +17,13 @@ struct Stage: Sendable {
     /// Makes a task; the test starts it.
     func exchange(
         _ script: [PeerStep], method: String = "GET", fields: [HeaderField] = [], body: TransportBody = .none,
-        allowance: UInt64 = .max, id: TransportTaskID? = nil, delegate: RecordingDelegate = RecordingDelegate()
+        allowance: UInt64 = .max, timeouts: TransportTimeouts = TransportTimeouts(), id: TransportTaskID? = nil,
+        delegate: RecordingDelegate = RecordingDelegate()
     ) throws -> Exchange {
         let url = try peer.url(playing: script)
-        let request = TransportRequest(
+        var request = TransportRequest(
             method: method, url: url, fields: fields, body: body, initialAllowance: allowance)
+        request.timeouts = timeouts
         let task = peer.transport.task(for: request, id: id ?? nextID(), delegate: delegate)
         delegate.steer(task)
         return Exchange(peer: peer, url: url, task: task, delegate: delegate)

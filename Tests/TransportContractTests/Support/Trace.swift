@@ -40,7 +40,8 @@ struct Trace: Sendable {
     var bodyCount: Int { chunks.reduce(0) { $0 + $1.count } }
     var isCompleted: Bool { !completions.isEmpty }
     var isSuccess: Bool { completions.first.map { $0 == nil } ?? false }
-    var failure: TransportError.Code? { completions.first??.code }
+    var error: TransportError? { completions.first ?? nil }
+    var failure: TransportError.Code? { error?.code }
 
     /// How many body events begin at or past this position.
     func chunks(past position: Int) -> Int {

@@ -1,0 +1,78 @@
+import Larkspur
+import Testing
+
+extension TransportContractTests {
+    @Suite("Time", .timeLimit(.minutes(1)))
+    struct Time {}
+}
+
+extension TransportContractTests.Time {
+    private static let subjects = ContractSubject.all(with: .keepsTime)
+
+    private static func timeouts(_ set: (inout TransportTimeouts) -> Void) -> TransportTimeouts {
+        var timeouts = TransportTimeouts()
+        set(&timeouts)
+        return timeouts
+    }
+
+    @Test("T23: a head that does not come ends the hop by the first-byte timeout", arguments: subjects)
+    func firstByte(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let exchange = try stage.exchange(
+            [.stall], timeouts: Self.timeouts { $0.firstByte = .milliseconds(30) })
+        let error = try #require(try await exchange.run().error)
+        #expect(error.code == .timedOut)
+        #expect(error.phase == .waiting)
+        #expect(exchange.trace.audit() == [])
+    }
+
+    @Test("T23: a body that stops ends the hop by the idle timeout", arguments: subjects)
+    func idle(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let exchange = try stage.exchange(
+            [.head(length: 40), .bytes(.pattern(20)), .stall], timeouts: Self.timeouts { $0.idle = .milliseconds(30) })
+        let trace = try await exchange.run()
+        #expect(trace.error?.code == .timedOut)
+        #expect(trace.error?.phase == .receiving)
+        #expect(trace.body == .pattern(20))
+        #expect(trace.audit() == [])
+    }
+
+    @Test("T23: a body that goes on and on ends the hop by the total timeout", arguments: subjects)
+    func total(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let exchange = try stage.exchange(
+            [.head(length: 40), .bytes(.pattern(20)), .stall], timeouts: Self.timeouts { $0.total = .milliseconds(30) })
+        let trace = try await exchange.run()
+        #expect(trace.error?.code == .timedOut)
+        #expect(trace.audit() == [])
+    }
+
+    @Test("T23: while its user holds it back, a hop is not idle", arguments: subjects)
+    func pause(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let timeouts = Self.timeouts {
+            $0.idle = .milliseconds(200)
+            $0.total = .seconds(1)
+        }
+        let exchange = try stage.exchange(.response(body: stage.body(buffers: 8)), allowance: 1, timeouts: timeouts)
+        let error = try #require(try await exchange.run().error)
+        #expect(error.code == .timedOut)
+        #expect(error.message.contains("total"))
+    }
+
+    @Test("T23: a hop that keeps within its timeouts is not touched by them", arguments: subjects)
+    func within(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let timeouts = Self.timeouts {
+            $0.connect = .seconds(20)
+            $0.firstByte = .seconds(20)
+            $0.idle = .seconds(20)
+            $0.total = .seconds(20)
+        }
+        for _ in 0..<20 {
+            let exchange = try stage.exchange(.response(body: stage.body(buffers: 2)), timeouts: timeouts)
+            #expect(try await exchange.run().isSuccess)
+        }
+    }
+}
