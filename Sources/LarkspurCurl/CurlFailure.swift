@@ -17,7 +17,7 @@ struct CurlFailure {
     let easy: UnsafeMutableRawPointer
 
     /// Codes that a connection's end can show as.
-    var isLoss: Bool { [16, 52, 55, 56, 92].contains(code) }
+    var isLoss: Bool { [16, 18, 52, 55, 56, 92].contains(code) }
 
     /// libcurl would have sent the request again, but for the count of times it did: some versions never set it back
     /// while a handle lives, and so give up on the sixth stale connection that the handle has met.
@@ -31,7 +31,7 @@ struct CurlFailure {
         switch code {
         case 5, 6: .nameLookup
         case 7: refusal
-        case 18: .truncated
+        case 18: phase == .receiving ? .truncated : .connectionLost
         case 26, 42: .bodyFailed
         case 28: .timedOut
         case 35, 53, 54, 58, 59, 66, 80, 83, 98: .handshake
