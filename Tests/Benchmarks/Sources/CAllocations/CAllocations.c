@@ -1,10 +1,14 @@
 #include "CAllocations.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
 
 static atomic_ulong allocations;
+static atomic_bool counting;
+
+void larkspur_count_allocations(void) { atomic_store_explicit(&counting, true, memory_order_relaxed); }
 
 unsigned long larkspur_allocations(void) { return atomic_load_explicit(&allocations, memory_order_relaxed); }
 
@@ -14,6 +18,16 @@ double larkspur_cpu_microseconds(void) {
     return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
 }
 
+long larkspur_peak_kib(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+#if defined(__APPLE__)
+    return usage.ru_maxrss / 1024;
+#else
+    return usage.ru_maxrss;
+#endif
+}
+
 #if defined(__GLIBC__)
 // An executable's own malloc takes precedence over the C library's for every library in the process.
 extern void *__libc_malloc(size_t size);
@@ -21,7 +35,11 @@ extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *pointer, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 
-static void count(void) { atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed); }
+static void count(void) {
+    // A number that all threads write to costs time: only who asks for it pays.
+    if (!atomic_load_explicit(&counting, memory_order_relaxed)) return;
+    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+}
 
 void *malloc(size_t size) {
     count();

@@ -18,6 +18,7 @@ struct PipelineBenchmark: Sendable {
         let answer = StubAnswer([.head(head), .body(Data("Hello, world!".utf8))])
         let session = Session(transport: StubTransport { _ in answer })
 
+        larkspur_count_allocations()
         _ = try await requests(10_000, on: session)  // caches and pools fill up
         let (cpu, allocations) = (larkspur_cpu_microseconds(), larkspur_allocations())
         let start = ContinuousClock.now

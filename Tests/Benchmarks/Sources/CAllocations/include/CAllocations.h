@@ -1,10 +1,16 @@
 #ifndef C_ALLOCATIONS_H
 #define C_ALLOCATIONS_H
 
-/// Heap allocations made by this process so far, by all threads. Counted on Linux with glibc; elsewhere always 0.
+/// Counts heap allocations from now on.
+void larkspur_count_allocations(void);
+
+/// Heap allocations made by this process since they are counted, by all threads. On Linux with glibc; elsewhere 0.
 unsigned long larkspur_allocations(void);
 
 /// CPU time used by this process so far, user and system, in microseconds.
 double larkspur_cpu_microseconds(void);
+
+/// The most memory that this process ever had resident.
+long larkspur_peak_kib(void);
 
 #endif
