@@ -7,10 +7,20 @@ let package = Package(
     dependencies: [.package(name: "Larkspur", path: "../..")],
     targets: [
         .target(name: "CAllocations"),
+        .target(name: "Measuring", dependencies: ["CAllocations"]),
+        // The same requests without a framework around them: a loop in C over libcurl, and Foundation's own client.
+        .executableTarget(name: "floor", cSettings: [.define("_GNU_SOURCE")], linkerSettings: [.linkedLibrary("dl")]),
+        .target(
+            name: "CAuthorities", cSettings: [.define("_GNU_SOURCE")], linkerSettings: [.linkedLibrary("dl")]),
+        .executableTarget(
+            name: "urlsession", dependencies: ["CAuthorities", "Measuring"],
+            // So that libraries see the executable's own functions.
+            linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic"], .when(platforms: [.linux]))]),
         .executableTarget(
             name: "bench",
             dependencies: [
                 "CAllocations",
+                "Measuring",
                 .product(name: "Larkspur", package: "Larkspur"),
                 .product(name: "LarkspurTesting", package: "Larkspur"),
             ]),

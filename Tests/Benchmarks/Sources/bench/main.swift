@@ -1,7 +1,9 @@
 import Larkspur
+import Measuring
 
-// bench SCENARIO [COUNT] [CONCURRENCY] [--allocations-at-most N]
-// Prints one line for each figure: scenario=… metric=… value=…
+// bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
+// bench load URL [OPTIONS]
+// Prints one line of figures: name=value …
 
 let arguments = Array(CommandLine.arguments.dropFirst())
 let numbers = arguments.prefix { !$0.hasPrefix("--") }.dropFirst().compactMap { Int($0) }
@@ -17,7 +19,15 @@ case "pipeline":
         print("a request makes \(allocations) allocations, the limit is \(limit)")
         exit(1)
     }
+case "load":
+    guard let plan = Plan(arguments.dropFirst()) else {
+        print("usage: bench load URL \(Plan.options)")
+        exit(2)
+    }
+    #if os(Linux)
+        await LoadBenchmark(plan).run()
+    #endif
 default:
-    print("usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]")
+    print("usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | load URL \(Plan.options)")
     exit(2)
 }

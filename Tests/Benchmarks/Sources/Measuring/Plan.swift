@@ -1,0 +1,36 @@
+/// What to send, from the command line: the same options for every subject.
+public struct Plan: Sendable {
+    public let url: String
+    /// So many requests; 0 means as many as start within `seconds`.
+    public var count = 0
+    public var seconds = 3.0
+    public var concurrency = 1
+    public var certificateAuthorities: String?
+    public var upload: String?
+    /// Whether the response's body is dropped as it comes instead of being kept as a whole.
+    public var streams = false
+
+    public static let options =
+        "[--count N | --seconds S] [--concurrency N] [--ca FILE] [--upload FILE] [--stream]"
+
+    public init?(_ arguments: some Collection<String>) {
+        guard let url = arguments.first else { return nil }
+        self.url = url
+        var rest = arguments.dropFirst().makeIterator()
+        while let name = rest.next() {
+            if name == "--stream" {
+                streams = true
+                continue
+            }
+            guard let value = rest.next() else { return nil }
+            switch name {
+            case "--count": count = Int(value) ?? 0
+            case "--seconds": seconds = Double(value) ?? 3
+            case "--concurrency": concurrency = Int(value) ?? 1
+            case "--ca": certificateAuthorities = value
+            case "--upload": upload = value
+            default: return nil
+            }
+        }
+    }
+}

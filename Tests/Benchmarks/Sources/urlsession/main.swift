@@ -1,0 +1,49 @@
+import CAuthorities
+import Foundation
+import Measuring
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+// urlsession URL [OPTIONS]
+// The same requests by Foundation's own client. On Linux it may crash.
+
+struct UnexpectedAnswer: Error {}
+
+guard let plan = Plan(CommandLine.arguments.dropFirst()), let url = URL(string: plan.url) else {
+    print("usage: urlsession URL \(Plan.options)")
+    exit(2)
+}
+if let path = plan.certificateAuthorities {
+    larkspur_set_authorities(path)
+}
+let configuration = URLSessionConfiguration.default
+configuration.urlCache = nil
+configuration.httpMaximumConnectionsPerHost = 64
+let session = URLSession(configuration: configuration)
+
+@Sendable func check(_ response: URLResponse) throws {
+    guard (response as? HTTPURLResponse)?.statusCode == 200 else { throw UnexpectedAnswer() }
+}
+
+let perform: @Sendable () async throws -> Int
+if plan.streams {
+    perform = { try await Drain.download(url) }
+} else if let path = plan.upload {
+    let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+    perform = {
+        var request = URLRequest(url: url)
+        request.httpMethod = "PUT"
+        let (_, response) = try await session.upload(for: request, fromFile: URL(fileURLWithPath: path))
+        try check(response)
+        return size
+    }
+} else {
+    perform = {
+        let (data, response) = try await session.data(from: url)
+        try check(response)
+        return data.count
+    }
+}
+await Measurement(plan, perform: perform).run(variant: "urlsession")
