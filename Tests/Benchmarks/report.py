@@ -1,0 +1,99 @@
+"""Medians and ratios of a scenario's runs.
+
+usage: report.py RESULTS SCENARIO [--verbose] [--markdown]
+RESULTS has a line for each run: scenario=… subject=… and its figures, or crashed=1.
+"""
+
+import statistics
+import sys
+
+# The first one decides which of the two loops in C is the floor.
+METRICS = {
+    "a": ["p50_us", "cpu_us"],
+    "b": ["rps", "cpu_us", "rss_mib"],
+    "c": ["rps", "cpu_us", "rss_mib"],
+    "d": ["mbps", "rss_mib"],
+    "e": ["mbps", "rss_mib"],
+    "f-h1": ["rps", "cpu_us"],
+    "f-h2": ["rps", "cpu_us"],
+    "h2-goaway": ["errors", "rps"],
+}
+MORE_IS_BETTER = {"rps", "mbps"}
+FLOORS = ["floor-poll", "floor-sockets"]
+
+
+def figures(run):
+    value = {name: float(run[name]) for name in ("p50_us", "rps", "cpu_us", "errors")}
+    value["rss_mib"] = float(run["rss_kib"]) / 1024
+    value["mbps"] = float(run["bytes"]) / float(run["seconds"]) / 1e6
+    return value
+
+
+def read(path, scenario):
+    """For each subject the figures of its runs, and for each subject how many of them crashed."""
+    runs, crashes = {}, {}
+    with open(path) as file:
+        for line in file:
+            run = dict(part.split("=", 1) for part in line.split())
+            if run["scenario"] != scenario:
+                continue
+            subject = run["subject"]
+            runs.setdefault(subject, [])
+            crashes.setdefault(subject, 0)
+            if "crashed" in run:
+                crashes[subject] += 1
+            else:
+                runs[subject].append(figures(run))
+    return runs, crashes
+
+
+def text(value):
+    if value is None:
+        return "crashed"
+    return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
+
+
+def main():
+    path, scenario, *options = sys.argv[1:]
+    runs, crashes = read(path, scenario)
+    metrics = list(METRICS[scenario])
+    if "errors" not in metrics and any(run["errors"] for all_runs in runs.values() for run in all_runs):
+        metrics.append("errors")
+
+    medians = {
+        subject: {metric: statistics.median(run[metric] for run in all_runs) for metric in metrics}
+        for subject, all_runs in runs.items()
+        if all_runs
+    }
+    floors = [subject for subject in FLOORS if subject in medians]
+    if floors:
+        first = metrics[0]
+        best = (max if first in MORE_IS_BETTER else min)(floors, key=lambda subject: medians[subject][first])
+        medians["floor"] = medians[best]
+        if "--verbose" in options:
+            print(f"scenario={scenario} floor={best}")
+    asked = set(runs) | ({"floor"} if set(FLOORS) & set(runs) else set())
+    subjects = [name for name in ("larkspur", "floor", "urlsession") if name in asked]
+    shown = subjects + (FLOORS if "--verbose" in options and floors else [])
+
+    for metric in metrics:
+        values = {subject: medians.get(subject, {}).get(metric) for subject in shown}
+        parts = [f"scenario={scenario} metric={metric}"]
+        parts += [f"{subject}={text(value)}" for subject, value in values.items()]
+        ratios = {}
+        for other in ("floor", "urlsession"):
+            if values.get("larkspur") and values.get(other):
+                ratios[other] = values["larkspur"] / values[other]
+                parts.append(f"vs_{other}={ratios[other]:.2f}")
+        if "--markdown" in options:
+            cells = [text(values[subject]) if subject in values else "" for subject in ("larkspur", "floor", "urlsession")]
+            cells += [f"{ratios[other]:.2f}" if other in ratios else "" for other in ("floor", "urlsession")]
+            print(f"| {scenario} | {metric} | " + " | ".join(cells) + " |")
+        else:
+            print(" ".join(parts))
+    for subject, count in crashes.items():
+        if count and subject in medians:
+            print(f"scenario={scenario} subject={subject} crashed in {count} runs of {count + len(runs[subject])}")
+
+
+main()
