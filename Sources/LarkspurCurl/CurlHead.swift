@@ -23,6 +23,8 @@ struct CurlHead {
 
     /// More than any server needs, and less than a hostile one can hurt with.
     static let limit = 300 * 1_024
+    /// What a line counts beside its bytes, as HTTP/2 counts them too: libcurl's work for each grows with their number.
+    static let weightOfLine = 32
     static let interimLimit = 64
 
     private var place = Place.statusLine
@@ -31,7 +33,7 @@ struct CurlHead {
     private var fields: [UInt8] = []
     private var size = 0
     private var interims = 0
-    private var contentLength: [UInt8]?
+    private var contentLength: Int64?
 
     /// Whether the final head has come.
     var isWhole: Bool { place == .over }
@@ -53,9 +55,9 @@ struct CurlHead {
 
     /// The next line, its end included.
     mutating func add(_ line: UnsafeBufferPointer<UInt8>) -> Progress {
+        size += line.count + Self.weightOfLine
+        guard size <= Self.limit else { return .broken(Self.violation("the response's head or trailers have no end")) }
         guard let bytes = line.baseAddress, place != .over else { return .more }  // or else a trailer
-        size += line.count
-        guard size <= Self.limit else { return .broken(Self.violation("the response's head has no end")) }
         guard memchr(bytes, 0, line.count) == nil else {
             return .broken(Self.violation("the response's head has a NUL byte"))
         }
@@ -100,16 +102,38 @@ struct CurlHead {
         fields.reserveCapacity(256)
     }
 
-    /// Two lengths that differ: whoever picks one of them may see the body end elsewhere than the peer does.
+    /// A length has to be a plain number, and the same one each time (RFC 9112, section 6.3): libcurl takes the first
+    /// digits that it finds, and may then see the body end elsewhere than the peer does.
     private mutating func readLength(_ line: UnsafeBufferPointer<UInt8>) -> TransportError? {
         let name = "Content-Length"
         guard let bytes = line.baseAddress, line.count > name.utf8.count,
-            strncasecmp(bytes, name, name.utf8.count) == 0, [0x3A, 0x20, 0x09].contains(bytes[name.utf8.count])
+            strncasecmp(bytes, name, name.utf8.count) == 0, [0x3A, 0x20, 0x09].contains(bytes[name.utf8.count]),
+            var comma = line.firstIndex(of: 0x3A)
         else { return nil }
-        let value = line.dropFirst(name.utf8.count).filter { $0 > 0x20 && $0 != 0x3A }
-        defer { contentLength = value }
-        guard let contentLength, contentLength != value else { return nil }
-        return Self.violation("the response declares two different lengths")
+        // libcurl looks for this name with its colon, others for the name.
+        guard bytes[name.utf8.count] == 0x3A else {
+            return Self.violation("the response's Content-Length has a space before its colon")
+        }
+        while comma < line.endIndex {
+            let part = line[(comma + 1)...].prefix { $0 != 0x2C }
+            guard let length = Self.number(part), contentLength == nil || contentLength == length else {
+                return Self.violation("the response declares a length that is no number, or two that differ")
+            }
+            contentLength = length
+            comma = part.endIndex
+        }
+        return nil
+    }
+
+    private static func number(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
+        let text = bytes.drop(while: isBlank)
+        let digits = text.prefix { (0x30...0x39).contains($0) }
+        guard (1...18).contains(digits.count), text[digits.endIndex...].allSatisfy(isBlank) else { return nil }
+        return digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A
     }
 
     private static func violation(_ message: String) -> TransportError {
