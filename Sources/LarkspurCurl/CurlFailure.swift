@@ -38,6 +38,8 @@ struct CurlFailure {
         case 51, 60, 77, 82, 90, 91: certificateFault
         case 65: .bodyNotReplayable
         case 1, 8, 27, 61, 100: .protocolViolation
+        // A continued line with nothing before it.
+        case 43 where phase == .waiting: .protocolViolation
         // libcurl has one code for what it could not read and for what it could not understand.
         case 56 where message.contains("chunk"): .protocolViolation
         // TLS that ends without saying so.
