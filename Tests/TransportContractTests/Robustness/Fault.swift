@@ -1,0 +1,65 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+/// Something that a broken or hostile peer does, and what a transport has to make of it: a row of the tables.
+struct Fault: Sendable, CustomTestStringConvertible {
+    enum Outcome: Sendable {
+        /// A success with exactly this; or this failure, where only the network knows which comes first.
+        case response(String, status: Int = 200, fields: [String]? = nil, or: TransportError.Code? = nil)
+        /// A failure with one of these codes.
+        case failure(Set<TransportError.Code>)
+
+        static func failure(_ code: TransportError.Code) -> Outcome { .failure([code]) }
+    }
+
+    let name: String
+    var response: MockResponse
+    var outcome: Outcome
+    var method = "GET"
+    var body = TransportBody.none
+    /// How much of the request's body the peer reads.
+    var reading = MockBodyReading.kept
+    var timeouts = TransportTimeouts()
+
+    var testDescription: String { name }
+
+    init(_ name: String, _ response: MockResponse, _ outcome: Outcome) {
+        self.name = name
+        self.response = response
+        self.outcome = outcome
+    }
+
+    /// The peer sends these bytes and closes the connection.
+    init(_ name: String, raw: String, _ outcome: Outcome) {
+        self.init(name, .raw(raw), outcome)
+    }
+
+    /// The peer sends these bytes and does what follows; it keeps the connection if that does not end it.
+    init(_ name: String, raw: String, then steps: MockResponse.Step..., outcome: Outcome) {
+        self.init(name, MockResponse([.raw(Data(raw.utf8))] + steps), outcome)
+    }
+
+    func method(_ method: String, _ body: TransportBody = .none, reading: MockBodyReading = .kept) -> Fault {
+        var fault = self
+        (fault.method, fault.body, fault.reading) = (method, body, reading)
+        return fault
+    }
+
+    /// The same with a limit, by default one that a test can wait for.
+    func within(
+        _ limit: WritableKeyPath<TransportTimeouts, Duration?> & Sendable, _ duration: Duration = .milliseconds(250)
+    ) -> Fault {
+        var fault = self
+        fault.timeouts[keyPath: limit] = duration
+        return fault
+    }
+}
+
+extension MockResponse.Step {
+    /// The same bytes over and over, for as long as the peer takes them.
+    static func endless(_ text: String) -> MockResponse.Step {
+        let piece = Data(String(repeating: text, count: max(1, 4_096 / text.utf8.count)).utf8)
+        return .generated(count: nil) { _ in piece }
+    }
+}

@@ -1,0 +1,97 @@
+#if os(Linux)
+    import Larkspur
+    import LarkspurTesting
+    import Testing
+
+    /// What peers break over HTTP/1.1: every fault ends as a response or as an error of its kind, in time, and leaves a
+    /// transport that works.
+    @Suite("Robustness: HTTP/1.1", .timeLimit(.minutes(1)))
+    struct HTTP1RobustnessTests {
+        @Test("over a plain connection", arguments: Fault.all)
+        func plain(fault: Fault) async throws {
+            try await check(fault, over: .plain)
+        }
+
+        @Test(
+            "over TLS", .enabled(if: Lane.tls != nil, "LARKSPUR_TLS_FORWARDER and LARKSPUR_CA_FILE name no forwarder"),
+            arguments: Fault.all)
+        func tls(fault: Fault) async throws {
+            try await check(fault, over: try #require(Lane.tls))
+        }
+
+        private func check(_ fault: Fault, over lane: Lane) async throws {
+            let server = try MockServer { _ in .text("sound") }
+            server.on(nil, "/fault", reading: fault.reading) { _ in fault.response }
+            let transport = CurlTransport(configuration: lane.configuration)
+
+            var request = try lane.request("/fault", of: server)
+            (request.method, request.body, request.timeouts) = (fault.method, fault.body, fault.timeouts)
+            let trace = try await transport.run(request)
+            trace.check(fault.outcome)
+
+            let next = try await transport.run(try lane.request("/next", of: server))
+            next.check(.response("sound"))
+        }
+    }
+
+    /// A way to a server: in clear text, or through something that puts TLS before it.
+    struct Lane: Sendable {
+        let configuration: CurlTransport.Configuration
+        /// Nil: at the server's own.
+        let forwarder: Int?
+
+        static let plain = Lane(configuration: CurlTransport.Configuration(), forwarder: nil)
+
+        static let tls: Lane? = Environment.port("LARKSPUR_TLS_FORWARDER").flatMap { port in
+            Environment.trusting.map { Lane(configuration: $0, forwarder: port) }
+        }
+
+        func request(_ path: String, of server: MockServer) throws -> TransportRequest {
+            guard let forwarder else { return TransportRequest(url: try RequestURL(server.url + path)) }
+            let field = HeaderField(name: "X-Forward-Port", value: "\(server.port)")
+            return TransportRequest(url: try RequestURL("https://localhost:\(forwarder)\(path)"), fields: [field])
+        }
+    }
+
+    /// What `.ci` says of the servers it has started.
+    enum Environment {
+        static func port(_ name: String) -> Int? {
+            ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
+        }
+
+        /// A transport that trusts those servers.
+        static var trusting: CurlTransport.Configuration? {
+            ProcessInfo.processInfo.environment["LARKSPUR_CA_FILE"].map { path in
+                CurlTransport.Configuration { $0.certificateAuthorities = .file(path: path) }
+            }
+        }
+    }
+
+    extension CurlTransport {
+        /// Runs one hop to its end.
+        func run(_ request: TransportRequest) async throws -> Trace {
+            let delegate = RecordingDelegate()
+            task(for: request, id: TransportTaskID(1), delegate: delegate).resume()
+            return try await delegate.wait { $0.isCompleted && $0.depth == 0 }
+        }
+    }
+
+    extension Trace {
+        func check(_ outcome: Fault.Outcome, sourceLocation: SourceLocation = #_sourceLocation) {
+            #expect(audit(bodyIsBegunAgain: true) == [], sourceLocation: sourceLocation)
+            let end = completions.first.flatMap { $0 }.map { "\($0)" } ?? "success"
+            switch outcome {
+            case .response(let text, let status, let fields, let other):
+                if let other, failure == other { return }
+                #expect(isSuccess, "\(end)", sourceLocation: sourceLocation)
+                #expect(heads.map(\.status) == [status], sourceLocation: sourceLocation)
+                #expect(body == Array(text.utf8), sourceLocation: sourceLocation)
+                guard let fields else { return }
+                #expect(heads.first?.fields.map(\.description) == fields, sourceLocation: sourceLocation)
+            case .failure(let codes):
+                let code = failure
+                #expect(code.map(codes.contains) == true, "\(end)", sourceLocation: sourceLocation)
+            }
+        }
+    }
+#endif

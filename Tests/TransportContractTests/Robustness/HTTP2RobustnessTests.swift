@@ -1,0 +1,94 @@
+#if os(Linux)
+    import Larkspur
+    import Testing
+
+    /// What peers break over HTTP/2, as a scripted server plays it.
+    @Suite(
+        "Robustness: HTTP/2", .timeLimit(.minutes(1)),
+        .enabled(
+            if: Environment.port("LARKSPUR_H2_FAULTS") != nil && Environment.trusting != nil,
+            "LARKSPUR_H2_FAULTS and LARKSPUR_CA_FILE name no server"))
+    struct HTTP2RobustnessTests {
+        struct Row: Sendable, CustomTestStringConvertible {
+            let path: String
+            let outcome: Fault.Outcome
+            var limit: WritableKeyPath<TransportTimeouts, Duration?> & Sendable = \.total
+            var milliseconds = 20_000
+            /// Whether the connection has carried a request before.
+            var isKept = false
+
+            var testDescription: String { path }
+        }
+
+        private static let rows = [
+            Row(path: "/ok", outcome: .response("0\n")),
+            Row(path: "/truncated", outcome: .failure([.truncated, .protocolViolation])),
+            Row(path: "/short", outcome: .failure([.truncated, .connectionLost])),
+            Row(path: "/reset", outcome: .failure([.truncated, .connectionLost])),
+            Row(path: "/close", outcome: .failure(.connectionLost)),
+            Row(path: "/goaway?\(UUID())", outcome: .response("0\n"), isKept: true),
+            Row(path: "/refused?\(UUID())", outcome: .response("0\n")),
+            Row(path: "/trailers", outcome: .response("with trailers")),
+            Row(path: "/interim-flood", outcome: .failure(.protocolViolation)),
+            Row(path: "/endless-headers", outcome: .failure([.protocolViolation, .connectionLost])),
+            Row(path: "/stall-head", outcome: .failure(.timedOut), limit: \.firstByte, milliseconds: 250),
+            Row(path: "/stall-body", outcome: .failure(.timedOut), limit: \.idle, milliseconds: 250),
+        ]
+
+        @Test("over TLS", arguments: rows)
+        func fault(row: Row) async throws {
+            let transport = try Self.transport()
+            var request = try Self.request(row.path)
+            request.timeouts[keyPath: row.limit] = .milliseconds(row.milliseconds)
+            if row.isKept { try await transport.run(try Self.request("/ok")).check(.response("0\n")) }
+            try await transport.run(request).check(row.outcome)
+            try await transport.run(try Self.request("/ok")).check(.response("0\n"))
+        }
+
+        @Test(
+            "a peer that grants no window for the body lets the upload end in time",
+            .enabled(if: Environment.port("LARKSPUR_H2_NO_WINDOW") != nil, "LARKSPUR_H2_NO_WINDOW names no server"),
+            arguments: ["POST", "PUT"])
+        func withoutWindow(method: String) async throws {
+            let transport = try Self.transport()
+            var request = try Self.request("/", of: "LARKSPUR_H2_NO_WINDOW")
+            // Some versions of libcurl send no more than this over HTTP/2.
+            (request.method, request.body) = (method, .data(Data(repeating: 7, count: 10_000)))
+            request.timeouts.idle = .milliseconds(250)
+            // What was sent before the peer's settings came, the peer may take as a break of them.
+            try await transport.run(request).check(.failure([.timedOut, .connectionLost]))
+            try await transport.run(try Self.request("/ok")).check(.response("0\n"))
+        }
+
+        @Test(
+            "a fault of one stream leaves the others of its connection alone",
+            arguments: ["/truncated", "/short", "/stall-body"])
+        func neighbours(path: String) async throws {
+            let transport = try Self.transport()
+            try await transport.run(try Self.request("/ok")).check(.response("0\n"))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<20 {
+                    group.addTask {
+                        let isBroken = number.isMultiple(of: 2)
+                        var request = try Self.request(isBroken ? path : "/ok")
+                        if isBroken { request.timeouts.idle = .milliseconds(250) }
+                        let trace = try await transport.run(request)
+                        if isBroken { #expect(!trace.isSuccess) } else { trace.check(.response("0\n")) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+
+        private static func transport() throws -> CurlTransport {
+            CurlTransport(configuration: try #require(Environment.trusting))
+        }
+
+        private static func request(
+            _ path: String, of server: String = "LARKSPUR_H2_FAULTS"
+        ) throws -> TransportRequest {
+            let port = try #require(Environment.port(server))
+            return TransportRequest(url: try RequestURL("https://localhost:\(port)\(path)"))
+        }
+    }
+#endif
