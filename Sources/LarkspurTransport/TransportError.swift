@@ -41,8 +41,17 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The stage of a hop, to tell which of its timeouts passed or where it broke.
-    public enum Phase: String, Sendable {
+    public enum Phase: String, Sendable, CustomStringConvertible {
         case nameLookup, connecting, securing, sending, waiting, receiving
+
+        /// As it goes after "while".
+        public var description: String {
+            switch self {
+            case .nameLookup: "looking up the host"
+            case .waiting: "waiting for the response"
+            case .connecting, .securing, .sending, .receiving: rawValue
+            }
+        }
     }
 
     public var code: Code
@@ -61,7 +70,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     public static let cancelled = TransportError(.cancelled, "the request was cancelled")
 
     public var description: String {
-        let place = phase.map { " while \($0.rawValue)" } ?? ""
+        let place = phase.map { " while \($0)" } ?? ""
         return message.isEmpty ? code.rawValue + place : "\(message) (\(code.rawValue)\(place))"
     }
 }

@@ -129,9 +129,10 @@ struct SessionLifetimeTests {
         #expect(session == nil)
     }
 
-    @Test("A session without a transport of its own says what is missing")
+    @Test("A session on a platform without an engine says what is missing")
     func unavailable() async {
-        let error = await Session().request("http://example.com").serializingData().response.error
+        let session = Session(transport: UnavailableTransport())
+        let error = await session.request("http://example.com").serializingData().response.error
         #expect(error?.code == .transportUnavailable)
         #expect("\(error!)".contains("Session(transport:)"))
     }
