@@ -1,7 +1,7 @@
 """Medians and ratios of a scenario's runs.
 
 usage: report.py RESULTS SCENARIO [--verbose] [--markdown]
-RESULTS has a line for each run: scenario=… subject=… and its figures, or crashed=1.
+RESULTS has a line for each run: scenario=… subject=… repetition=… and its figures, or crashed=1.
 """
 
 import statistics
@@ -30,7 +30,7 @@ def figures(run):
 
 
 def read(path, scenario):
-    """For each subject the figures of its runs, and for each subject how many of them crashed."""
+    """For each subject the figures of its runs by repetition, and for each subject how many of them crashed."""
     runs, crashes = {}, {}
     with open(path) as file:
         for line in file:
@@ -38,13 +38,20 @@ def read(path, scenario):
             if run["scenario"] != scenario:
                 continue
             subject = run["subject"]
-            runs.setdefault(subject, [])
+            runs.setdefault(subject, {})
             crashes.setdefault(subject, 0)
             if "crashed" in run:
                 crashes[subject] += 1
             else:
-                runs[subject].append(figures(run))
+                runs[subject][run["repetition"]] = figures(run)
     return runs, crashes
+
+
+def ratio(runs, subject, other, metric):
+    """The median of the ratios of runs that took turns: a machine's moods meet both."""
+    pairs = [(run, runs[other].get(repetition)) for repetition, run in runs.get(subject, {}).items()]
+    ratios = [mine[metric] / theirs[metric] for mine, theirs in pairs if theirs and theirs[metric]]
+    return statistics.median(ratios) if ratios else None
 
 
 def text(value):
@@ -57,11 +64,11 @@ def main():
     path, scenario, *options = sys.argv[1:]
     runs, crashes = read(path, scenario)
     metrics = list(METRICS[scenario])
-    if "errors" not in metrics and any(run["errors"] for all_runs in runs.values() for run in all_runs):
+    if "errors" not in metrics and any(run["errors"] for all_runs in runs.values() for run in all_runs.values()):
         metrics.append("errors")
 
     medians = {
-        subject: {metric: statistics.median(run[metric] for run in all_runs) for metric in metrics}
+        subject: {metric: statistics.median(run[metric] for run in all_runs.values()) for metric in metrics}
         for subject, all_runs in runs.items()
         if all_runs
     }
@@ -69,7 +76,7 @@ def main():
     if floors:
         first = metrics[0]
         best = (max if first in MORE_IS_BETTER else min)(floors, key=lambda subject: medians[subject][first])
-        medians["floor"] = medians[best]
+        medians["floor"], runs["floor"] = medians[best], runs[best]
         if "--verbose" in options:
             print(f"scenario={scenario} floor={best}")
     asked = set(runs) | ({"floor"} if set(FLOORS) & set(runs) else set())
@@ -83,8 +90,10 @@ def main():
         ratios = {}
         for other in ("floor", "urlsession"):
             if values.get("larkspur") and values.get(other):
-                ratios[other] = values["larkspur"] / values[other]
-                parts.append(f"vs_{other}={ratios[other]:.2f}")
+                value = ratio(runs, "larkspur", other, metric)
+                if value is not None:
+                    ratios[other] = value
+                    parts.append(f"vs_{other}={value:.2f}")
         if "--markdown" in options:
             cells = [text(values[subject]) if subject in values else "" for subject in ("larkspur", "floor", "urlsession")]
             cells += [f"{ratios[other]:.2f}" if other in ratios else "" for other in ("floor", "urlsession")]
