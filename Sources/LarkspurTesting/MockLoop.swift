@@ -82,13 +82,26 @@ final class MockLoop {
 
     private func advance(_ connection: MockConnection) {
         let id = MockConnectionID(descriptor: connection.descriptor, number: connection.number)
-        switch connection.advance() {
-        case .peer: break
-        case .answer(let request, let handler):
+        var need = connection.advance()
+        while case .answer(let request, let handler) = need {
             state.didReceive(request)
-            connection.work = Task { [inbox] in  // one a request: the handler is asynchronous
-                inbox.post(.play(await handler.answer(request), on: id))
+            switch handler {
+            case .responses(let left):
+                connection.play(
+                    left.withLock { left in
+                        defer { left.first = left.later.popFirst() ?? left.first }
+                        return left.first
+                    })
+                need = connection.advance()
+            case .closure(let closure):
+                connection.work = Task { [inbox] in  // one a request: the handler is asynchronous
+                    inbox.post(.play(await closure(request), on: id))
+                }
+                need = .peer
             }
+        }
+        switch need {
+        case .peer, .answer: break
         case .signal(let closure):
             connection.work = Task { [inbox] in  // one a pause, which awaits the test
                 do {

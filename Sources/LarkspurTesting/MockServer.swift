@@ -41,7 +41,7 @@ public final class MockServer: Sendable {
         guard listener >= 0 else { throw POSIXError.current }
         self.port = Int(port)
         url = "http://127.0.0.1:\(port)"
-        let state = MockServerState(fallback: MockRoute(reading: reading, handler: MockHandler(closure: handler)))
+        let state = MockServerState(fallback: MockRoute(reading: reading, handler: .asking(handler)))
         let inbox = MockInbox(waker)
         (self.state, self.inbox) = (state, inbox)
         let thread = Thread {
@@ -61,7 +61,19 @@ public final class MockServer: Sendable {
         _ method: String?, _ path: String, reading: MockBodyReading = .kept,
         handler: @escaping @Sendable (MockRequest) async throws -> MockResponse
     ) {
-        state.add(method, path, MockRoute(reading: reading, handler: MockHandler(closure: handler)))
+        state.add(method, path, MockRoute(reading: reading, handler: .asking(handler)))
+    }
+
+    /// Answers requests for this path with these responses in turn; the last one stays.
+    ///
+    ///     server.on("GET", "/flaky", .text("try again", status: 503), .text("ok"))
+    ///
+    /// The server gives them without waiting for anybody, so they come in time also while the process is busy.
+    public func on(
+        _ method: String?, _ path: String, reading: MockBodyReading = .kept, _ first: MockResponse,
+        _ later: MockResponse...
+    ) {
+        state.add(method, path, MockRoute(reading: reading, handler: .responses(Protected((first, later[...])))))
     }
 
     /// What has happened so far.

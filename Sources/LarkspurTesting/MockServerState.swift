@@ -1,15 +1,19 @@
 import Larkspur
 
-/// An async closure that answers requests.
-struct MockHandler: Sendable {
-    let closure: @Sendable (MockRequest) async throws -> MockResponse
+/// How the requests of a route are answered.
+enum MockHandler: Sendable {
+    case closure(@Sendable (MockRequest) async -> MockResponse)
+    /// In turn; the last one stays.
+    case responses(Protected<(first: MockResponse, later: ArraySlice<MockResponse>)>)
 
-    /// The closure's answer; an error it throws becomes a 500.
-    func answer(_ request: MockRequest) async -> MockResponse {
-        do {
-            return try await closure(request)
-        } catch {
-            return .text("\(error)", status: 500)
+    /// An error that the closure throws becomes a 500.
+    static func asking(_ closure: @escaping @Sendable (MockRequest) async throws -> MockResponse) -> MockHandler {
+        .closure { request in
+            do {
+                return try await closure(request)
+            } catch {
+                return .text("\(error)", status: 500)
+            }
         }
     }
 }

@@ -18,6 +18,17 @@ struct MockServerRequestTests {
         }
     }
 
+    @Test("Responses given in advance come in turn, and the last one stays")
+    func inTurn() async throws {
+        let server = try MockServer()
+        server.on("GET", "/flaky", .text("first", status: 503), .text("then"))
+        for body in ["first", "then", "then"] {
+            let received = try await WireClient.exchange(server.port, "GET /flaky HTTP/1.0\r\n\r\n")
+            #expect(received.body == body)
+        }
+        #expect(server.requests.count == 3)
+    }
+
     @Test("A server without a handler answers 404")
     func notFound() async throws {
         let server = try MockServer()
