@@ -106,7 +106,7 @@ extension Fault {
         Fault("a stall in the status line", raw: "HTTP/1.1 2", then: .stall, outcome: .failure(.timedOut)).within(
             \.firstByte),
         Fault("a stall in the head", raw: "HTTP/1.1 200 OK\r\nX-A", then: .stall, outcome: .failure(.timedOut)).within(
-            \.idle),
+            \.firstByte),
         Fault("a stall after an interim head", MockResponse([.interim(103), .stall]), .failure(.timedOut)).within(
             \.firstByte),
         Fault("a stall before the body", .text("text").truncated(after: 0, by: .stall), .failure(.timedOut)).within(
@@ -128,7 +128,8 @@ extension Fault {
         ).within(\.idle, .seconds(10)),
     ]
 
-    private static let large = TransportBody.data(Data(repeating: 7, count: 8_000_000))
+    /// More than all the buffers on the way hold.
+    private static let large = TransportBody.data(Data(repeating: 7, count: 64_000_000))
 
     /// Peers that do not read what they are sent.
     static let uploads: [Fault] = [

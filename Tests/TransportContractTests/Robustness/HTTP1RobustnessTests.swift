@@ -20,8 +20,9 @@
         }
 
         private func check(_ fault: Fault, over lane: Lane) async throws {
-            let server = try MockServer { _ in .text("sound") }
-            server.on(nil, "/fault", reading: fault.reading) { _ in fault.response }
+            let server = try MockServer()
+            server.on(nil, "/fault", reading: fault.reading, fault.response)
+            server.on("GET", "/next", .text("sound"))
             let transport = CurlTransport(configuration: lane.configuration)
 
             var request = try lane.request("/fault", of: server)

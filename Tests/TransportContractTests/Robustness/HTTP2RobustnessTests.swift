@@ -54,7 +54,7 @@
             var request = try Self.request("/", of: "LARKSPUR_H2_NO_WINDOW")
             // Some versions of libcurl send no more than this over HTTP/2.
             (request.method, request.body) = (method, .data(Data(repeating: 7, count: 10_000)))
-            request.timeouts.idle = .milliseconds(250)
+            request.timeouts.firstByte = .milliseconds(250)
             // What was sent before the peer's settings came, the peer may take as a break of them.
             try await transport.run(request).check(.failure([.timedOut, .connectionLost]))
             try await transport.run(try Self.request("/ok")).check(.response("0\n"))

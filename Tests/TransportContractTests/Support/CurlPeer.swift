@@ -21,13 +21,10 @@
                 return pages
             }
             let response = MockResponse(script.compactMap(Self.step(for:)))
-            let breaks = Protected(script.contains { $0.isNeedBodyAgain })
-            server.on(nil, "/\(page)") { _ in
-                let breaksNow = breaks.withLock { breaks in
-                    defer { breaks = false }
-                    return breaks
-                }
-                return breaksNow ? MockResponse([.close]) : response
+            if script.contains(where: \.isNeedBodyAgain) {
+                server.on(nil, "/\(page)", MockResponse([.close]), response)
+            } else {
+                server.on(nil, "/\(page)", response)
             }
             return try RequestURL("\(server.url)/\(page)?q=a%20b")
         }
