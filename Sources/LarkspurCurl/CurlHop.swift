@@ -16,6 +16,8 @@ final class CurlHop {
 
     @exclusivity(unchecked) var head = CurlHead()
     @exclusivity(unchecked) var received: UInt64 = 0
+    /// Received and not yet delivered: at most `bufferLimit`.
+    private(set) var pending = Data()
     /// A body that goes with the head.
     let post: Data?
     /// A body that is pulled.
@@ -49,6 +51,9 @@ final class CurlHop {
         }
     }
 
+    /// What one event of the body carries at most.
+    static let bufferLimit = 64 * 1_024
+
     /// A body up to this size is sent in one go with the head, and needs no second packet.
     static let postLimit = 64 * 1_024
 
@@ -73,6 +78,23 @@ final class CurlHop {
             consider(CurlClock.instant(lastActivity, after: limits.$idle), "idle")
         }
         return next
+    }
+
+    /// Keeps a piece of the body until libcurl returns: it gives 16 KiB at a time, however much there is.
+    func add(_ piece: UnsafeRawBufferPointer) {
+        if pending.isEmpty {
+            pending = Data(piece)
+        } else {
+            pending.reserveCapacity(Self.bufferLimit)
+            pending.append(contentsOf: piece)
+        }
+    }
+
+    func deliverPending() {
+        guard !pending.isEmpty else { return }
+        let bytes = pending
+        pending = Data()
+        delegate.received(.body(bytes), for: task.id)
     }
 
     /// Prepares to send the request's body from its first byte again; false if that cannot be.

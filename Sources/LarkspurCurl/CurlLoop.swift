@@ -40,6 +40,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
     @exclusivity(unchecked) private var transfers: [CurlTransfer] = []
     @exclusivity(unchecked) private var free: [CurlTransfer.Slot] = []
     @exclusivity(unchecked) private var origins: CurlOrigins
+    @exclusivity(unchecked) private var pending: [CurlTransfer.Slot] = []
     @exclusivity(unchecked) private var admitted: [(CurlTask, CurlOrigins.Index)] = []
 
     init(configuration: CurlTransport.Configuration) {
@@ -154,6 +155,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
             now = CurlClock.now
             for task in posted { look(at: task) }
             posted.removeAll(keepingCapacity: true)
+            deliverPending()
             if life == .invalidated || life == .stopping { break }
             ring()
             if now >= timer {
@@ -319,6 +321,15 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
 
     private func act(_ socket: clarkspur_ready?) {
         clarkspur_multi_act(multi, socket?.descriptor ?? -1, socket?.interest ?? 0)
+        deliverPending()
+    }
+
+    /// A transfer keeps bytes until libcurl returns.
+    func hasPending(_ slot: CurlTransfer.Slot) { pending.append(slot) }
+
+    private func deliverPending() {
+        for slot in pending { transfers[slot].deliverPending() }
+        pending.removeAll(keepingCapacity: true)
     }
 
     private func libcurlWants(_ descriptor: Int32, _ what: Int32) {

@@ -148,6 +148,7 @@ final class CurlTransfer {
     }
 
     private func finish(_ hop: CurlHop, _ error: TransportError?) {
+        hop.deliverPending()
         let metrics = metrics(of: hop)
         hop.upload?.end()
         self.hop = nil
@@ -290,6 +291,7 @@ extension CurlTransfer {
 
     private func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let hop, let bytes else { return CurlAnswer.fail }
+        if hop.pending.count + count > CurlHop.bufferLimit { hop.deliverPending() }
         switch hop.task.flow(at: hop.received) {
         case .pause:
             hop.isBodyPaused = true
@@ -300,10 +302,14 @@ extension CurlTransfer {
         case .deliver:
             hop.lastActivity = loop.now
             hop.received += UInt64(count)
-            hop.delegate.received(.body(Data(bytes: bytes, count: count)), for: hop.task.id)
+            if hop.pending.isEmpty { loop.hasPending(slot) }
+            hop.add(UnsafeRawBufferPointer(start: bytes, count: count))
             return count
         }
     }
+
+    /// libcurl has returned: what it gave piece by piece goes on as one.
+    func deliverPending() { hop?.deliverPending() }
 
     private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let hop, let upload = hop.upload else { return CurlAnswer.fail }

@@ -23,9 +23,9 @@ struct ReadmeTests {
         }
         await plain()
         #if os(Linux)
-            let transport = CurlTransport(
-                configuration: .init { $0.certificateAuthorities = .file(path: "company-ca.pem") })
-            let session = Session(transport: transport)
+            var configuration = CurlTransport.Configuration()
+            configuration.certificateAuthorities = .file(path: "company-ca.pem")
+            let session = Session(transport: CurlTransport(configuration: configuration))
             #expect(
                 await session.request("http://127.0.0.1:1").serializingData().response.error?.isConnectivity == true)
         #endif
