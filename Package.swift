@@ -23,7 +23,7 @@ let package = Package(
         .target(name: "LarkspurTesting", dependencies: ["Larkspur", "CLarkspur"], swiftSettings: settings),
         .testTarget(name: "LarkspurTransportTests", dependencies: ["LarkspurTransport"]),
         .testTarget(name: "LarkspurTests", dependencies: ["Larkspur", "LarkspurTesting"]),
-        .testTarget(name: "TransportContractTests", dependencies: ["LarkspurTesting"]),
+        .testTarget(name: "TransportContractTests", dependencies: ["CLarkspur", "LarkspurTesting"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 // MARK: What libcurl declares
 
@@ -153,7 +154,6 @@ clarkspur_curl_version clarkspur_curl_get_version(void) {
     return (clarkspur_curl_version){
         .number = version->version_num,
         .text = version->version,
-        .tls = version->ssl_version,
         .has_http2 = version->features & feature_http2,
     };
 }
@@ -251,9 +251,11 @@ int clarkspur_socket_open(const void *address) {
 #endif
 }
 
-bool clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context) {
-    return curl.curl_easy_setopt(easy, opt_request_function, function) == 0
-        && curl.curl_easy_setopt(easy, opt_request_data, context) == 0;
+void clarkspur_socket_close(int descriptor) { close(descriptor); }
+
+void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context) {
+    curl.curl_easy_setopt(easy, opt_request_function, function);
+    curl.curl_easy_setopt(easy, opt_request_data, context);
 }
 
 // MARK: Multi handles

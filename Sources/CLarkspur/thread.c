@@ -21,8 +21,9 @@ static void *run(void *argument) {
     pthread_setname_np(pthread_self(), given.name);
 #endif
     sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGPIPE);
+    sigfillset(&signals);
+    const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) { sigdelset(&signals, own[i]); }
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     given.function(given.context);
     return NULL;

@@ -6,6 +6,6 @@
     @_exported import FoundationNetworking
 #endif
 
-#if canImport(LarkspurCurl)
+#if os(Linux)
     @_exported public import LarkspurCurl
 #endif

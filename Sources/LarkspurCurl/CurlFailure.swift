@@ -19,6 +19,9 @@ struct CurlFailure {
     /// Codes that a connection's end can show as.
     var isLoss: Bool { [16, 18, 52, 55, 56, 92].contains(code) }
 
+    /// Only HTTP/2 fails so: a whole connection's end reaches all its requests, of which none may have been processed.
+    var isHTTP2: Bool { code == 16 || code == 92 }
+
     /// libcurl would have sent the request again, but for the count of times it did: some versions never set it back
     /// while a handle lives, and so give up on the sixth stale connection that the handle has met.
     var isGivingUp: Bool { code == 55 && message.hasPrefix("Connection died, tried") }

@@ -16,8 +16,8 @@ final class CurlHop {
 
     @exclusivity(unchecked) var head = CurlHead()
     @exclusivity(unchecked) var received: UInt64 = 0
-    /// Received and not yet delivered: at most `bufferLimit`.
-    private(set) var pending = Data()
+    /// Received and not yet delivered.
+    @exclusivity(unchecked) var pending = CurlBuffer()
     /// A body that goes with the head.
     let post: Data?
     /// A body that is pulled.
@@ -28,7 +28,7 @@ final class CurlHop {
     var fault: TransportError?
     /// Whether a callback refused because the task is to end.
     var wasStopped = false
-    var sends = 0
+    private(set) var sends = 0
 
     var isConnected = false
     var lastActivity: CurlClock.Instant
@@ -50,9 +50,6 @@ final class CurlHop {
             post = nil
         }
     }
-
-    /// What one event of the body carries at most.
-    static let bufferLimit = 64 * 1_024
 
     /// A body up to this size is sent in one go with the head, and needs no second packet.
     static let postLimit = 64 * 1_024
@@ -80,21 +77,17 @@ final class CurlHop {
         return next
     }
 
-    /// Keeps a piece of the body until libcurl returns: it gives 16 KiB at a time, however much there is.
-    func add(_ piece: UnsafeRawBufferPointer) {
-        if pending.isEmpty {
-            pending = Data(piece)
-        } else {
-            pending.reserveCapacity(Self.bufferLimit)
-            pending.append(contentsOf: piece)
-        }
-    }
-
     func deliverPending() {
         guard !pending.isEmpty else { return }
-        let bytes = pending
-        pending = Data()
-        delegate.received(.body(bytes), for: task.id)
+        delegate.received(.body(pending.take()), for: task.id)
+    }
+
+    /// The first time, or once more over another connection.
+    func beginSending(at now: CurlClock.Instant) {
+        sends += 1
+        isConnected = false
+        isUploadPaused = false
+        lastActivity = now
     }
 
     /// Prepares to send the request's body from its first byte again; false if that cannot be.

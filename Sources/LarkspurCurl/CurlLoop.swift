@@ -1,14 +1,6 @@
 internal import CLarkspur
 import LarkspurTransport
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The one thread that owns libcurl's handles.
 ///
 /// Other threads post tasks to the inbox, and wake the loop only if it sleeps: whether it does is guarded together with
@@ -28,6 +20,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
         var life = Life.unborn
         var isAsleep = false
         var posted: [CurlTask] = []
+        /// What tasks are answered with after the end.
+        var reason = TransportError(.invalidated, "the transport was invalidated; make another one for new requests")
     }
 
     // The loop's thread. One thread cannot race with itself, and each of these is read for every event: unchecked.
@@ -59,7 +53,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
 
     /// Takes up a new task, or says why not.
     func submit(_ task: CurlTask) -> TransportError? {
-        enum Answer { case taken(wakes: Bool), begins, refused }
+        enum Answer { case taken(wakes: Bool), begins, refused(TransportError) }
         let answer = inbox.withLock { inbox -> Answer in
             switch inbox.life {
             case .unborn:
@@ -71,7 +65,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
                 defer { inbox.isAsleep = false }
                 return .taken(wakes: inbox.isAsleep)
             case .stopping, .invalidated, .ended:
-                return .refused
+                return .refused(inbox.reason)
             }
         }
         switch answer {
@@ -81,8 +75,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
         case .begins:
             begin()
             return nil
-        case .refused:
-            return TransportError(.invalidated)
+        case .refused(let reason):
+            return reason
         }
     }
 
@@ -118,7 +112,10 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
     /// Starts the thread with the first task; those that come before it is there find their way into the inbox.
     private func begin() {
         let failure = open() ?? startThread()
-        if let failure { end(failure) }
+        if let failure {
+            inbox.withLock { $0.reason = failure }
+            end(failure)
+        }
     }
 
     private func open() -> TransportError? {
@@ -163,14 +160,14 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
                 act(nil)
                 harvest()
             }
+            if !admitted.isEmpty { startAdmitted() }
             let limit = sleepLimit()
             let count = clarkspur_poller_wait(poller, &ready, Int32(ready.count), limit)
             now = CurlClock.now
             for event in ready.prefix(Int(count)) { isReady(event) }
             harvest()
-            if !admitted.isEmpty { startAdmitted() }
         }
-        end(TransportError(.invalidated))
+        end(inbox.withLock { $0.reason })
     }
 
     private func setUp() {
@@ -221,10 +218,11 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
             defer { inbox.posted = [] }
             return inbox.posted
         }
-        for transfer in transfers where transfer.isRunning { transfer.fail(error) }
+        // First those that wait: a place that becomes free must not start one of them.
         for task in admitted.map(\.0) + origins.takeAllWaiting() + rest {
             task.end(error, metrics: TransportMetrics())
         }
+        for transfer in transfers where transfer.isRunning { transfer.fail(error) }
         for transfer in transfers { transfer.close() }
         transfers = []
         multi.map(clarkspur_multi_close)
@@ -237,7 +235,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
         guard let orders = task.takeOrders() else { return }
         switch orders.place {
         case .new:
-            if let error = orders.end ?? CurlTransfer.refusal(of: task.request) {
+            if let error = orders.end ?? CurlTransfer.refusal(of: task.request, configuration) {
                 return task.end(error, metrics: TransportMetrics())
             }
             guard let origin = origins.admit(task) else {
@@ -345,10 +343,6 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
 
     func close(_ descriptor: Int32) {
         sockets.willClose(descriptor)
-        systemClose(descriptor)
+        clarkspur_socket_close(descriptor)
     }
-}
-
-private func systemClose(_ descriptor: Int32) {
-    close(descriptor)
 }

@@ -13,6 +13,7 @@ enum CurlOption {
     static let upload: Int32 = 46
     static let verifiesPeer: Int32 = 64
     static let authorityFile: Int32 = 10_065
+    static let authorityFolder: Int32 = 10_097
     static let get: Int32 = 80
     static let verifiesHost: Int32 = 81
     static let version: Int32 = 84
@@ -26,7 +27,6 @@ enum CurlOption {
     static let protocols: Int32 = 181
     static let keepAlive: Int32 = 213
     static let pipeWait: Int32 = 237
-    static let noProxy: Int32 = 10_177
     static let parsedURL: Int32 = 10_282
     static let target: Int32 = 10_266
     static let uploadBufferSize: Int32 = 280
@@ -49,7 +49,6 @@ enum CurlInfo {
     static let remoteAddress: Int32 = 0x100000 + 32
     static let localAddress: Int32 = 0x100000 + 41
     static let localPort: Int32 = 0x200000 + 42
-    static let totalTime: Int32 = 0x600000 + 50
     static let nameLookupTime: Int32 = 0x600000 + 51
     static let connectTime: Int32 = 0x600000 + 52
     static let preTransferTime: Int32 = 0x600000 + 53
@@ -59,8 +58,7 @@ enum CurlInfo {
 
 /// What libcurl's callbacks answer.
 enum CurlAnswer {
-    static let pauseBody = 0x1000_0001
-    static let pauseUpload = 0x1000_0001
+    static let pause = 0x1000_0001
     static let abortUpload = 0x1000_0000
     static let fail = 0
 }
@@ -83,7 +81,6 @@ struct CurlOptions {
         set(CurlOption.allowsHTTP09, 0)
         set(CurlOption.protocols, 3)  // http and https
         set(CurlOption.proxy, "")  // and none from the environment
-        set(CurlOption.noProxy, "*")
         set(CurlOption.keepAlive, 1)
         set(CurlOption.verifiesPeer, 1)
         set(CurlOption.verifiesHost, 2)
@@ -93,8 +90,11 @@ struct CurlOptions {
         if let lifetime = configuration.connectionLifetime { set(CurlOption.lifetime, seconds(lifetime)) }
         switch configuration.certificateAuthorities {
         case .system: break
-        case .file(let path): set(CurlOption.authorityFile, path)
+        case .file(let path):
+            set(CurlOption.authorityFolder, pointer: nil)
+            set(CurlOption.authorityFile, path)
         case .pem(let bytes):
+            set(CurlOption.authorityFolder, pointer: nil)
             _ = bytes.withUnsafeBytes {
                 clarkspur_easy_set_blob(easy, CurlOption.authorities, $0.baseAddress, $0.count)
             }
@@ -128,7 +128,8 @@ struct CurlOptions {
             clarkspur_easy_set_offset(easy, CurlOption.bodyLength, length.map { Int64(clamping: $0) } ?? -1)
             set(CurlOption.uploadBufferSize, (length ?? .max) > 1 << 20 ? 1 << 20 : 1 << 16)
         }
-        if request.method == "GET" {
+        // A body has changed the method that libcurl would send.
+        if request.method == "GET", case .bodiless = shape {
             set(CurlOption.method, pointer: nil)
         } else {
             set(CurlOption.method, request.method)
@@ -145,7 +146,6 @@ enum CurlVersion: Int {
     case negotiated = 4
     case http2 = 5
 
-    /// - Parameter bodyLength: nil if nobody knows it.
     init(_ request: TransportRequest, _ configuration: CurlTransport.Configuration, _ libcurl: CurlLibrary) {
         switch request.version {
         case .http1: self = .http1
@@ -167,12 +167,20 @@ struct CurlLibrary: Sendable {
     /// Only to be asked for once libcurl is loaded.
     static let current = CurlLibrary()
 
+    init(number: UInt32, name: String = "", hasHTTP2: Bool = true) {
+        self.number = number
+        self.name = name
+        self.hasHTTP2 = hasHTTP2
+    }
+
     private init() {
         let version = clarkspur_curl_get_version()
-        number = version.number
-        name = version.text.map { String(cString: $0) } ?? ""
-        hasHTTP2 = version.has_http2
+        self.init(
+            number: version.number, name: version.text.map { String(cString: $0) } ?? "", hasHTTP2: version.has_http2)
     }
+
+    /// Whether certificates can be given as bytes, since 7.77.
+    var takesAuthorities: Bool { number >= 0x074D00 }
 
     /// Versions 7.87 and 7.88 spin while the window of an HTTP/2 upload is closed, so what may not fit into the first
     /// window goes by HTTP/1.1 there.

@@ -18,7 +18,10 @@ struct CurlOrigins {
             while nextWaiting < waiting.count {
                 let task = waiting[nextWaiting]
                 nextWaiting += 1
-                if nextWaiting == waiting.count { (waiting, nextWaiting) = ([], 0) }
+                if nextWaiting > waiting.count / 2 {
+                    waiting.removeFirst(nextWaiting)
+                    nextWaiting = 0
+                }
                 if task.isUnderWay { return task }
             }
             return nil
@@ -66,8 +69,11 @@ struct CurlOrigins {
     }
 
     mutating func takeAllWaiting() -> [CurlTask] {
-        defer { self = CurlOrigins(limit: limit) }
-        return origins.flatMap { $0.waiting.dropFirst($0.nextWaiting) }
+        origins.indices.flatMap { index in
+            let waiting = origins[index].waiting.dropFirst(origins[index].nextWaiting)
+            (origins[index].waiting, origins[index].nextWaiting) = ([], 0)
+            return waiting
+        }
     }
 
     private mutating func takeAdmitted(_ index: Index) -> CurlTask? {
@@ -77,7 +83,7 @@ struct CurlOrigins {
     }
 
     private func limit(of index: Index) -> Int {
-        origins[index].isMultiplexed ? max(limit, Self.streams) : limit
+        origins[index].isMultiplexed ? Self.streams : limit
     }
 
     private mutating func index(of url: RequestURL) -> Index {

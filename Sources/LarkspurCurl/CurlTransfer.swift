@@ -55,12 +55,19 @@ final class CurlTransfer {
     // MARK: The hop's life
 
     /// What cannot be sent at all.
-    static func refusal(of request: TransportRequest) -> TransportError? {
+    static func refusal(
+        of request: TransportRequest, _ configuration: CurlTransport.Configuration
+    ) -> TransportError? {
         if request.method == "HEAD", request.body.length != 0 {
             return TransportError(.bodyFailed, "libcurl cannot send a HEAD request with a body")
         }
         if request.version == .http2, !CurlLibrary.current.hasHTTP2 {
             return TransportError(.unavailable, "libcurl \(CurlLibrary.current.name) was built without HTTP/2")
+        }
+        if case .pem = configuration.certificateAuthorities, !CurlLibrary.current.takesAuthorities {
+            return TransportError(
+                .unavailable, "libcurl \(CurlLibrary.current.name) takes certificates from files alone, not from memory"
+            )
         }
         return nil
     }
@@ -81,11 +88,14 @@ final class CurlTransfer {
     private func send(_ hop: CurlHop) {
         let request = hop.task.request
         errorText.pointee = 0
-        hop.sends += 1
+        hop.beginSending(at: loop.now)
         CurlOptions(easy: easy).set(
             request, shape: shape(of: hop), version: CurlVersion(request, loop.configuration, .current),
             fields: fields.set(request))
-        clarkspur_multi_add(loop.multi, easy)
+        if clarkspur_multi_add(loop.multi, easy) != 0 {
+            hop.fault = TransportError(.other, "libcurl did not take the request")
+            return loop.setAlarm(loop.now, for: slot)
+        }
         loop.setAlarm(hop.deadline.time, for: slot)
     }
 
@@ -141,6 +151,9 @@ final class CurlTransfer {
     /// The time that was set has come: the deadline's, or one that has moved meanwhile.
     func alarm() {
         guard let hop else { return }
+        if let fault = hop.fault { return fail(fault) }
+        // A libcurl before 7.80 does not say when it has connected.
+        if clarkspur_easy_offset(easy, CurlInfo.preTransferTime) > 0 { didConnect() }
         let (time, limit) = hop.deadline
         if time > loop.now { return loop.setAlarm(time, for: slot) }
         let phase = phase(of: hop)
@@ -165,9 +178,8 @@ final class CurlTransfer {
         let failure = failure(code, hop)
         guard failure.isLoss,
             ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method) || failure.isGivingUp,
-            clarkspur_easy_long(easy, CurlInfo.connections) == 0
+            failure.isHTTP2 || clarkspur_easy_long(easy, CurlInfo.connections) == 0
         else { return false }
-        hop.isUploadPaused = false
         return hop.rewind()
     }
 
@@ -291,19 +303,23 @@ extension CurlTransfer {
 
     private func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let hop, let bytes else { return CurlAnswer.fail }
-        if hop.pending.count + count > CurlHop.bufferLimit { hop.deliverPending() }
+        let piece = UnsafeRawBufferPointer(start: bytes, count: count)
+        if !hop.pending.hasRoom(for: piece) { hop.deliverPending() }
         switch hop.task.flow(at: hop.received) {
         case .pause:
             hop.isBodyPaused = true
-            return CurlAnswer.pauseBody
+            return CurlAnswer.pause
         case .stop:
             hop.wasStopped = true
             return CurlAnswer.fail
         case .deliver:
+            if hop.pending.isEmpty { loop.hasPending(slot) }
+            guard hop.pending.append(piece) else {
+                hop.fault = TransportError(.other, "there is no memory for the body", phase: .receiving)
+                return CurlAnswer.fail
+            }
             hop.lastActivity = loop.now
             hop.received += UInt64(count)
-            if hop.pending.isEmpty { loop.hasPending(slot) }
-            hop.add(UnsafeRawBufferPointer(start: bytes, count: count))
             return count
         }
     }
@@ -312,7 +328,7 @@ extension CurlTransfer {
     func deliverPending() { hop?.deliverPending() }
 
     private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
-        guard let hop, let upload = hop.upload else { return CurlAnswer.fail }
+        guard let hop, let upload = hop.upload else { return CurlAnswer.abortUpload }
         didConnect()
         switch upload.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: count)) {
         case .bytes(let count):
@@ -325,7 +341,7 @@ extension CurlTransfer {
             return count
         case .pending:
             hop.isUploadPaused = true
-            return CurlAnswer.pauseUpload
+            return CurlAnswer.pause
         case .failed(let error):
             hop.fault = error
             return CurlAnswer.abortUpload

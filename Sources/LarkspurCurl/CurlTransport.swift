@@ -42,18 +42,21 @@ public final class CurlTransport: Transport {
             case pem([UInt8])
         }
 
+        /// The system's by default.
         public var certificateAuthorities = Authorities.system
-        /// Further requests to a host wait their turn; with HTTP/2, where all share one connection, beyond 100.
+        /// Further requests to an origin wait their turn; with HTTP/2, where all share one connection, beyond 100.
         public var maximumConnectionsPerHost = 64
-        /// How many connections are kept for later when they are not in use.
+        /// How many connections are kept for later, beside as many as were ever in use at once.
         public var maximumIdleConnections = 256
-        /// A connection that was idle for so long is not used again.
+        /// A connection that was idle for so long, in whole seconds, is not used again.
         public var idleLifetime = Duration.seconds(60)
-        /// A connection that is older is not used again; nil: however old. libcurl before 7.80 cannot tell.
+        /// A connection that is older, in whole seconds, is not used again; nil: however old. libcurl before 7.80 cannot
+        /// tell.
         public var connectionLifetime: Duration?
         /// Whether TLS peers are offered HTTP/2.
         public var negotiatesHTTP2 = true
 
+        /// The defaults.
         public init() {}
 
         /// The defaults, changed by the closure: `Configuration { $0.maximumConnectionsPerHost = 6 }`.

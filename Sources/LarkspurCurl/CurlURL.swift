@@ -22,7 +22,8 @@ struct CurlURL: ~Copyable {
     /// False if libcurl refuses the URL.
     mutating func set(_ url: RequestURL) -> Bool {
         guard origin != url.originText else { return true }
-        origin = url.originText
-        return (origin + "/").withCString { clarkspur_url_set(handle, $0) }
+        let isAccepted = (url.originText + "/").withCString { clarkspur_url_set(handle, $0) }
+        origin = isAccepted ? url.originText : ""
+        return isAccepted
     }
 }

@@ -14,10 +14,13 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let unavailable = Code(rawValue: "unavailable")
         /// The host's name has no address.
         public static let nameLookup = Code(rawValue: "nameLookup")
+        /// Nobody listens at the host's port.
         public static let connectionRefused = Code(rawValue: "connectionRefused")
+        /// There is no way to the host.
         public static let unreachable = Code(rawValue: "unreachable")
         /// The peer ended the connection in the middle.
         public static let connectionLost = Code(rawValue: "connectionLost")
+        /// One of the hop's timeouts has passed; the phase says where it stood.
         public static let timedOut = Code(rawValue: "timedOut")
         /// No secure connection came about, for another reason than the peer's certificate.
         public static let handshake = Code(rawValue: "handshake")
@@ -37,6 +40,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let bodyFailed = Code(rawValue: "bodyFailed")
         /// The request's body was needed a second time and cannot be had.
         public static let bodyNotReplayable = Code(rawValue: "bodyNotReplayable")
+        /// Something else; the message says what.
         public static let other = Code(rawValue: "other")
     }
 

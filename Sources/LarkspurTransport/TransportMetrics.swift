@@ -1,25 +1,37 @@
 /// Where the time and the bytes of one hop went.
 ///
-/// Durations count from the hop's start; nil means that the phase did not happen (a reused connection has no lookup) or
+/// Durations but the first count from the hop's start, or from its last sending if a connection was lost; nil means that the phase did not happen (a reused connection has no lookup) or
 /// that the transport cannot tell.
 public struct TransportMetrics: Sendable, Equatable {
     /// How long the hop waited before the transport took it up.
     @CompactDuration public var queued: Duration?
+    /// When the host's addresses were known.
     @CompactDuration public var nameLookup: Duration?
+    /// When the connection stood.
     @CompactDuration public var connected: Duration?
+    /// When the TLS handshake was done.
     @CompactDuration public var secured: Duration?
+    /// When the request had been sent.
     @CompactDuration public var requestSent: Duration?
+    /// When the first byte of the response came.
     @CompactDuration public var firstByte: Duration?
+    /// When the hop had ended.
     @CompactDuration public var total: Duration?
 
+    /// How much of the request's body was sent.
     public var requestBodyBytes: UInt64 = 0
+    /// How much of the response's body was delivered, as it was coded.
     public var responseBodyBytes: UInt64 = 0
+    /// Whether the connection had carried a request before.
     public var connectionWasReused: Bool?
     /// The protocol spoken, as ALPN names it: `http/1.1`, `h2`.
     public var protocolName: String?
+    /// The IP address of this side.
     public var localAddress: String?
+    /// The IP address of the peer.
     public var remoteAddress: String?
 
+    /// Nothing is known yet.
     public init() {}
 }
 

@@ -9,7 +9,9 @@ public struct TransportRequest: Sendable {
     public var body: TransportBody
     /// How far the response body may run before the first `allow(upTo:)`; unlimited by default.
     public var initialAllowance: UInt64
+    /// How long the hop may take.
     public var timeouts = TransportTimeouts()
+    /// Which version of HTTP to speak.
     public var version = HTTPVersionChoice.negotiated
 
     public init(
@@ -28,6 +30,7 @@ public struct TransportRequest: Sendable {
 public enum HTTPVersionChoice: Sendable, Hashable {
     /// HTTP/2 where a TLS peer offers it, otherwise HTTP/1.1.
     case negotiated
+    /// HTTP/1.1.
     case http1
     /// HTTP/2 without asking first, also in clear text; a peer that does not speak it fails the hop.
     case http2

@@ -18,8 +18,6 @@ typedef struct {
     // 0x075801 for 7.88.1
     unsigned number;
     const char *text;
-    // The TLS library's name and version; NULL if libcurl was built without one.
-    const char *tls;
     bool has_http2;
 } clarkspur_curl_version;
 
@@ -66,8 +64,9 @@ void clarkspur_easy_on_sockets(
     void *easy, clarkspur_open_function open, clarkspur_close_function close, void *context);
 // The socket that such a function is asked for, closed in child processes; negative if there is none.
 int clarkspur_socket_open(const void *address);
-// False if this libcurl is too old to tell (before 7.80).
-bool clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context);
+void clarkspur_socket_close(int descriptor);
+// Does nothing if this libcurl is too old to tell (before 7.80).
+void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context);
 
 // Multi handles.
 typedef int (*clarkspur_socket_function)(void *easy, int descriptor, int what, void *context, void *socket_context);

@@ -3,7 +3,7 @@ import LarkspurTransport
 /// The transport of sessions that were given none.
 enum DefaultTransport {
     static func make() -> any Transport {
-        #if canImport(LarkspurCurl)
+        #if os(Linux)
             CurlTransport()
         #else
             UnavailableTransport()
