@@ -27,7 +27,11 @@ struct CurlFailure {
     var isGivingUp: Bool { code == 55 && message.hasPrefix("Connection died, tried") }
 
     var error: TransportError {
-        TransportError(kind, message, phase: phase)
+        switch code {
+        case 1: TransportError(kind, "what the peer sent is not HTTP (\(message))", phase: phase)
+        case 27: TransportError(kind, "the response's head has a line without end", phase: phase)
+        default: TransportError(kind, message, phase: phase)
+        }
     }
 
     private var kind: TransportError.Code {
@@ -38,7 +42,8 @@ struct CurlFailure {
         case 26, 42: .bodyFailed
         case 28: .timedOut
         case 35, 53, 54, 58, 59, 66, 80, 83, 98: .handshake
-        case 51, 60, 77, 82, 90, 91: certificateFault
+        case 51, 60, 82, 90, 91: certificateFault
+        case 77: .unavailable  // the file of authorities
         case 65: .bodyNotReplayable
         case 1, 8, 27, 61, 100: .protocolViolation
         // A continued line with nothing before it.

@@ -32,6 +32,7 @@ final class CurlHop {
 
     var isConnected = false
     var lastActivity: CurlClock.Instant
+    private var lastSend: CurlClock.Instant
     var uploadEnd: CurlClock.Instant?
 
     init(
@@ -44,6 +45,7 @@ final class CurlHop {
         self.submitted = submitted
         self.start = start
         lastActivity = start
+        lastSend = start
         if case .data(let data) = task.request.body, (1...Self.postLimit).contains(data.count) {
             post = data
         } else {
@@ -65,7 +67,7 @@ final class CurlHop {
         func consider(_ time: CurlClock.Instant, _ limit: StaticString) {
             if time < next.time { next = (time, limit) }
         }
-        if !isConnected { consider(CurlClock.instant(start, after: limits.$connect), "connect") }
+        if !isConnected { consider(CurlClock.instant(lastSend, after: limits.$connect), "connect") }
         if !head.isWhole, upload == nil || uploadEnd != nil {
             consider(CurlClock.instant(uploadEnd ?? start, after: limits.$firstByte), "first-byte")
         }
@@ -86,13 +88,12 @@ final class CurlHop {
     func beginSending(at now: CurlClock.Instant) {
         sends += 1
         isConnected = false
-        isUploadPaused = false
-        lastActivity = now
+        lastSend = now
     }
 
     /// Prepares to send the request's body from its first byte again; false if that cannot be.
-    func rewind() -> Bool {
-        uploadEnd = nil
+    func rewind(at now: CurlClock.Instant) -> Bool {
+        (uploadEnd, isUploadPaused, lastActivity) = (nil, false, now)
         guard let upload else { return true }
         if upload.rewind({ delegate.answer($0, for: task.id) }) { return true }
         fault = TransportError(

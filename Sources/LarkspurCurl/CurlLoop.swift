@@ -342,7 +342,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
     func didOpen(_ descriptor: Int32) { sockets.didOpen(descriptor) }
 
     func close(_ descriptor: Int32) {
-        sockets.willClose(descriptor)
+        sockets.willClose(descriptor, poller: poller)
         clarkspur_socket_close(descriptor)
     }
 }

@@ -34,6 +34,7 @@ enum CurlOption {
     static let idleLifetime: Int32 = 288
     static let authorities: Int32 = 40_309
     static let lifetime: Int32 = 314
+    static let quickExit: Int32 = 322
 }
 
 enum CurlMultiOption {
@@ -77,6 +78,7 @@ struct CurlOptions {
     func setUp(_ configuration: CurlTransport.Configuration, url: UnsafeRawPointer) {
         set(CurlOption.parsedURL, pointer: url)
         set(CurlOption.noSignal, 1)
+        set(CurlOption.quickExit, 1)  // or the end of a transfer waits for its name lookup, from 7.87 on
         set(CurlOption.decodesContent, 0)
         set(CurlOption.allowsHTTP09, 0)
         set(CurlOption.protocols, 3)  // http and https
@@ -116,6 +118,7 @@ struct CurlOptions {
 
     func set(_ request: TransportRequest, shape: Shape, version: CurlVersion, fields: UnsafePointer<clarkspur_line>?) {
         set(CurlOption.target, String(request.url.target))
+        set(CurlOption.postFields, pointer: nil)  // while it is set, libcurl before 8.7 rewinds no upload
         set(CurlOption.get, 1)  // undoes what the transfer before had
         switch shape {
         case .bodiless:

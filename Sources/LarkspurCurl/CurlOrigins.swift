@@ -10,8 +10,23 @@ struct CurlOrigins {
         var isMultiplexed = false
         var waiting: [CurlTask] = []
         var nextWaiting = 0
+        private var sweepAt = 64
+
+        init(name: String) {
+            self.name = name
+        }
 
         var isIdle: Bool { running == 0 && nextWaiting == waiting.count }
+
+        /// Now and then those that have ended while they waited are let go of.
+        mutating func append(_ task: CurlTask) {
+            if waiting.count >= sweepAt {
+                waiting = waiting[nextWaiting...].filter(\.isUnderWay)
+                nextWaiting = 0
+                sweepAt = max(64, 2 * waiting.count)
+            }
+            waiting.append(task)
+        }
 
         /// The first that has not ended while it waited.
         mutating func takeWaiting() -> CurlTask? {
@@ -46,7 +61,7 @@ struct CurlOrigins {
     mutating func admit(_ task: CurlTask) -> Index? {
         let index = index(of: task.request.url)
         guard origins[index].running < limit(of: index) else {
-            origins[index].waiting.append(task)
+            origins[index].append(task)
             return nil
         }
         origins[index].running += 1

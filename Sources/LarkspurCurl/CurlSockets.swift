@@ -30,9 +30,11 @@ struct CurlSockets {
         entries[place(of: descriptor)] = Entry(isConnection: true)
     }
 
-    /// The kernel lets go of a socket that is closed, the poller included.
-    mutating func willClose(_ descriptor: Int32) {
-        entries[place(of: descriptor)] = Entry()
+    /// The poller is told, because the kernel takes a closed socket from it only when no child process has it either.
+    mutating func willClose(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
+        let index = place(of: descriptor)
+        register(0, index, poller)
+        entries[index] = Entry()
     }
 
     private mutating func register(_ interest: Int32, _ index: Int, _ poller: UnsafeMutablePointer<clarkspur_poller>) {

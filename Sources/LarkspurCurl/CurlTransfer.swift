@@ -180,7 +180,7 @@ final class CurlTransfer {
             ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method) || failure.isGivingUp,
             failure.isHTTP2 || clarkspur_easy_long(easy, CurlInfo.connections) == 0
         else { return false }
-        return hop.rewind()
+        return hop.rewind(at: loop.now)
     }
 
     // MARK: What it came to
@@ -195,7 +195,8 @@ final class CurlTransfer {
 
     private func failure(_ code: Int32, _ hop: CurlHop) -> CurlFailure {
         let text = String(cString: errorText)
-        let message = text.isEmpty ? String(cString: clarkspur_easy_error(code)) : text
+        var message = text.isEmpty ? String(cString: clarkspur_easy_error(code)) : text
+        if hop.request.version == .http2, !hop.head.hasBegun { message += "; HTTP/2 was asked for without negotiation" }
         return CurlFailure(code: code, message: message, phase: phase(of: hop), easy: easy)
     }
 
@@ -293,6 +294,8 @@ extension CurlTransfer {
         case .head(let head):
             if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
             loop.setAlarm(hop.deadline.time, for: slot)
+            // libcurl may want no more of the body after this head, and finds that out by asking once more.
+            if hop.isUploadPaused { hop.task.wake() }
             hop.delegate.received(.head(head), for: hop.task.id)
             return count
         case .broken(let error):
@@ -351,6 +354,7 @@ extension CurlTransfer {
     /// libcurl wants the body from its first byte again.
     private func seek(_ offset: Int64, _ origin: Int32) -> Int32 {
         guard let hop, offset == 0, origin == 0 else { return 1 }
-        return hop.rewind() ? 0 : 1
+        defer { loop.setAlarm(hop.deadline.time, for: slot) }
+        return hop.rewind(at: loop.now) ? 0 : 1
     }
 }

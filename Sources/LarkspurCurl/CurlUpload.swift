@@ -81,6 +81,13 @@ final class CurlUpload {
         let descriptor = descriptor ?? open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return .failed(Self.failure("opened", path)) }
         source = .file(path: path, descriptor: descriptor)
+        var status = stat()
+        if position == 0, fstat(descriptor, &status) == 0, let length = body.length, status.st_size > length {
+            return .failed(
+                TransportError(
+                    .bodyFailed, "the file \(path) has \(status.st_size) bytes and should have \(length)",
+                    phase: .sending))
+        }
         while true {
             let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(position))
             if count >= 0 { return .bytes(count) }
@@ -96,7 +103,10 @@ final class CurlUpload {
     private func readStream(_ stream: any TransportBodyStream, into buffer: UnsafeMutableRawBufferPointer) -> Read {
         if buffer.isEmpty { return .bytes(0) }
         switch stream.read(into: buffer) {
-        case .bytes(let count): return .bytes(count)
+        case .bytes(let count) where (1...buffer.count).contains(count): return .bytes(count)
+        case .bytes(let count):
+            return .failed(
+                TransportError(.bodyFailed, "the body's stream claims to have given \(count) bytes", phase: .sending))
         case .pending: return .pending
         case .end: return .bytes(0)
         case .failed(let error):

@@ -60,8 +60,12 @@ public protocol TransportBodyStream: AnyObject, Sendable {
 
 /// What one read of a streamed body gave.
 public enum TransportBodyRead: Sendable {
+    /// So many bytes stand in the buffer: at least one, at most as many as fit. Beyond a declared length none are read.
     case bytes(Int)
+    /// Nothing yet: the stream will call `wake`.
     case pending
+    /// That was all.
     case end
+    /// The body cannot be had; ends the hop with `.bodyFailed`.
     case failed(any Error)
 }

@@ -28,7 +28,7 @@ public struct TransportRequest: Sendable {
 
 /// Which version of HTTP a request is sent by.
 public enum HTTPVersionChoice: Sendable, Hashable {
-    /// HTTP/2 where a TLS peer offers it, otherwise HTTP/1.1.
+    /// HTTP/2 where a TLS peer offers it to a new connection, otherwise HTTP/1.1.
     case negotiated
     /// HTTP/1.1.
     case http1

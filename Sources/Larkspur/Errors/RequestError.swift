@@ -155,7 +155,8 @@ extension RequestError {
 
     /// Whether the network, not the server or the data, is what failed.
     public var isConnectivity: Bool {
-        [.nameLookup, .connectionRefused, .unreachable, .connectionLost, .timedOut, .handshake].contains(code)
+        [.nameLookup, .connectionRefused, .unreachable, .connectionLost, .truncated, .timedOut, .handshake].contains(
+            code)
     }
 }
 

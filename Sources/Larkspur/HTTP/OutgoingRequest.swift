@@ -82,8 +82,12 @@ public struct RequestOptions: Sendable, Hashable {
     /// What to do with redirects; nil leaves it to the session, and there means to follow up to 20.
     public var redirects: Redirects?
 
-    /// How long each hop may take; nil leaves it to the session, and there means `TransportTimeouts`' defaults.
-    public var timeouts: TransportTimeouts?
+    /// How long each hop may take. A request begins with its session's; setting one limit keeps the others.
+    public var timeouts: TransportTimeouts {
+        get { ownTimeouts ?? TransportTimeouts() }
+        set { ownTimeouts = newValue }
+    }
+    private var ownTimeouts: TransportTimeouts?
 
     /// Which version of HTTP to speak; nil leaves it to the session, and there means to negotiate it.
     public var httpVersion: HTTPVersionChoice?
@@ -91,7 +95,7 @@ public struct RequestOptions: Sendable, Hashable {
     /// Fills in what was left to the session.
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects
-        timeouts = timeouts ?? session.timeouts
+        ownTimeouts = ownTimeouts ?? session.ownTimeouts
         httpVersion = httpVersion ?? session.httpVersion
     }
 
@@ -146,7 +150,7 @@ extension OutgoingRequest {
     func transportRequest(initialAllowance: UInt64) -> TransportRequest {
         var request = TransportRequest(
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
-        if let timeouts = options.timeouts { request.timeouts = timeouts }
+        request.timeouts = options.timeouts
         if let version = options.httpVersion { request.version = version }
         return request
     }

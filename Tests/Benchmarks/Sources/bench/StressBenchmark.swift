@@ -59,6 +59,24 @@ struct StressBenchmark: Sendable {
         return isSound && (sizes.max() ?? 0) - (sizes.min() ?? 0) < 4_096
     }
 
+    /// Makes sessions, each with a transport of its own for one request, and lets them go; true if nothing of them stays.
+    func sessions() async -> Bool {
+        let url = plan.url
+        let before = Footprint()
+        var failures = 0
+        for _ in 0..<max(1, plan.count) {
+            if await Session().request(url).serializingData().response.error != nil { failures += 1 }
+        }
+        var growth = Footprint().growth(since: before)
+        // The threads of the last ones are on their way out.
+        for _ in 0..<100 where growth.descriptors > 8 {
+            try? await Task.sleep(nanoseconds: 50_000_000)
+            growth = Footprint().growth(since: before)
+        }
+        print("scenario=sessions sessions=\(plan.count) failures=\(failures) descriptors=\(growth.descriptors)")
+        return failures == 0 && growth.descriptors <= 8
+    }
+
     private func repeated(_ count: Int, _ perform: @escaping @Sendable () async -> String) async -> [String: Int] {
         await withTaskGroup(of: [String: Int].self) { group in
             for worker in 0..<plan.concurrency {

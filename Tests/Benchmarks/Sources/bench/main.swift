@@ -2,7 +2,7 @@ import Larkspur
 import Measuring
 
 // bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
-// bench load|cancel|memory URL [OPTIONS]
+// bench load|cancel|memory|sessions URL [OPTIONS]
 // Prints one line of figures: name=value …
 
 let arguments = Array(CommandLine.arguments.dropFirst())
@@ -19,19 +19,20 @@ case "pipeline":
         print("a request makes \(allocations) allocations, the limit is \(limit)")
         exit(1)
     }
-case "load", "cancel", "memory":
+case "load", "cancel", "memory", "sessions":
     guard let plan = Plan(arguments.dropFirst()) else {
         print("usage: bench \(arguments[0]) URL \(Plan.options)")
         exit(2)
     }
     switch arguments[0] {
     case "cancel": if await !StressBenchmark(plan).cancel() { exit(1) }
+    case "sessions": if await !StressBenchmark(plan).sessions() { exit(1) }
     case "memory": if await !StressBenchmark(plan).memory() { exit(1) }
     default: await LoadBenchmark(plan).run()
     }
 default:
     print(
-        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | load|cancel|memory URL \(Plan.options)"
+        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | load|cancel|memory|sessions URL \(Plan.options)"
     )
     exit(2)
 }
