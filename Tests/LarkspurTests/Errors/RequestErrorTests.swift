@@ -140,7 +140,7 @@ struct RequestErrorTests {
             (.connectionRefused, .connectionRefused, true), (.unreachable, .unreachable, true),
             (.connectionLost, .connectionLost, true), (.timedOut, .timedOut, true), (.handshake, .handshake, true),
             (.untrusted, .untrusted, false), (.protocolViolation, .protocolViolation, false),
-            (.truncated, .truncated, false), (.bodyFailed, .bodyFailed, false),
+            (.truncated, .truncated, true), (.bodyFailed, .bodyFailed, false),
             (.bodyNotReplayable, .bodyNotReplayable, false), (.unavailable, .transportUnavailable, false),
             (.other, RequestError.Code(rawValue: "other"), false),
             (TransportError.Code(rawValue: "further"), RequestError.Code(rawValue: "further"), false),
