@@ -108,6 +108,13 @@ extension [PeerStep] {
 extension [UInt8] {
     /// Bytes that tell where they stand: a loss, a repeat or a swap of any piece shows.
     static func pattern(_ count: Int) -> [UInt8] {
+        count <= table.count ? Array(table[..<count]) : computed(count)
+    }
+
+    /// Computed once: unoptimised and watched by a sanitizer, a byte costs a thousand times its copy.
+    private static let table = computed(4 << 20)
+
+    private static func computed(_ count: Int) -> [UInt8] {
         (0..<UInt64(count)).map { UInt8(truncatingIfNeeded: ($0 &* 0x9E37_79B9_7F4A_7C15) >> 37) }
     }
 }

@@ -4,7 +4,7 @@
 
     /// Plays scripts to `CurlTransport` over real sockets, each at a path of its own.
     final class CurlPeer: ContractPeer {
-        /// libcurl hands out no more at once, CURL_MAX_WRITE_SIZE.
+        /// What one event carries at most.
         static let buffer = 64 * 1_024
 
         let transport: any Transport = CurlTransport()

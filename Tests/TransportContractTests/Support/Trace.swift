@@ -36,7 +36,7 @@ struct Trace: Sendable {
         events.compactMap { if case .completed(let error) = $0 { .some(error) } else { nil } }
     }
 
-    var body: [UInt8] { chunks.flatMap { $0 } }
+    var body: [UInt8] { Array(chunks.reduce(into: Data()) { $0.append($1) }) }
     var bodyCount: Int { chunks.reduce(0) { $0 + $1.count } }
     var isCompleted: Bool { !completions.isEmpty }
     var isSuccess: Bool { completions.first.map { $0 == nil } ?? false }
