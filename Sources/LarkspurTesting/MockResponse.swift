@@ -54,7 +54,7 @@ public struct MockResponse: Sendable {
 
     private static let largestPiece = 64 * 1024
     private static let period = 251
-    private static let table = Data((0..<(largestPiece + period)).map { UInt8($0 % period) })
+    private static let table = (0..<(largestPiece + period)).map { UInt8($0 % period) }
 
     public var steps: [Step]
 
@@ -105,7 +105,7 @@ extension MockResponse {
     }
 
     /// Bytes that are no HTTP.
-    public static let garbage = raw("\u{1}\u{2}\u{7F}{]\r\n\r\n!garbage\u{0}\r\n")
+    public static var garbage: MockResponse { raw("\u{1}\u{2}\u{7F}{]\r\n\r\n!garbage\u{0}\r\n") }
 
     /// Never answers.
     public static let stall = MockResponse([.stall])
