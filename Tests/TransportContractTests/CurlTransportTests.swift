@@ -136,8 +136,10 @@
         @Test("T23: while the body's stream has nothing to give, a hop is not idle")
         func pendingStream() async throws {
             let server = try MockServer { _ in .text("ok") }
+            let gate = Gate()
+            defer { gate.open() }
             let source = TransportBodySource(length: nil, isReplayable: false) {
-                ArrayStream(.pattern(100), piece: 10, pendingAt: Gate())
+                ArrayStream(.pattern(100), piece: 10, pendingAt: gate)
             }
             var request = TransportRequest(method: "PUT", url: try RequestURL(server.url + "/"), body: .stream(source))
             request.timeouts.idle = .milliseconds(50)
@@ -185,8 +187,10 @@
             let refusal = MockResponse.text("too much", status: 413)
             server.on(
                 "POST", "/", reading: .upTo(10), keepsAlive ? refusal : MockResponse(refusal.steps + [.close]))
+            let gate = Gate()
+            defer { gate.open() }
             let source = TransportBodySource(length: 100, isReplayable: false) {
-                ArrayStream(.pattern(100), piece: 10, pendingAt: Gate())
+                ArrayStream(.pattern(100), piece: 10, pendingAt: gate)
             }
             let request = TransportRequest(method: "POST", url: try RequestURL(server.url + "/"), body: .stream(source))
             let trace = try await CurlTransport().run(request)
