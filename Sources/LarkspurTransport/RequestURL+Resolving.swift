@@ -37,6 +37,16 @@ extension RequestURL {
         }
     }
 
+    /// The URL as a folder, so that references resolve below it and not beside it: `http://h/v1` is `http://h/v1/`.
+    /// Query and fragment, which no reference keeps, are left out.
+    package var asFolder: RequestURL {
+        get throws(RequestURLError) {
+            let slash = path.utf8.last == UInt8(ascii: "/") ? "" : "/"
+            let folder = try Self.parse(originText + path + slash, removesDots: true, idna: nil)
+            return RequestURL(text: folder.text, layout: folder.layout, userInfo: userInfo)
+        }
+    }
+
     /// The URL with `encoded` joined to its query by an ampersand; an empty text changes nothing.
     public func appendingQuery(_ encoded: String) throws(RequestURLError) -> RequestURL {
         guard !encoded.isEmpty else { return self }

@@ -100,6 +100,7 @@ extension RequestError {
         public static let invalidURL = Code(rawValue: "invalidURL")
         /// A method or header field that must not be sent.
         public static let invalidRequest = Code(rawValue: "invalidRequest")
+        public static let bodyInGETRequest = Code(rawValue: "bodyInGETRequest")
         public static let encodingFailed = Code(rawValue: "encodingFailed")
         /// A convertible or a modifier threw.
         public static let requestCreationFailed = Code(rawValue: "requestCreationFailed")

@@ -26,6 +26,12 @@ public struct HTTPHeaders: Hashable, Sendable {
         fields.append(HTTPHeader(name: name, value: value))
     }
 
+    /// Appends a field, whether or not there is one of this name already.
+    public mutating func add(_ header: HTTPHeader) { fields.append(header) }
+
+    /// Leaves exactly one field of this name, at the place of the first one there was.
+    public mutating func update(_ header: HTTPHeader) { update(name: header.name, value: header.value) }
+
     /// Leaves exactly one field of this name, at the place of the first one there was.
     public mutating func update(name: String, value: String) {
         guard let first = index(of: name) else { return add(name: name, value: value) }
@@ -55,6 +61,21 @@ public struct HTTPHeaders: Hashable, Sendable {
         set {
             if let newValue { update(name: name, value: newValue) } else { remove(name: name) }
         }
+    }
+
+    /// Sorts the fields by name, whatever the case; those of one name keep their order, which has a meaning.
+    public mutating func sort() { self = sorted() }
+
+    /// The fields sorted by name, whatever the case; those of one name keep their order, which has a meaning.
+    public func sorted() -> HTTPHeaders {
+        let named = fields.enumerated().map { (name: $0.element.name.lowercased(), place: $0.offset) }
+        return HTTPHeaders(named.sorted { ($0.name, $0.place) < ($1.name, $1.place) }.map { fields[$0.place] })
+    }
+
+    /// The fields as a dictionary, for those who need one: repeated ones joined with commas, under their first spelling.
+    public var dictionary: [String: String] {
+        let pairs = fields.map { (fields[index(of: $0.name) ?? 0].name, $0.value) }
+        return Dictionary(pairs) { "\($0), \($1)" }
     }
 
     /// Adds the fields of `other` whose names are not here yet.
@@ -94,4 +115,9 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
     }
 
     public var description: String { fields.map(\.description).joined(separator: "\n") }
+}
+
+extension ResponseHead {
+    /// The fields as they came, found whatever the case of their names.
+    public var headers: HTTPHeaders { HTTPHeaders(fields) }
 }

@@ -92,9 +92,21 @@ public struct RequestOptions: Sendable, Hashable {
     /// Which version of HTTP to speak; nil leaves it to the session, and there means to negotiate it.
     public var httpVersion: HTTPVersionChoice?
 
+    /// From how many bytes on a body waits until the server has said that it wants it, by `Expect: 100-continue`, or a
+    /// second has passed; bodies of unknown length count as large. Nil leaves it to the session, and there means never.
+    ///
+    /// It spares sending a large body that is going to be refused, and costs a round trip each time that it is not.
+    public var expectsContinueFrom: UInt64?
+
+    /// Whether a GET may have a body; nil leaves it to the session, and there means that it is refused: the body means
+    /// nothing by the protocol, many servers drop it, some reject it, and most often it is a mistake.
+    public var allowsBodyInGET: Bool?
+
     /// Fills in what was left to the session.
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects
+        expectsContinueFrom = expectsContinueFrom ?? session.expectsContinueFrom
+        allowsBodyInGET = allowsBodyInGET ?? session.allowsBodyInGET
         ownTimeouts = ownTimeouts ?? session.ownTimeouts
         httpVersion = httpVersion ?? session.httpVersion
     }
@@ -103,10 +115,22 @@ public struct RequestOptions: Sendable, Hashable {
 }
 
 extension OutgoingRequest {
-    /// Refuses what must never be sent: a method or field that could split the request, a URL that is not HTTP's.
+    /// Settles what follows from the rest, and refuses what must never be sent.
     ///
     /// It runs after the last adapter, so that nothing gets past it.
-    func check() throws(RequestError) {
+    mutating func complete() throws(RequestError) {
+        moveUserInfoToHeader()
+        try check()
+        if let threshold = options.expectsContinueFrom, body.length ?? .max >= max(1, threshold),
+            headers["Expect"] == nil
+        {
+            headers.add(name: "Expect", value: "100-continue")
+        }
+    }
+
+    /// Refuses a method or field that could split the request, a length that is not the body's, a URL that is not
+    /// HTTP's, a GET with a body.
+    private func check() throws(RequestError) {
         if let problem { throw problem }
         guard url.isHTTP, url.host != nil else {
             throw RequestError(
@@ -115,14 +139,35 @@ extension OutgoingRequest {
         guard Self.isToken(method.rawValue) else {
             throw RequestError(.invalidRequest, "the method has characters that HTTP does not allow in one")
         }
-        for field in headers {
-            guard Self.isToken(field.name) else {
-                throw RequestError(.invalidRequest, "a header field's name has characters that HTTP does not allow")
-            }
-            guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+        if method == .get, body.length != 0, options.allowsBodyInGET != true {
+            throw RequestError(
+                .bodyInGETRequest, "a GET has a body; if that is meant, set options.allowsBodyInGET to true")
+        }
+        for field in headers { try check(field) }
+    }
+
+    private func check(_ field: HTTPHeader) throws(RequestError) {
+        guard Self.isToken(field.name) else {
+            throw RequestError(.invalidRequest, "a header field's name has characters that HTTP does not allow")
+        }
+        guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+            throw RequestError(.invalidRequest, "the header field \(field.name) has a line end or control character")
+        }
+        // How the body ends is the transport's to say; what contradicts it would let the next request be taken for
+        // this one's body.
+        switch field.name.utf8.count {
+        case 14 where field.name.lowercased() == "content-length":
+            let length = body.length.map { "\($0)" }
+            guard field.value == length else {
                 throw RequestError(
-                    .invalidRequest, "the header field \(field.name) has a line end or control character")
+                    .invalidRequest, "the field \(field.name) is not the body's length, \(length ?? "which is unknown")"
+                )
             }
+        case 17 where field.name.lowercased() == "transfer-encoding":
+            guard field.value.lowercased() == "chunked", body.length == nil else {
+                throw RequestError(.invalidRequest, "the field \(field.name) is not for requests to set")
+            }
+        default: break
         }
     }
 
@@ -138,11 +183,10 @@ extension OutgoingRequest {
     }
 
     /// Turns `user:password@` of the URL into a field, so that nothing below or beside ever sees it in the URL.
-    mutating func moveUserInfoToHeader() {
+    private mutating func moveUserInfoToHeader() {
         guard let user = url.user else { return }
         if headers["Authorization"] == nil {
-            let pair = Data("\(user):\(url.password ?? "")".utf8).base64EncodedString()
-            headers.add(name: "Authorization", value: "Basic \(pair)")
+            headers.add(.authorization(username: user, password: url.password ?? ""))
         }
         change { $0.url = $0.url.withoutUserInfo }
     }

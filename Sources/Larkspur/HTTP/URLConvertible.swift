@@ -4,6 +4,14 @@
 /// surfaces in the response, never where the request was made.
 public protocol URLConvertible: Sendable {
     func asRequestURL() throws -> RequestURL
+
+    /// The same for a session that has a base URL, which relative references are resolved against. By default the base
+    /// is left aside.
+    func asRequestURL(relativeTo base: RequestURL) throws -> RequestURL
+}
+
+extension URLConvertible {
+    public func asRequestURL(relativeTo base: RequestURL) throws -> RequestURL { try asRequestURL() }
 }
 
 extension RequestURL: URLConvertible {
@@ -14,18 +22,32 @@ extension String: URLConvertible {
     public func asRequestURL() throws -> RequestURL {
         try RequestURL(self, idna: PlatformIDNA.ascii)
     }
+
+    public func asRequestURL(relativeTo base: RequestURL) throws -> RequestURL {
+        try base.resolving(self, idna: PlatformIDNA.ascii)
+    }
 }
 
 extension URL: URLConvertible {
     public func asRequestURL() throws -> RequestURL {
         try absoluteString.asRequestURL()
     }
+
+    public func asRequestURL(relativeTo base: RequestURL) throws -> RequestURL {
+        try absoluteString.asRequestURL(relativeTo: base)
+    }
 }
 
 extension URLComponents: URLConvertible {
-    public func asRequestURL() throws -> RequestURL {
+    public func asRequestURL() throws -> RequestURL { try text().asRequestURL() }
+
+    public func asRequestURL(relativeTo base: RequestURL) throws -> RequestURL {
+        try text().asRequestURL(relativeTo: base)
+    }
+
+    private func text() throws -> String {
         guard let string else { throw RequestError(.invalidURL, "the URLComponents make no URL") }
-        return try string.asRequestURL()
+        return string
     }
 }
 

@@ -48,10 +48,9 @@ package enum HopPolicy {
         if becomesGet {
             next.method = .get
             next.body = .none
-            for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Transfer-Encoding"]
-            {
-                next.headers.remove(name: name)
-            }
+            for name in [
+                "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Expect", "Transfer-Encoding",
+            ] { next.headers.remove(name: name) }
         }
         guard next.body.isReplayable else {
             throw RequestError(

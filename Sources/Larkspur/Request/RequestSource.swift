@@ -41,9 +41,9 @@ struct RequestSource: Sendable {
         do {
             switch origin {
             case .parts(let url, let method, let headers):
+                let url = try context.baseURL.map { try url.asRequestURL(relativeTo: $0.get()) } ?? url.asRequestURL()
                 return OutgoingRequest(
-                    method: method, url: try url.asRequestURL(), headers: headers,
-                    options: context.configuration.options)
+                    method: method, url: url, headers: headers, options: context.configuration.options)
             case .convertible(let convertible):
                 var request = try convertible.asOutgoingRequest()
                 request.options.addMissing(from: context.configuration.options)

@@ -72,20 +72,23 @@ extension SerializableRequest {
 
     // MARK: Decodable
 
-    /// The body as a value of your type. An empty body is a failure.
+    /// The body as a value of your type, by the session's decoder unless another is given. An empty body is a failure.
     public func serializingDecodable<Value: Decodable & Sendable>(
-        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(), automaticallyCancelling: Bool = true
+        _ type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil, automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {
-        handle.core.task(DecodableResponseSerializer<Value>(decoder: decoder), for: self, automaticallyCancelling)
+        let decoder = decoder ?? handle.core.context.configuration.decoder
+        return handle.core.task(
+            DecodableResponseSerializer<Value>(decoder: decoder), for: self, automaticallyCancelling)
     }
 
-    /// Calls the closure with the body as a value of your type.
+    /// Calls the closure with the body as a value of your type, by the session's decoder unless another is given.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
-        of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
+        of type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil,
         completion: @escaping @Sendable (DataResponse<Value>) async -> Void
     ) -> Self {
-        response(using: .decodable(of: type, decoder: decoder), completion: completion)
+        let decoder = decoder ?? handle.core.context.configuration.decoder
+        return response(using: .decodable(of: type, decoder: decoder), completion: completion)
     }
 }
 

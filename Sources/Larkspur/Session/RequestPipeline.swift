@@ -71,9 +71,8 @@ struct RequestPipeline: Sendable {
                 throw RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting)
             }
         }
-        request.moveUserInfoToHeader()
         do {
-            try request.check()
+            try request.complete()
         } catch {
             throw RequestError(wrapping: error, as: .invalidRequest, stage: .building)
         }

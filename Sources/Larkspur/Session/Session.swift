@@ -16,14 +16,18 @@ public actor Session {
     nonisolated let delegate: SessionDelegate
     private var lastID: UInt64 = 0
 
-    /// - Parameter transport: What moves the bytes; nil picks the platform's own.
+    /// - Parameters:
+    ///   - transport: What moves the bytes; nil picks the platform's own.
+    ///   - interceptor: Stands behind those of the configuration.
+    ///   - eventMonitors: Are added to those of the configuration.
     public init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)? = nil,
         interceptor: (any RequestInterceptor)? = nil, eventMonitors: [any EventMonitor] = []
     ) {
-        context = SessionContext(
-            configuration: configuration, transport: transport ?? DefaultTransport.make(), interceptor: interceptor,
-            eventMonitors: eventMonitors)
+        var configuration = configuration
+        if let interceptor { configuration.interceptors.append(interceptor) }
+        configuration.eventMonitors += eventMonitors
+        context = SessionContext(configuration: configuration, transport: transport ?? DefaultTransport.make())
         delegate = SessionDelegate(provider: context)
         context.adopt(self)
     }
@@ -32,7 +36,23 @@ public actor Session {
         context.sessionDidEnd()
     }
 
+    /// What the session was made with, its interceptors and monitors included.
     public nonisolated var configuration: SessionConfiguration { context.configuration }
+
+    /// A session of its own on the same transport, and so on the same connections, whose configuration begins as this
+    /// one's.
+    ///
+    ///     let admin = session.extending {
+    ///         $0.baseURL = "https://api.example.com/admin"
+    ///         $0.headers.add(.authorization(bearerToken: token))
+    ///     }
+    ///
+    /// Neither holds the other: each has its own requests, and ends when it is let go of or invalidated.
+    public nonisolated func extending(_ configure: (inout SessionConfiguration) -> Void) -> Session {
+        var configuration = configuration
+        configure(&configuration)
+        return Session(configuration: configuration, transport: context.transport)
+    }
 
     // MARK: Requests under way
 
@@ -63,13 +83,14 @@ public actor Session {
             RequestSource(.parts(url, method, headers), modifier: requestModifier), interceptor, startsAutomatically)
     }
 
-    /// Makes a request with parameters, which the encoder puts into the query or the body.
+    /// Makes a request with parameters, which the encoder puts into the query or the body; nil takes the session's.
     public func request<Parameters: Encodable & Sendable>(
         _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
-        encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders = [:],
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:],
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DataRequest {
+        let encoder = encoder ?? configuration.encoder
         let encode = parameters.map { parameters -> RequestSource.Encode in
             { request in try encoder.encode(parameters, into: &request) }
         }

@@ -5,8 +5,21 @@
 ///         $0.validation = [.standard]
 ///     }
 public struct SessionConfiguration: Sendable {
-    /// Fields for every request that does not set them itself.
-    public var headers: HTTPHeaders = [:]
+    /// What relative URLs stand below: `users/7` goes to `https://api.example.com/v1/users/7`.
+    ///
+    /// The base counts as a folder, whether or not it ends with a slash; all else is RFC 3986: `/users` replaces the
+    /// whole path, `//host/users` the host as well, and a URL with a scheme everything. Without a base, relative URLs fail.
+    public var baseURL: (any URLConvertible)?
+    /// Fields for every request that does not set them itself; `HTTPHeaders.default` unless replaced.
+    public var headers = HTTPHeaders.default
+    /// What puts parameters into a request that names no encoder.
+    public var encoder: any ParameterEncoder = .urlEncodedForm
+    /// What decodes `Decodable` values where a serializer names no decoder.
+    public var decoder: any DataDecoder = JSONDecoder()
+    /// Adapt and retry all requests, before a request's own interceptors.
+    public var interceptors: [any RequestInterceptor] = []
+    /// Told of all that happens to the session's requests.
+    public var eventMonitors: [any EventMonitor] = []
     /// Whether the first serializer starts a request, or only `resume()` does.
     public var startsRequestsAutomatically = true
     /// What every response must pass, before a request's own validators.

@@ -8,8 +8,9 @@ package final class SessionContext: SessionStateProvider {
     // Immutable
     let configuration: SessionConfiguration
     let transport: any Transport
-    let interceptors: [any RequestInterceptor]
     let monitors: [MonitorMailbox]
+    /// The base of relative URLs, or why there can be none.
+    let baseURL: Result<RequestURL, any Error>?
 
     // Guarded by boxes
     private let owner = Protected(Owner())
@@ -40,15 +41,14 @@ package final class SessionContext: SessionStateProvider {
 
     private func shard(_ id: TransportTaskID) -> Protected<Shard> { shards[Int(id.rawValue % UInt64(Shard.count))] }
 
-    init(
-        configuration: SessionConfiguration, transport: any Transport, interceptor: (any RequestInterceptor)?,
-        eventMonitors: [any EventMonitor]
-    ) {
+    init(configuration: SessionConfiguration, transport: any Transport) {
         self.configuration = configuration
         self.transport = transport
-        interceptors = interceptor.map { [$0] } ?? []
-        monitors = eventMonitors.map(MonitorMailbox.init)
+        monitors = configuration.eventMonitors.map(MonitorMailbox.init)
+        baseURL = configuration.baseURL.map { base in Result { try base.asRequestURL().asFolder } }
     }
+
+    var interceptors: [any RequestInterceptor] { configuration.interceptors }
 
     // MARK: The session
 

@@ -1,5 +1,7 @@
-import Larkspur
+import LarkspurTesting
 import Testing
+
+@testable import Larkspur
 
 @Suite("Header fields", .timeLimit(.minutes(1)))
 struct HTTPHeadersTests {
@@ -133,5 +135,94 @@ struct HTTPHeadersTests {
         _ = try await session.request("http://h/", headers: own).serializingData().value
         let sent = try #require(log.requests.first)
         #expect(sent.fields.map(\.description) == ["accept: c/d", "X-R: 3", "X-S: 1", "x-s: 2"])
+    }
+
+    @Test("Sorting goes by name, whatever the case, and keeps the order of repeats")
+    func sorting() {
+        var headers: HTTPHeaders = ["b": "1", "C": "2", "A": "3", "B": "0", "a": "2"]
+        #expect(lines(headers.sorted()) == ["A: 3", "a: 2", "b: 1", "B: 0", "C: 2"])
+        headers.sort()
+        #expect(headers == headers.sorted())
+    }
+
+    @Test("As a dictionary, repeats are joined in order under the first spelling")
+    func asDictionary() {
+        let headers: HTTPHeaders = ["Via": "1", "X": "x", "VIA": "2", "via": ""]
+        #expect(headers.dictionary == ["Via": "1, 2, ", "X": "x"])
+    }
+
+    @Test("The standard fields have their names and forms")
+    func standardFields() {
+        let fields: HTTPHeaders = [
+            .accept("a/b"), .acceptCharset("utf-8"), .acceptEncoding("br"), .acceptEncoding(["zstd", "br", "gzip"]),
+            .acceptLanguage("de"), .acceptLanguage(["de-AT"]), .authorization("X y"),
+            .authorization(username: "Aladdin", password: "open sesame"), .authorization(username: "ü", password: "€"),
+            .authorization(bearerToken: "t"), .cacheControl("no-store"), .contentDisposition("inline"),
+            .contentEncoding("gzip"), .contentType("a/b"), .userAgent("u"), .websocketProtocol("chat"),
+        ]
+        #expect(
+            lines(fields) == [
+                "Accept: a/b", "Accept-Charset: utf-8", "Accept-Encoding: br",
+                "Accept-Encoding: zstd, br;q=0.9, gzip;q=0.8", "Accept-Language: de", "Accept-Language: de-AT",
+                "Authorization: X y", "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+                "Authorization: Basic w7w64oKs", "Authorization: Bearer t", "Cache-Control: no-store",
+                "Content-Disposition: inline", "Content-Encoding: gzip", "Content-Type: a/b", "User-Agent: u",
+                "Sec-WebSocket-Protocol: chat",
+            ])
+    }
+
+    @Test("Qualities stay above zero, however many choices there are")
+    func manyChoices() {
+        let field = HTTPHeader.acceptLanguage((0..<20).map { "l\($0)" })
+        #expect(field.value.hasSuffix("l9;q=0.1"))
+    }
+}
+
+@Suite("Default fields", .timeLimit(.minutes(1)))
+struct DefaultHeadersTests {
+    private let log = TransportLog()
+
+    @Test("A session says what it is and takes, unless the request says otherwise")
+    func defaults() async throws {
+        let session = log.session(SessionConfiguration())
+        _ = try await session.request("http://h/", headers: ["ACCEPT": "a/b", "X": "1"]).serializingData().value
+        let sent = HTTPHeaders(try #require(log.requests.first).fields)
+        #expect(sent.values(for: "Accept") == ["a/b"])
+        #expect(sent["Accept-Encoding"] == "identity", "what cannot be decoded must not be asked for")
+        #expect(sent["User-Agent"]?.hasSuffix("Larkspur/\(LarkspurInfo.version)") == true)
+        #expect(Array(sent.prefix(2)) == [HTTPHeader(name: "ACCEPT", value: "a/b"), HTTPHeader(name: "X", value: "1")])
+    }
+
+    @Test("The user agent names the program, Larkspur and the system, and leaves out what is not known")
+    func userAgent() {
+        #expect(
+            UserAgent.text(
+                program: "Notes", version: "1.2", identifier: "com.example.notes", build: "7", system: "iOS 18.1.0")
+                == "Notes/1.2 (com.example.notes; build:7; iOS 18.1.0) Larkspur/\(LarkspurInfo.version)")
+        #expect(
+            UserAgent.text(program: "notes", version: nil, identifier: nil, build: nil, system: "Linux 6.1.0")
+                == "notes (Linux 6.1.0) Larkspur/\(LarkspurInfo.version)")
+    }
+
+    @Test(
+        "No program's name can break the user agent",
+        arguments: ["My App", "a/b", "x\r\nEvil: 1", "Grüße", "(x)", "日本", "🎉", "a;b\\c"])
+    func oddPrograms(name: String) {
+        let text = UserAgent.text(program: name, version: name, identifier: name, build: name, system: "Linux 6.1.0")
+        #expect(text.utf8.allSatisfy { (0x20..<0x7F).contains($0) })
+        #expect(text.count { $0 == "(" } == 1 && text.count { $0 == ")" } == 1)
+        #expect(text.prefix { $0 != "(" }.count { $0 == " " || $0 == "/" } == 2)
+    }
+
+    @Test(
+        "The languages are those of the environment, the user's list first",
+        arguments: [
+            ([:], []), (["LANG": "C.UTF-8"], []), (["LANG": "POSIX"], []), (["LANG": "de_AT.UTF-8"], ["de-AT"]),
+            (["LC_ALL": "", "LANG": "fr"], ["fr"]), (["LC_ALL": "C", "LANG": "fr", "LANGUAGE": "de"], []),
+            (["LANG": "de_DE@euro", "LANGUAGE": "de_AT:de_DE:en"], ["de-AT", "de-DE", "en"]),
+            (["LANG": "en_US", "LANGUAGE": "x\r\ny:fr"], ["fr", "en-US"]),
+        ] as [([String: String], [String])])
+    func languages(environment: [String: String], expected: [String]) {
+        #expect(UserLanguages.named(in: environment) == expected)
     }
 }

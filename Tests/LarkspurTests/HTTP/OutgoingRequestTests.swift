@@ -65,6 +65,73 @@ struct OutgoingRequestTests {
         #expect(!error.description.contains("\n"))
     }
 
+    @Test(
+        "A GET with a body is refused, whoever gave it one, and sent if that is meant",
+        arguments: ["request", "adapter"])
+    func bodyInGET(origin: String) async throws {
+        var request = try base()
+        if origin == "request" { request.body = .data(Data("x".utf8)) }
+        let interceptor = Interceptor(adapt: { request, _ in request.body = .data(Data("x".utf8)) })
+        let session = log.session(interceptor: origin == "adapter" ? interceptor : nil)
+        let error = try #require(await session.request(request).serializingData().response.error)
+        #expect(error.code == .bodyInGETRequest)
+        #expect(error.stage == .building)
+        #expect(log.count == 0)
+        request.options.allowsBodyInGET = true
+        _ = try await session.request(request).serializingData().value
+        #expect(log.requests.map(\.text) == ["x"])
+    }
+
+    @Test("An empty body in a GET, and a body in any other method, are sent")
+    func lawfulBodies() async throws {
+        for (method, body) in [(HTTPMethod.get, ""), (.query, "q"), (.delete, "d"), (.head, "h"), ("get", "g")] {
+            var request = try base()
+            request.method = method
+            request.body = .data(Data(body.utf8))
+            _ = try await log.session().request(request).serializingData().value
+            #expect(log.requests.last?.text == body)
+        }
+    }
+
+    @Test(
+        "A length or coding that is not the body's is refused",
+        arguments: [
+            ("Content-Length", "3"), ("content-length", ""), ("Content-Length", "+4"), ("Content-Length", "4, 4"),
+            ("Content-Length", "-4"), ("Transfer-Encoding", "chunked"), ("transfer-encoding", "gzip"),
+        ])
+    func contradictingLength(name: String, value: String) async throws {
+        var request = try base()
+        request.method = .post
+        request.body = .data(Data("four".utf8))
+        request.headers.add(name: name, value: value)
+        let error = try await refusal(of: request)
+        #expect(error.code == .invalidRequest)
+        #expect(error.description.contains(name))
+    }
+
+    @Test("A length that is the body's is harmless")
+    func matchingLength() async throws {
+        var request = try base()
+        request.method = .post
+        request.body = .data(Data("four".utf8))
+        request.headers.add(name: "Content-Length", value: "4")
+        #expect(await log.session().request(request).serializingData().response.error == nil)
+    }
+
+    @Test(
+        "A body from the chosen size on asks before it is sent",
+        arguments: [(nil, 9, false), (10, 9, false), (9, 9, true), (0, 0, false), (0, 1, true), (10, nil, true)]
+            as [(UInt64?, Int?, Bool)])
+    func expectsContinue(threshold: UInt64?, length: Int?, expects: Bool) async throws {
+        var request = try base()
+        request.method = .put
+        request.options.expectsContinueFrom = threshold
+        let unknown = TransportBodySource(length: nil, isReplayable: true) { EmptyBodyStream() }
+        request.body = length.map { .data(Data(count: $0)) } ?? .stream(unknown)
+        _ = try await log.session().request(request).serializingData().value
+        #expect(log.requests.last?["Expect"] == (expects ? "100-continue" : nil))
+    }
+
     @Test("Every other method, name and value goes out as it was written")
     func lawful() async throws {
         let methods = ["GET", "get", "M-SEARCH", "QUERY", "X!#$%&'*+-.^_`|~9"]
@@ -152,7 +219,7 @@ struct OutgoingRequestTests {
     func explicitAuthorization(origin: String) async throws {
         let own: HTTPHeaders = ["authorization": "Bearer t"]
         let session = log.session(
-            SessionConfiguration { if origin == "session" { $0.headers = own } },
+            SessionConfiguration { $0.headers = origin == "session" ? own : [:] },
             interceptor: origin == "adapter" ? Interceptor(adapt: { request, _ in request.headers = own }) : nil)
         let request = await session.request("http://user:pass@h/", headers: origin == "request" ? own : [:])
         #expect(await request.serializingData().response.error == nil)

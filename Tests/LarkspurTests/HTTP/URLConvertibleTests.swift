@@ -148,4 +148,64 @@ struct URLConvertibleTests {
         #expect(log.count == 1)
         #expect(request.retryCount == 1)
     }
+
+    // MARK: Base URLs
+
+    private func target(of url: any URLConvertible, below base: any URLConvertible) async throws -> String {
+        let log = TransportLog()
+        let session = log.session(SessionConfiguration { $0.baseURL = base })
+        _ = try await session.request(url).serializingData().value
+        return try #require(log.requests.first).url.text
+    }
+
+    @Test(
+        "A relative URL goes below the base, which counts as a folder",
+        arguments: [
+            ("http://h/v1", "foo", "http://h/v1/foo"), ("http://h/v1/", "foo", "http://h/v1/foo"),
+            ("http://h", "foo", "http://h/foo"), ("http://h/v1", "/foo", "http://h/foo"),
+            ("http://h/v1", "foo/", "http://h/v1/foo/"), ("http://h/v1", "/foo/", "http://h/foo/"),
+            ("http://h/v1", "http://h2/", "http://h2/"), ("http://h/v1", "//h2/x", "http://h2/x"),
+            ("http://h/v1", "", "http://h/v1/"), ("http://h/v1", "?q=1", "http://h/v1/?q=1"),
+            ("http://h/v1", "../foo", "http://h/foo"), ("http://h/v1?q#f", "foo", "http://h/v1/foo"),
+            ("http://h/a//b", "c d", "http://h/a//b/c%20d"), ("http://h//x", "y", "http://h//x/y"),
+            ("http://h/v1", "users/7?a=b#f", "http://h/v1/users/7?a=b#f"),
+        ])
+    func relative(base: String, url: String, expected: String) async throws {
+        #expect(try await target(of: url, below: base) == expected)
+    }
+
+    @Test("URL and URLComponents resolve like text; a RequestURL and a URLConvertible of one's own are absolute")
+    func relativeKinds() async throws {
+        let base = "http://h/v1"
+        #expect(try await target(of: try #require(URL(string: "a?b")), below: base) == "http://h/v1/a?b")
+        #expect(try await target(of: try #require(URLComponents(string: "a?b")), below: base) == "http://h/v1/a?b")
+        #expect(try await target(of: try RequestURL("http://x/"), below: base) == "http://x/")
+        #expect(try await target(of: Counting(journal: Journal()), below: base) == "http://h/1")
+    }
+
+    @Test("User and password of the base go to its own origin only")
+    func baseWithUser() async throws {
+        let log = TransportLog()
+        let session = log.session(
+            SessionConfiguration {
+                $0.baseURL = "http://u:p@h/v1"; $0.headers = [:]
+            })
+        for url in ["foo", "/foo", "http://h/foo", "//other/foo"] {
+            _ = try await session.request(url).serializingData().value
+        }
+        let basic = HTTPHeader.authorization(username: "u", password: "p").value
+        #expect(log.requests.map { $0["Authorization"] } == [basic, basic, nil, nil])
+    }
+
+    @Test("A relative URL without a base, and a base that is no URL, are errors of the request")
+    func badBase() async throws {
+        let log = TransportLog()
+        let unbased = await log.session().request("foo").serializingData().response
+        #expect(unbased.error?.code == .invalidURL)
+        let session = log.session(SessionConfiguration { $0.baseURL = "no base" })
+        let response = await session.request("foo").serializingData().response
+        #expect(response.error?.code == .invalidURL)
+        #expect(response.error?.stage == .building)
+        #expect(log.count == 0)
+    }
 }

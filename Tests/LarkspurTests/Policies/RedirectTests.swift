@@ -112,7 +112,7 @@ struct RedirectTests {
 
     @Test("User and password in a Location are neither sent nor shown")
     func userInfoInLocation() async throws {
-        let session = session(["/a": .redirect(to: "http://us3r:p4ss@other/b")])
+        let session = session(["/a": .redirect(to: "http://us3r:p4ss@other/b")], .bare)
         let request = await session.request("http://h/a")
         _ = try await request.serializingData().value
         let last = try #require(log.requests.last)

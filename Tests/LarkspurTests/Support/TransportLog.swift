@@ -23,12 +23,17 @@ final class TransportLog: Sendable {
 
     /// A session over such a stub.
     func session(
-        _ configuration: SessionConfiguration = SessionConfiguration(), interceptor: (any RequestInterceptor)? = nil,
+        _ configuration: SessionConfiguration = .bare, interceptor: (any RequestInterceptor)? = nil,
         answering answer: @escaping @Sendable (TransportRequest, Int) -> StubAnswer = { _, _ in .text("ok") }
     ) -> Session {
         Session(
             configuration: configuration, transport: transport(answering: answer), interceptor: interceptor)
     }
+}
+
+extension SessionConfiguration {
+    /// Adds no fields of its own, so that a test sees the request's alone.
+    static let bare = SessionConfiguration { $0.headers = [:] }
 }
 
 /// Lines noted in order from anywhere.
@@ -72,7 +77,7 @@ extension TransportBody {
     }
 }
 
-private final class EmptyBodyStream: TransportBodyStream {
+final class EmptyBodyStream: TransportBodyStream {
     func begin(wake: @escaping @Sendable () -> Void) {}
     func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead { .end }
     func end() {}

@@ -1,0 +1,114 @@
+extension HTTPHeaders {
+    /// What every request says of itself unless told otherwise: `Accept`, `Accept-Encoding`, `Accept-Language` if the
+    /// user's languages are known, and `User-Agent`.
+    public static let `default` = HTTPHeaders(
+        [.accept("*/*"), .defaultAcceptEncoding, .defaultAcceptLanguage, .defaultUserAgent].compactMap(\.self))
+}
+
+extension HTTPHeader {
+    /// The content codings that responses are decoded from; there are none yet, which a server has to be told.
+    public static let defaultAcceptEncoding = HTTPHeader.acceptEncoding("identity")
+
+    /// The user's first six languages; nil where nobody knows them, as in most servers.
+    public static let defaultAcceptLanguage: HTTPHeader? = {
+        let languages = UserLanguages.preferred
+        return languages.isEmpty ? nil : .acceptLanguage(Array(languages.prefix(6)))
+    }()
+
+    /// The program, Larkspur and the system: `Notes/1.2 (com.example.notes; build:7; iOS 18.1.0) Larkspur/0.1.0`, of
+    /// which a program without a bundle leaves out what it does not have.
+    public static let defaultUserAgent = HTTPHeader.userAgent(UserAgent.standard)
+}
+
+/// Facts about the library itself.
+public enum LarkspurInfo {
+    /// The version, by Semantic Versioning.
+    public static let version = "0.1.0"
+}
+
+enum UserAgent {
+    static let standard = text(
+        program: program, version: bundle("CFBundleShortVersionString"), identifier: Bundle.main.bundleIdentifier,
+        build: bundle("CFBundleVersion"), system: system)
+
+    static func text(program: String, version: String?, identifier: String?, build: String?, system: String) -> String {
+        let product = version.map { "\(token(program))/\(token($0))" } ?? token(program)
+        let facts = [identifier.map(comment), build.map { "build:\(comment($0))" }, system].compactMap(\.self)
+        return "\(product) (\(facts.joined(separator: "; "))) Larkspur/\(LarkspurInfo.version)"
+    }
+
+    private static var program: String {
+        bundle("CFBundleExecutable") ?? CommandLine.arguments.first?.split(separator: "/").last.map(String.init)
+            ?? "Unknown"
+    }
+
+    private static func bundle(_ key: String) -> String? { Bundle.main.infoDictionary?[key] as? String }
+
+    private static var system: String {
+        let version = ProcessInfo.processInfo.operatingSystemVersion
+        return "\(name) \(version.majorVersion).\(version.minorVersion).\(version.patchVersion)"
+    }
+
+    private static var name: String {
+        #if targetEnvironment(macCatalyst)
+            "macOS(Catalyst)"
+        #elseif os(macOS)
+            "macOS"
+        #elseif os(iOS)
+            "iOS"
+        #elseif os(tvOS)
+            "tvOS"
+        #elseif os(watchOS)
+            "watchOS"
+        #elseif os(visionOS)
+            "visionOS"
+        #elseif os(Linux)
+            "Linux"
+        #else
+            "Unknown"
+        #endif
+    }
+
+    /// In Latin letters, and without what would end a product's name.
+    private static func token(_ text: String) -> String {
+        String(
+            latin(text).map { $0.isASCII && ($0.isLetter || $0.isNumber || "!#$%&'*+-.^_`|~".contains($0)) ? $0 : "_" })
+    }
+
+    /// In Latin letters, and without what would end a comment.
+    private static func comment(_ text: String) -> String {
+        String(latin(text).map { (" "..."~").contains($0) && !"()\\;".contains($0) ? $0 : "_" })
+    }
+
+    private static func latin(_ text: String) -> String {
+        text.applyingTransform(StringTransform("Any-Latin; Latin-ASCII"), reverse: false) ?? text
+    }
+}
+
+enum UserLanguages {
+    static var preferred: [String] {
+        #if os(Linux)
+            // Foundation makes something up where the environment says nothing.
+            named(in: ProcessInfo.processInfo.environment)
+        #else
+            Locale.preferredLanguages
+        #endif
+    }
+
+    /// The languages that a POSIX environment names, as HTTP writes them; none for the C locale.
+    static func named(in environment: [String: String]) -> [String] {
+        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
+        let own = tag(locale)
+        guard let own else { return [] }
+        var languages = (environment["LANGUAGE"] ?? "").split(separator: ":").compactMap { tag(String($0)) }
+        if !languages.contains(own) { languages.append(own) }
+        return languages
+    }
+
+    /// `de_AT.UTF-8@euro` is `de-AT`.
+    private static func tag(_ locale: String) -> String? {
+        let tag = String(locale.prefix { $0 != "." && $0 != "@" }).replacing("_", with: "-")
+        let isTag = tag.allSatisfy { $0 == "-" || $0.isASCII && ($0.isLetter || $0.isNumber) }
+        return isTag && !tag.isEmpty && tag != "C" && tag != "POSIX" ? tag : nil
+    }
+}
