@@ -236,6 +236,7 @@ package final class RequestCore: Sendable {
         context.forget(id)
         if case .channel(let channel) = sinkPlan { channel.end(exchange.error) }
         finish.observers?.post(.finish(exchange.error))
+        for observer in finish.settings.uploadObservers { observer.end() }
         for delivery in finish.deliveries { delivery() }
         return work
     }
@@ -282,6 +283,7 @@ package final class RequestCore: Sendable {
         case .none: break
         case .fill(let channel, let bytes): channel.receive(bytes)
         case .endHop(let task): task.cancel()
+        case .report(let progress, let observers): for observer in observers { observer.tell(progress) }
         case .allowAll(let task): task.allow(upTo: .max)
         case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
         }

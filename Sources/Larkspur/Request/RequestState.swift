@@ -30,6 +30,8 @@ struct RequestState {
     var attempt: Attempt?
     private var earlierAttempts: [Attempt] = []
     private(set) var hop: HopProgress?
+    /// How much of the body was sent, over all attempts and hops.
+    private var uploaded: TransferProgress?
     private(set) var exchange: CompletedExchange?
 
     init(settings: RequestSettings, session: Session?) {
@@ -214,6 +216,7 @@ struct RequestState {
         case fill(ByteChannel, Data)
         /// The rest of the body is of no use to anybody.
         case endHop(any TransportTask)
+        case report(TransferProgress, [ProgressObserver])
         /// The body is thrown away: nobody will read it, so nobody would allow it.
         case allowAll(any TransportTask)
         /// The task is let go of after unlocking: its end is the transport's code (R1).
@@ -233,8 +236,9 @@ struct RequestState {
             if case .channel(let channel) = hop.sink { return .fill(channel, bytes) }
             let length = hop.sink.isGrowing ? hop.head?.contentLength : nil
             return hop.sink.append(bytes, expecting: length) == .endHop ? .endHop(hop.task) : .none
-        case .bodySent:
-            return .none
+        case .bodySent(let count):
+            guard let progress = advanceUpload(to: count, of: hop.request.body.length) else { return .none }
+            return .report(progress, settings.uploadObservers)
         case .metrics(let metrics):
             hop.metrics = metrics
             return .none
@@ -245,6 +249,25 @@ struct RequestState {
             let exchange = CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount)
             return .complete(hop.continuation, .ended(exchange), hop.task)
         }
+    }
+
+    // MARK: Progress
+
+    /// Counts what was sent; nil if it was counted before, or nobody wants to hear of it.
+    private mutating func advanceUpload(to count: UInt64, of total: UInt64?) -> TransferProgress? {
+        let completed = min(max(count, uploaded?.completed ?? 0), total ?? .max)
+        let progress = TransferProgress(completed: completed, total: total)
+        guard progress != uploaded else { return nil }
+        uploaded = progress
+        return settings.uploadObservers.isEmpty ? nil : progress
+    }
+
+    /// Adds an observer that knows the latest progress; otherwise gives what it has to be told first. After the finish
+    /// there is nothing to wait for, and it is not added.
+    mutating func addUploadObserver(_ observer: ProgressObserver, knowing known: TransferProgress?) -> TransferProgress? {
+        if known != uploaded { return uploaded }
+        if phase != .finished { settings.uploadObservers.append(observer) }
+        return nil
     }
 
     // MARK: Observers
@@ -261,6 +284,7 @@ struct RequestSettings: Sendable {
     var interceptors: [any RequestInterceptor] = []
     var validators: [ResponseValidator] = []
     var monitors: [MonitorMailbox] = []
+    var uploadObservers: [ProgressObserver] = []
     var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
 }
 

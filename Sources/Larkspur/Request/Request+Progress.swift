@@ -1,0 +1,61 @@
+extension Request {
+    /// How much of the request's body has been sent.
+    ///
+    ///     for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
+    public var uploadProgress: ProgressSequence {
+        let request = self
+        return ProgressSequence {
+            let stream = request.handle.core.observeUpload()
+            request.handle.core.startIfAutomatic(request)
+            return stream
+        }
+    }
+
+    /// Calls the closure as the request's body is sent, one call at a time, with the latest value of each moment: on a
+    /// task of its own, or on an actor with `{ @MainActor progress in … }`. It does not start the request.
+    @discardableResult
+    public func uploadProgress(perform handler: @escaping @Sendable (TransferProgress) async -> Void) -> Self {
+        let stream = handle.core.observeUpload()
+        // Unstructured, one for each closure: it ends with the stream, and the stream with the request.
+        Task { for await progress in stream { await handler(progress) } }
+        return self
+    }
+
+    /// Foundation's value for how much of the request's body has been sent, as views and parent progresses take it.
+    /// Cancelling, pausing and resuming it does so to the request. It does not start the request.
+    public func makeUploadProgress() -> Progress {
+        let progress = Progress(totalUnitCount: -1)
+        progress.cancellationHandler = { [weak self] in _ = self?.cancel() }
+        progress.isPausable = true
+        progress.pausingHandler = { [weak self] in _ = self?.suspend() }
+        progress.resumingHandler = { [weak self] in _ = self?.resume() }
+        let stream = handle.core.observeUpload()
+        Task {
+            for await current in stream {
+                progress.totalUnitCount = current.total.map(Int64.init(clamping:)) ?? -1
+                progress.completedUnitCount = Int64(clamping: current.completed)
+            }
+            // A body of unknown length has the length that was sent.
+            if progress.totalUnitCount < 0 { progress.totalUnitCount = progress.completedUnitCount }
+        }
+        return progress
+    }
+}
+
+extension RequestCore {
+    /// Adds somebody who follows the upload, and is told first how far it is.
+    fileprivate func observeUpload() -> AsyncStream<TransferProgress> {
+        let observer = ProgressObserver()
+        // Told before it is added, and again if that was overtaken: so it never hears an older value after a newer.
+        var told: TransferProgress?
+        while let news = box.withLock({ $0.addUploadObserver(observer, knowing: told) }) {
+            observer.tell(news)
+            told = news
+        }
+        return observer.stream
+    }
+
+    fileprivate func startIfAutomatic(_ face: any Request) {
+        if startsAutomatically, read({ $0.pace }) == .flowing { start(face) }
+    }
+}
