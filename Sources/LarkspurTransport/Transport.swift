@@ -37,6 +37,10 @@
 /// - T23 A hop that passes one of its request's timeouts ends with `.timedOut`, which names the phase. The clocks start
 ///   when the hop does: waiting for a place does not count, nor does a pause that its user made.
 ///
+/// **Bodies of requests**
+/// - T24 A body that cannot be had whole ends the hop with `.bodyFailed`: its stream fails or ends early, or its file is
+///   not the one it was when the body was made. A stream's error that has this code already is passed on as it is.
+///
 /// **Questions**
 /// - T19 A question is asked on the thread that delivers events, and counts as refused if it is unanswered when
 ///   `answer` returns.

@@ -8,8 +8,9 @@
 public enum TransportBody: Sendable {
     case none
     case data(Data)
-    /// Read from disk while it is sent; `length` is what the file had when the request was made.
-    case file(path: String, length: UInt64)
+    /// Read from disk while it is sent. Length and version are what the file had when the body was made; a file that is
+    /// another one by now is not sent (T24).
+    case file(path: String, length: UInt64, version: TransportFileVersion? = nil)
     case stream(TransportBodySource)
 
     /// The number of bytes, or nil if nobody knows before the end (the body is then sent in chunks).
@@ -17,7 +18,7 @@ public enum TransportBody: Sendable {
         switch self {
         case .none: 0
         case .data(let data): UInt64(data.count)
-        case .file(_, let length): length
+        case .file(_, let length, _): length
         case .stream(let source): source.length
         }
     }
@@ -27,6 +28,16 @@ public enum TransportBody: Sendable {
         switch self {
         case .none, .data, .file: true
         case .stream(let source): source.isReplayable
+        }
+    }
+
+    /// The body's bytes from the first one on.
+    package func open() -> any TransportBodyStream {
+        switch self {
+        case .none: TransportDataStream(Data())
+        case .data(let data): TransportDataStream(data)
+        case .file(let path, let length, let version): TransportFileStream(path: path, length: length, version: version)
+        case .stream(let source): source.open()
         }
     }
 }
@@ -66,6 +77,6 @@ public enum TransportBodyRead: Sendable {
     case pending
     /// That was all.
     case end
-    /// The body cannot be had; ends the hop with `.bodyFailed`.
+    /// The body cannot be had; ends the hop with `.bodyFailed` (T24).
     case failed(any Error)
 }

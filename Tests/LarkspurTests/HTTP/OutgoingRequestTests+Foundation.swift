@@ -76,7 +76,7 @@ struct OutgoingRequestFoundationTests {
         request.body = .file(path: "/f", length: 3)
         #expect(request.urlRequest.httpBody == nil)
         request.urlRequest.setValue("1", forHTTPHeaderField: "X")
-        guard case .file("/f", 3) = request.body else { return #expect(Bool(false), "\(request.body)") }
+        guard case .file("/f", 3, nil) = request.body else { return #expect(Bool(false), "\(request.body)") }
         request.body = .onceOnly
         request.urlRequest.httpMethod = "POST"
         #expect(!request.body.isReplayable)

@@ -111,7 +111,7 @@ struct HopPolicyTests {
     @Test("A file and a replayable stream are sent again", arguments: [307, 308])
     func replayable(status: Int) throws {
         let file = try request(.put, body: .file(path: "/f", length: 9))
-        guard case .file("/f", 9)? = followed(file, status)?.body else { return #expect(Bool(false)) }
+        guard case .file("/f", 9, nil)? = followed(file, status)?.body else { return #expect(Bool(false)) }
         let open = { @Sendable () -> any TransportBodyStream in preconditionFailure("the policy opens no stream") }
         let source = TransportBodySource(length: nil, isReplayable: true, open: open)
         guard case .stream? = followed(try request(.put, body: .stream(source)), status)?.body else {

@@ -71,7 +71,7 @@ extension ReceivedRequest {
         switch request.body {
         case .none: body = []
         case .data(let data): body = Array(data)
-        case .file(let path, _): body = FileManager.default.contents(atPath: path).map(Array.init) ?? []
+        case .file(let path, _, _): body = FileManager.default.contents(atPath: path).map(Array.init) ?? []
         case .stream(let source): body = ReceivedRequest.drain(source.open())
         }
     }

@@ -1,0 +1,89 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What tells a file from its later self: another file under its name, or other bytes in it.
+public struct TransportFileVersion: Hashable, Sendable {
+    private let device: UInt64
+    private let inode: UInt64
+    private let seconds: Int
+    private let nanoseconds: Int
+
+    fileprivate init(_ status: stat) {
+        #if canImport(Darwin)
+            let modified = status.st_mtimespec
+        #else
+            let modified = status.st_mtim
+        #endif
+        device = UInt64(truncatingIfNeeded: status.st_dev)
+        inode = UInt64(status.st_ino)
+        seconds = modified.tv_sec
+        nanoseconds = modified.tv_nsec
+    }
+}
+
+/// A regular file, open for reading as long as somebody keeps this.
+package final class ReadableFile: Sendable {
+    package struct Failure: Error {
+        package enum Kind: Sendable { case missing, directory, irregular, unreadable }
+
+        package let kind: Kind
+        /// One line, with the file's path.
+        package let message: String
+
+        fileprivate init(_ kind: Kind, _ path: String, _ problem: String) {
+            self.kind = kind
+            message = "the file \(path) \(problem)"
+        }
+
+        /// What the system has just said.
+        fileprivate static func system(_ verb: String, _ path: String) -> Failure {
+            let code = errno
+            if code == ENOENT || code == ENOTDIR { return Failure(.missing, path, "does not exist") }
+            return Failure(.unreadable, path, "cannot be \(verb): \(String(cString: strerror(code)))")
+        }
+    }
+
+    package let path: String
+    private let descriptor: Int32
+
+    /// Opens the file. What is no regular file is refused without being opened: opening a device may have effects.
+    package init(path: String) throws(Failure) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw .system("found", path) }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: throw Failure(.directory, path, "is a directory")
+        default: throw Failure(.irregular, path, "is a device, a pipe or a socket")
+        }
+        // Not to wait for the other end, should a pipe stand there by now: it then reads as empty.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw .system("opened", path) }
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Length and version as they are now.
+    package func status() throws(Failure) -> (length: UInt64, version: TransportFileVersion) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .system("examined", path) }
+        return (UInt64(clamping: status.st_size), TransportFileVersion(status))
+    }
+
+    /// Fills the buffer with bytes from a position on; fewer than fit, or none, at the end.
+    package func read(at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
+        while true {
+            let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(clamping: position))
+            if count >= 0 { return count }
+            guard errno == EINTR else { throw .system("read", path) }
+        }
+    }
+}

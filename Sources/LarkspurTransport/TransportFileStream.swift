@@ -1,0 +1,98 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A file while it is sent, opened by the first read and closed by `end()`.
+///
+/// What goes out is the file that the body was made of, or an error: its length and version are compared when it is
+/// opened, and again before the last bytes are given, when a change can still keep the request from being whole.
+final class TransportFileStream: TransportBodyStream {
+    private enum State {
+        case closed
+        case open(ReadableFile, position: UInt64)
+        case ended
+    }
+
+    private let path: String
+    private let length: UInt64
+    private let version: TransportFileVersion?
+    private let box = Protected(State.closed)
+
+    init(path: String, length: UInt64, version: TransportFileVersion?) {
+        self.path = path
+        self.length = length
+        self.version = version
+    }
+
+    func begin(wake: @escaping @Sendable () -> Void) {}
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
+        do {
+            guard let (file, position) = try opened(), position < length else { return .end }
+            let buffer = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(clamping: length - position)))
+            let count = try file.read(at: position, into: buffer)
+            let reached = position + UInt64(count)
+            if count == 0 || reached == length { try check(file) }
+            box.withLock { if case .open = $0 { $0 = .open(file, position: reached) } }
+            return count > 0 ? .bytes(count) : .failed(changed("ended after \(reached) of \(length) bytes"))
+        } catch let failure as ReadableFile.Failure {
+            return .failed(TransportError(.bodyFailed, failure.message, phase: .sending, underlying: failure))
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    func end() { box.withLock { $0 = .ended } }
+
+    private func opened() throws -> (ReadableFile, position: UInt64)? {
+        switch box.withLock({ $0 }) {
+        case .ended: return nil
+        case .open(let file, let position): return (file, position)
+        case .closed:
+            let file = try ReadableFile(path: path)
+            try check(file)
+            return box.withLock { state in
+                guard case .closed = state else { return nil }
+                state = .open(file, position: 0)
+                return (file, 0)
+            }
+        }
+    }
+
+    private func check(_ file: ReadableFile) throws {
+        let now = try file.status()
+        if now.length != length { throw changed("has \(now.length) bytes and should have \(length)") }
+        if let version, version != now.version { throw changed("was changed after the body was made of it") }
+    }
+
+    private func changed(_ problem: String) -> TransportError {
+        TransportError(.bodyFailed, "the file \(path) \(problem)", phase: .sending)
+    }
+}
+
+/// Bytes in memory, read as a stream.
+final class TransportDataStream: TransportBodyStream {
+    private let data: Data
+    private let position = Protected(0)
+
+    init(_ data: Data) {
+        self.data = data
+    }
+
+    func begin(wake: @escaping @Sendable () -> Void) {}
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
+        let range = position.withLock { position in
+            let start = position
+            position += min(buffer.count, data.count - start)
+            return start..<position
+        }
+        let start = data.startIndex
+        data[(start + range.lowerBound)..<(start + range.upperBound)].copyBytes(to: buffer)
+        return range.isEmpty ? .end : .bytes(range.count)
+    }
+
+    func end() {}
+}
