@@ -106,6 +106,17 @@ extension RequestError {
         public static let requestCreationFailed = Code(rawValue: "requestCreationFailed")
         public static let adaptationFailed = Code(rawValue: "adaptationFailed")
 
+        // Files: for a body, or to write to
+        /// Not a `file:` URL, or none that can be a path.
+        public static let invalidFileURL = Code(rawValue: "invalidFileURL")
+        public static let fileMissing = Code(rawValue: "fileMissing")
+        public static let fileIsDirectory = Code(rawValue: "fileIsDirectory")
+        /// A device, a pipe or a socket, which has no length.
+        public static let fileNotRegular = Code(rawValue: "fileNotRegular")
+        public static let fileUnreadable = Code(rawValue: "fileUnreadable")
+        public static let fileExists = Code(rawValue: "fileExists")
+        public static let fileUnwritable = Code(rawValue: "fileUnwritable")
+
         // Sending: the transport's codes, under the same names
         public static let cancelled = Code(.cancelled)
         public static let transportUnavailable = Code(.unavailable)

@@ -1,0 +1,153 @@
+import LarkspurTransport
+
+/// A body between the code that produces it, on a task or thread of its own, and the transport that pulls it.
+///
+/// Neither side runs ahead: the producer waits while the ring is full, and the transport is told `.pending` while it is
+/// empty and woken when it no longer is. A declared length is kept to the byte: the last byte is given only when the
+/// producer has said that it was the last, so a body that turns out longer, or fails at its end, never looks whole.
+final class BodyPipe: TransportBodyStream {
+    /// Sets the producer going, and returns how to stop it.
+    typealias Start = @Sendable (BodyPipe) -> @Sendable () -> Void
+
+    private enum End {
+        case open
+        case finished
+        case failed(TransportError)
+        /// The transport wants no more.
+        case abandoned
+    }
+
+    private struct State {
+        var ring: ByteRing
+        var end = End.open
+        var written: UInt64 = 0
+        var given: UInt64 = 0
+        /// Whether the transport was told `.pending` and waits for its wake.
+        var isAwaited = false
+        var wake: (@Sendable () -> Void)?
+        /// Lets the producer go on that waits for room.
+        var goOn: (@Sendable () -> Void)?
+        var stop: (@Sendable () -> Void)?
+
+        /// What tells the transport of a change, if it waits for one.
+        mutating func takeWake() -> (@Sendable () -> Void)? {
+            defer { isAwaited = false }
+            return isAwaited ? wake : nil
+        }
+
+        mutating func take<Value>(_ value: WritableKeyPath<State, Value?>) -> Value? {
+            defer { self[keyPath: value] = nil }
+            return self[keyPath: value]
+        }
+    }
+
+    static let capacity = 256 * 1_024
+
+    private let length: UInt64?
+    private let start: Start
+    private let box: Protected<State>
+
+    init(length: UInt64?, start: @escaping Start) {
+        self.length = length
+        self.start = start
+        // One more than a short body, so that its producer can always go on and say whether it was all.
+        let capacity = length.map { Int(clamping: min($0, UInt64(Self.capacity - 1)) + 1) } ?? Self.capacity
+        box = Protected(State(ring: ByteRing(capacity: capacity)))
+    }
+
+    // MARK: The transport's side
+
+    func begin(wake: @escaping @Sendable () -> Void) {
+        box.withLock { $0.wake = wake }
+        let stop = start(self)
+        let isOpen = box.withLock { state in
+            guard case .open = state.end else { return false }
+            state.stop = stop
+            return true
+        }
+        if !isOpen { stop() }
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
+        let (read, goOn) = box.withLock { state -> (TransportBodyRead, (@Sendable () -> Void)?) in
+            var available = state.ring.count
+            switch state.end {
+            case .open: if let length, state.given + UInt64(available) == length, available > 0 { available -= 1 }
+            case .finished: if available == 0 { return (.end, nil) }
+            case .failed(let error): return (.failed(error), nil)
+            case .abandoned: return (.end, nil)
+            }
+            guard available > 0 else {
+                state.isAwaited = true
+                return (.pending, nil)
+            }
+            let count = state.ring.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(available)))
+            state.given += UInt64(count)
+            // Half a ring at a time: to change sides for every buffer would cost more than the bytes do.
+            return (.bytes(count), state.ring.count <= state.ring.capacity / 2 ? state.take(\.goOn) : nil)
+        }
+        goOn?()
+        return read
+    }
+
+    func end() {
+        let (goOn, stop, wake) = box.withLock { state in
+            state.end = .abandoned
+            state.ring.clear()
+            return (state.take(\.goOn), state.take(\.stop), state.take(\.wake))
+        }
+        goOn?()
+        stop?()
+        withExtendedLifetime(wake) {}
+    }
+
+    // MARK: The producer's side
+
+    /// Takes the first bytes of these, as many as there is room for; nil when no more are wanted.
+    func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        let (count, wake) = box.withLock { state -> (Int?, (@Sendable () -> Void)?) in
+            guard case .open = state.end else { return (nil, nil) }
+            if let length, UInt64(bytes.count) > length - state.written {
+                state.end = .failed(Self.failure("the body is longer than the \(length) bytes that were declared"))
+                return (nil, state.takeWake())
+            }
+            let count = state.ring.write(bytes)
+            state.written += UInt64(count)
+            return (count, count > 0 ? state.takeWake() : nil)
+        }
+        wake?()
+        return count
+    }
+
+    /// Calls the closure once, when there is room or no more bytes are wanted.
+    func whenThereIsRoom(_ goOn: @escaping @Sendable () -> Void) {
+        let waits = box.withLock { state in
+            guard case .open = state.end, state.ring.count == state.ring.capacity else { return false }
+            state.goOn = goOn
+            return true
+        }
+        if !waits { goOn() }
+    }
+
+    /// The producer has given everything, or cannot go on.
+    func finish(_ error: TransportError? = nil) {
+        let (stop, wake) = box.withLock { state in
+            if case .open = state.end {
+                if let error {
+                    state.end = .failed(error)
+                } else if let length, state.written < length {
+                    state.end = .failed(Self.failure("the body ended after \(state.written) of \(length) bytes"))
+                } else {
+                    state.end = .finished
+                }
+            }
+            return (state.take(\.stop), state.takeWake())
+        }
+        withExtendedLifetime(stop) {}
+        wake?()
+    }
+
+    static func failure(_ message: String, _ underlying: (any Error)? = nil) -> TransportError {
+        TransportError(.bodyFailed, message, phase: .sending, underlying: underlying)
+    }
+}

@@ -1,0 +1,44 @@
+/// Bytes that wait between one writer and one reader: never more than a fixed number.
+struct ByteRing {
+    let capacity: Int
+    private var bytes: [UInt8] = []  // made by the first write
+    private var start = 0
+    private(set) var count = 0
+
+    init(capacity: Int) {
+        precondition(capacity > 0, "a ring without room would never let its writer go on")
+        self.capacity = capacity
+    }
+
+    /// Takes the first bytes of these, as many as there is room for.
+    mutating func write(_ source: UnsafeRawBufferPointer) -> Int {
+        if bytes.isEmpty { bytes = Array(repeating: 0, count: capacity) }
+        let taken = min(source.count, capacity - count)
+        let end = (start + count) % capacity
+        let head = min(taken, capacity - end)
+        bytes.withUnsafeMutableBytes { ring in
+            UnsafeMutableRawBufferPointer(rebasing: ring[end...]).copyMemory(
+                from: UnsafeRawBufferPointer(rebasing: source[..<head]))
+            ring.copyMemory(from: UnsafeRawBufferPointer(rebasing: source[head..<taken]))
+        }
+        count += taken
+        return taken
+    }
+
+    /// Fills the buffer with the bytes that have waited longest, as many as there are and fit.
+    mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let given = min(buffer.count, count)
+        let head = min(given, capacity - start)
+        bytes.withUnsafeBytes { ring in
+            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: ring[start..<(start + head)]))
+            UnsafeMutableRawBufferPointer(rebasing: buffer[head...]).copyMemory(
+                from: UnsafeRawBufferPointer(rebasing: ring[..<(given - head)]))
+        }
+        start = (start + given) % capacity
+        count -= given
+        return given
+    }
+
+    /// Drops everything, the memory too.
+    mutating func clear() { self = ByteRing(capacity: capacity) }
+}

@@ -1,0 +1,148 @@
+import LarkspurTransport
+
+extension TransportBody {
+    /// Several bodies one after another as one.
+    ///
+    /// Its length is known if all lengths are, and it can be sent again if all of them can. A body is opened when its
+    /// turn comes and closed when it was read, so thousands of files need one descriptor.
+    public static func joined(_ bodies: some Sequence<TransportBody>) -> TransportBody {
+        let pieces = merged(bodies)
+        guard pieces.count > 1 else { return pieces.first ?? .none }
+        return .stream(
+            TransportBodySource(length: length(of: pieces), isReplayable: pieces.allSatisfy(\.isReplayable)) {
+                JoinedBodyStream(pieces)
+            })
+    }
+
+    /// What is small enough to be sent along with the head, and to be copied without a thought.
+    private static let smallSize = 64 * 1_024
+
+    /// Small data next to small data becomes one, what is empty goes: a form of texts is then plain data.
+    private static func merged(_ bodies: some Sequence<TransportBody>) -> [TransportBody] {
+        var pieces: [TransportBody] = []
+        var text = Data()
+        func flush() {
+            if !text.isEmpty { pieces.append(.data(text)) }
+            text = Data()
+        }
+        for body in bodies where body.length != 0 {
+            guard case .data(let data) = body else {
+                flush()
+                pieces.append(body)
+                continue
+            }
+            if text.count + data.count > smallSize { flush() }
+            if text.isEmpty { text = data } else { text.append(data) }
+        }
+        flush()
+        return pieces
+    }
+
+    /// Nil if one is unknown, or if there is no number for their sum.
+    static func length(of bodies: some Sequence<TransportBody>) -> UInt64? {
+        var sum: UInt64 = 0
+        for body in bodies {
+            guard let length = body.length, case let (next, false) = sum.addingReportingOverflow(length) else {
+                return nil
+            }
+            sum = next
+        }
+        return sum
+    }
+}
+
+/// Reads bodies one after another, and holds each to the length that it declares.
+final class JoinedBodyStream: TransportBodyStream {
+    fileprivate typealias Part = (stream: any TransportBodyStream, left: UInt64?)
+
+    fileprivate struct Cursor {
+        var later: ArraySlice<TransportBody>
+        var part: Part?
+        var wake: @Sendable () -> Void = {}
+    }
+
+    private enum State {
+        case idle(Cursor)
+        /// The cursor is with a `read`, which runs other streams' code and so holds no lock.
+        case reading
+        case ended
+    }
+
+    private let box: Protected<State>
+
+    init(_ bodies: [TransportBody]) {
+        box = Protected(.idle(Cursor(later: bodies[...])))
+    }
+
+    func begin(wake: @escaping @Sendable () -> Void) {
+        box.withLock {
+            guard case .idle(var cursor) = $0 else { return }
+            cursor.wake = wake
+            $0 = .idle(cursor)
+        }
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
+        let taken = box.withLock { state -> Cursor? in
+            guard case .idle(let cursor) = state else { return nil }
+            state = .reading
+            return cursor
+        }
+        guard var cursor = taken else { return .end }
+        let result = cursor.read(into: buffer)
+        let isWanted = box.withLock { state in
+            guard case .reading = state else { return false }
+            state = .idle(cursor)
+            return true
+        }
+        if !isWanted { cursor.part?.stream.end() }
+        return result
+    }
+
+    func end() {
+        let part = box.withLock { state -> Part? in
+            defer { state = .ended }
+            guard case .idle(let cursor) = state else { return nil }
+            return cursor.part
+        }
+        part?.stream.end()
+    }
+}
+
+extension JoinedBodyStream.Cursor {
+    /// Fills the buffer from as many parts as it takes: small ones do not become packets of their own.
+    fileprivate mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
+        var filled = 0
+        while filled < buffer.count, let part = currentPart() {
+            let left = part.left.map { Int(clamping: $0) } ?? .max
+            let room = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...].prefix(left))
+            switch room.isEmpty ? .end : part.stream.read(into: room) {
+            case .bytes(let count) where (1...room.count).contains(count):
+                filled += count
+                self.part?.left = part.left.map { $0 - UInt64(count) }
+            case .bytes(let count):
+                return .failed(BodyPipe.failure("a stream of the body claims to have given \(count) bytes"))
+            case .pending:
+                return filled > 0 ? .bytes(filled) : .pending
+            case .end:
+                if let left = part.left, left > 0 {
+                    return .failed(BodyPipe.failure("a part of the body ended \(left) bytes before its length"))
+                }
+                part.stream.end()
+                self.part = nil
+            case .failed(let error):
+                return .failed(error)
+            }
+        }
+        return filled > 0 ? .bytes(filled) : .end
+    }
+
+    private mutating func currentPart() -> JoinedBodyStream.Part? {
+        if part == nil, let next = later.popFirst() {
+            let stream = next.open()
+            part = (stream, next.length)
+            stream.begin(wake: wake)
+        }
+        return part
+    }
+}
