@@ -1,0 +1,181 @@
+import LarkspurTransport
+
+/// A form of named parts, sent as `multipart/form-data` (RFC 7578).
+///
+///     var form = MultipartFormData()
+///     form.append("Ada", name: "author")
+///     form.append(photo, name: "photo")                                      // a file's URL: name and type follow from it
+///     form.append(.sequence { lines() }, name: "log", fileName: "log.txt")   // any body can be a part
+///     let body = try form.body()
+///
+/// It is a value that keeps no bytes but those it was given: files are read while they are sent. Appending never throws;
+/// the first part that was wrong is remembered, and thrown when the body is made.
+public struct MultipartFormData: Sendable {
+    /// What stands between the parts.
+    public let boundary: String
+
+    /// Whether names of files that are not plain ASCII are given a second time, as `filename*` (RFC 5987), in the parts
+    /// appended from here on. Browsers do not, and most servers do not look for it.
+    public var addsExtendedFileNames = false
+
+    /// Each part's delimiter and header, followed by its body.
+    private var pieces: [TransportBody] = []
+    private var failure: RequestError?
+
+    /// Begins an empty form; without a boundary, a random one is made.
+    ///
+    /// A boundary has 1 to 70 of the characters that RFC 2046 allows, and must not occur in any part.
+    public init(boundary: String? = nil) {
+        if let boundary, !Self.isBoundary(boundary) {
+            failure = RequestError(
+                .invalidRequest, "a boundary has 1 to 70 letters, digits, and '()+_,-./:=? or spaces that do not end it"
+            )
+        }
+        self.boundary = failure == nil ? boundary ?? Self.randomBoundary() : Self.randomBoundary()
+    }
+
+    /// The value of the request's `Content-Type` field.
+    public var contentType: String {
+        let isToken = !boundary.contains { "(),/:=? ".contains($0) }
+        return "multipart/form-data; boundary=" + (isToken ? boundary : "\"\(boundary)\"")
+    }
+
+    /// The length of the whole body with parts, headers and boundaries; nil if that of a part is unknown.
+    public var contentLength: UInt64? { TransportBody.length(of: framed) }
+
+    /// The form as a body, which can be sent again if all of its parts can.
+    public func body() throws(RequestError) -> TransportBody {
+        if let failure { throw failure }
+        return .joined(framed)
+    }
+
+    private var framed: [TransportBody] {
+        pieces + [.data(Data(((pieces.isEmpty ? "" : "\r\n") + "--\(boundary)--\r\n").utf8))]
+    }
+
+    // MARK: Parts
+
+    /// Adds a part with exactly these header fields; all other parts are made of this one.
+    public mutating func append(_ body: TransportBody, headers: HTTPHeaders) {
+        var header = (pieces.isEmpty ? "" : "\r\n") + "--\(boundary)\r\n"
+        for field in headers {
+            guard Self.isFieldName(field.name), !field.value.utf8.contains(where: { [0, 0x0A, 0x0D].contains($0) })
+            else { return fail(RequestError(.invalidRequest, "a part has a header field with a line end or a NUL")) }
+            header += "\(field.name): \(field.value)\r\n"
+        }
+        pieces += [.data(Data((header + "\r\n").utf8)), body]
+    }
+
+    /// Adds a part of any body: a stream, an asynchronous sequence, a file.
+    ///
+    /// The part has no `Content-Type` unless there is a type. `headers` follow the fields that are made of the others.
+    public mutating func append(
+        _ body: TransportBody, name: String, fileName: String? = nil, mimeType: String? = nil,
+        headers: HTTPHeaders = [:]
+    ) {
+        var fields = HTTPHeaders()
+        fields.add(name: "Content-Disposition", value: disposition(name, fileName))
+        if let mimeType { fields.add(name: "Content-Type", value: mimeType) }
+        for field in headers { fields.add(name: field.name, value: field.value) }
+        append(body, headers: fields)
+    }
+
+    /// Adds bytes. With a file name and without a type, the type follows from the name or the bytes.
+    public mutating func append(_ data: Data, name: String, fileName: String? = nil, mimeType: String? = nil) {
+        let type = mimeType ?? fileName.map { MIMEType.ofFile(named: $0) ?? MIMEType.ofContent(data) }
+        append(.data(data), name: name, fileName: fileName, mimeType: type)
+    }
+
+    /// Adds a text, in UTF-8 and with its line ends as they are.
+    public mutating func append(_ text: String, name: String) {
+        append(.data(Data(text.utf8)), name: name)
+    }
+
+    /// Adds a file. What is not given follows from the URL: its name, and its type by extension or, failing that, by
+    /// its first bytes.
+    public mutating func append(file url: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
+        attempt { form throws(RequestError) in
+            let file = try ReadableFile.open(url)
+            let type = mimeType ?? MIMEType.ofFile(named: url.lastPathComponent) ?? MIMEType.ofContent(file.beginning)
+            form.append(try file.body(), name: name, fileName: fileName ?? url.lastPathComponent, mimeType: type)
+        }
+    }
+
+    /// Adds a file, as `append(file:name:fileName:mimeType:)` does.
+    public mutating func append(_ fileURL: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
+        append(file: fileURL, name: name, fileName: fileName, mimeType: mimeType)
+    }
+
+    /// Adds a value as the encoder writes it into a request's body, with the type that it gives it.
+    public mutating func append<Value: Encodable & Sendable>(
+        encoding value: Value, name: String, fileName: String? = nil, encoder: any ParameterEncoder = .json
+    ) {
+        attempt { form throws(RequestError) in
+            do {
+                var request = OutgoingRequest(method: .post, url: try RequestURL("http://part.invalid/"))
+                try encoder.encode(value, into: &request)
+                form.append(request.body, name: name, fileName: fileName, mimeType: request.headers["Content-Type"])
+            } catch {
+                throw RequestError(wrapping: error, as: .encodingFailed)
+            }
+        }
+    }
+
+    private mutating func attempt(_ append: (inout MultipartFormData) throws(RequestError) -> Void) {
+        do { try append(&self) } catch { fail(error) }
+    }
+
+    private mutating func fail(_ error: RequestError) { failure = failure ?? error }
+}
+
+// MARK: - Text of headers
+
+extension MultipartFormData {
+    private func disposition(_ name: String, _ fileName: String?) -> String {
+        var value = "form-data; name=\"\(Self.escaped(name))\""
+        guard let fileName else { return value }
+        value += "; filename=\"\(Self.escaped(fileName))\""
+        if addsExtendedFileNames, !fileName.utf8.allSatisfy({ $0 < 0x80 }) {
+            value += "; filename*=UTF-8''\(Self.percentEncoded(fileName))"
+        }
+        return value
+    }
+
+    /// As browsers do it (WHATWG HTML, "multipart/form-data encoding algorithm"): all else goes as it is, in UTF-8.
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": escaped += "%22"
+            case "\r": escaped += "%0D"
+            case "\n": escaped += "%0A"
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+
+    private static func percentEncoded(_ text: String) -> String {
+        text.utf8.map { byte in
+            let character = Character(Unicode.Scalar(byte))
+            if character.isASCII, character.isLetter || character.isNumber || "!#$&+-.^_`|~".contains(character) {
+                return String(character)
+            }
+            let digits = String(byte, radix: 16, uppercase: true)
+            return digits.count == 1 ? "%0\(digits)" : "%\(digits)"
+        }.joined()
+    }
+
+    private static func isFieldName(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x3A }
+    }
+
+    private static func isBoundary(_ text: String) -> Bool {
+        (1...70).contains(text.utf8.count) && text.last != " "
+            && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "'()+_,-./:=? ".contains($0)) }
+    }
+
+    private static func randomBoundary() -> String {
+        "larkspur-" + (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined(separator: "-")
+    }
+}
