@@ -26,7 +26,7 @@ extension Request {
     public func makeUploadProgress() -> Progress {
         let progress = Progress(totalUnitCount: -1)
         progress.cancellationHandler = { [weak self] in _ = self?.cancel() }
-        progress.isPausable = true
+        (progress.isCancellable, progress.isPausable) = (true, true)
         progress.pausingHandler = { [weak self] in _ = self?.suspend() }
         progress.resumingHandler = { [weak self] in _ = self?.resume() }
         let stream = handle.core.observeUpload()
@@ -45,14 +45,22 @@ extension Request {
 extension RequestCore {
     /// Adds somebody who follows the upload, and is told first how far it is.
     fileprivate func observeUpload() -> AsyncStream<TransferProgress> {
-        let observer = ProgressObserver()
+        let (observer, stream) = ProgressObserver.make()
         // Told before it is added, and again if that was overtaken: so it never hears an older value after a newer.
         var told: TransferProgress?
         while let news = box.withLock({ $0.addUploadObserver(observer, knowing: told) }) {
-            observer.tell(news)
+            _ = observer.tell(news)
             told = news
         }
-        return observer.stream
+        return stream
+    }
+
+    func report(_ progress: TransferProgress, to observers: [ProgressObserver]) {
+        let gone = observers.filter { !$0.tell(progress) }
+        guard !gone.isEmpty else { return }
+        box.withLock { state in
+            state.settings.uploadObservers.removeAll { observer in gone.contains { $0 === observer } }
+        }
     }
 
     fileprivate func startIfAutomatic(_ face: any Request) {

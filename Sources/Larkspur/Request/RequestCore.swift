@@ -283,7 +283,7 @@ package final class RequestCore: Sendable {
         case .none: break
         case .fill(let channel, let bytes): channel.receive(bytes)
         case .endHop(let task): task.cancel()
-        case .report(let progress, let observers): for observer in observers { observer.tell(progress) }
+        case .report(let progress, let observers): report(progress, to: observers)
         case .allowAll(let task): task.allow(upTo: .max)
         case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
         }

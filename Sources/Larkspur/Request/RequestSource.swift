@@ -3,8 +3,6 @@ public typealias RequestModifier = @Sendable (inout OutgoingRequest) async throw
 
 /// Where a request comes from; built anew at each attempt.
 struct RequestSource: Sendable {
-    typealias Encode = @Sendable (inout OutgoingRequest) throws -> Void
-
     enum Origin: Sendable {
         case parts(any URLConvertible, HTTPMethod, HTTPHeaders)
         case convertible(any URLRequestConvertible)
@@ -12,21 +10,21 @@ struct RequestSource: Sendable {
 
     private let origin: Origin
     private let modifier: RequestModifier?
-    private let encode: Encode?
+    private let content: RequestContent?
 
-    init(_ origin: Origin, modifier: RequestModifier? = nil, encode: Encode? = nil) {
+    init(_ origin: Origin, modifier: RequestModifier? = nil, content: RequestContent? = nil) {
         self.origin = origin
         self.modifier = modifier
-        self.encode = encode
+        self.content = content
     }
 
     /// Whether building runs no code of the user's.
     var isPlain: Bool {
-        guard modifier == nil, encode == nil, case .parts(let url, _, _) = origin else { return false }
+        guard modifier == nil, content == nil, case .parts(let url, _, _) = origin else { return false }
         return url is String || url is URL || url is RequestURL
     }
 
-    /// Parts or convertible, then the modifier, then the parameters, then the session's fields that are missing.
+    /// Parts or convertible, then the modifier, then the content, then the session's fields that are missing.
     ///
     /// Only a modifier can wait. What comes before and after it is kept out of the async frame, which every request pays
     /// for.
@@ -59,7 +57,7 @@ struct RequestSource: Sendable {
     }
 
     private func finish(_ request: inout OutgoingRequest, _ context: SessionContext) throws(RequestError) {
-        do { try encode?(&request) } catch { throw Self.failure(error) }
+        do { try content?.write(&request) } catch { throw Self.failure(error) }
         if !context.configuration.headers.isEmpty {
             request.headers.addMissing(from: context.configuration.headers)
         }

@@ -264,7 +264,8 @@ struct RequestState {
 
     /// Adds an observer that knows the latest progress; otherwise gives what it has to be told first. After the finish
     /// there is nothing to wait for, and it is not added.
-    mutating func addUploadObserver(_ observer: ProgressObserver, knowing known: TransferProgress?) -> TransferProgress? {
+    mutating func addUploadObserver(_ observer: ProgressObserver, knowing known: TransferProgress?) -> TransferProgress?
+    {
         if known != uploaded { return uploaded }
         if phase != .finished { settings.uploadObservers.append(observer) }
         return nil

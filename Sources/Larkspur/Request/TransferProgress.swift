@@ -5,6 +5,11 @@ public struct TransferProgress: Sendable, Hashable {
     /// Nil if nobody knows before the end.
     public let total: UInt64?
 
+    public init(completed: UInt64, total: UInt64?) {
+        self.completed = completed
+        self.total = total
+    }
+
     /// From 0 to 1; nil without a total. An empty body is complete.
     public var fraction: Double? {
         total.map { $0 == 0 ? 1 : Double(completed) / Double($0) }
@@ -25,17 +30,25 @@ public struct ProgressSequence: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncStream<TransferProgress>.Iterator { observe().makeAsyncIterator() }
 }
 
-/// Somebody who follows a request's progress. It keeps the latest value only, and ends when the request lets go of it.
+/// Somebody who follows a request's progress: told the latest value only. It ends when the request lets go of it.
 final class ProgressObserver: Sendable {
-    let stream: AsyncStream<TransferProgress>
     private let continuation: AsyncStream<TransferProgress>.Continuation
 
-    init() {
-        (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    }
+    private init(_ continuation: AsyncStream<TransferProgress>.Continuation) { self.continuation = continuation }
 
     deinit { end() }
 
-    func tell(_ progress: TransferProgress) { continuation.yield(progress) }
+    /// An observer, and what it is told. It does not hold the stream, whose reader may go away.
+    static func make() -> (ProgressObserver, AsyncStream<TransferProgress>) {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
+        return (ProgressObserver(continuation), stream)
+    }
+
+    /// False if nobody reads any more.
+    func tell(_ progress: TransferProgress) -> Bool {
+        if case .terminated = continuation.yield(progress) { false } else { true }
+    }
+
     func end() { continuation.finish() }
 }

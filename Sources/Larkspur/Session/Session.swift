@@ -79,8 +79,8 @@ public actor Session {
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DataRequest {
-        makeRequest(
-            RequestSource(.parts(url, method, headers), modifier: requestModifier), interceptor, startsAutomatically)
+        let source = RequestSource(.parts(url, method, headers), modifier: requestModifier)
+        return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
     }
 
     /// Makes a request with parameters, which the encoder puts into the query or the body; nil takes the session's.
@@ -91,11 +91,9 @@ public actor Session {
         requestModifier: RequestModifier? = nil
     ) -> DataRequest {
         let encoder = encoder ?? configuration.encoder
-        let encode = parameters.map { parameters -> RequestSource.Encode in
-            { request in try encoder.encode(parameters, into: &request) }
-        }
-        let source = RequestSource(.parts(url, method, headers), modifier: requestModifier, encode: encode)
-        return makeRequest(source, interceptor, startsAutomatically)
+        let content = parameters.map { RequestContent.encoded($0, by: encoder) }
+        let source = RequestSource(.parts(url, method, headers), modifier: requestModifier, content: content)
+        return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
     }
 
     /// Makes a request from a value that can make one; it is asked again at each attempt.
@@ -103,17 +101,16 @@ public actor Session {
         _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> DataRequest {
-        makeRequest(
-            RequestSource(.convertible(convertible), modifier: requestModifier), interceptor, startsAutomatically)
+        let source = RequestSource(.convertible(convertible), modifier: requestModifier)
+        return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
     }
 
-    private func makeRequest(
+    func makeCore(
         _ source: RequestSource, _ interceptor: (any RequestInterceptor)?, _ startsAutomatically: Bool?
-    ) -> DataRequest {
+    ) -> RequestCore {
         lastID += 1
-        return DataRequest(
-            core: RequestCore(
-                id: RequestID(lastID), source: source, session: self, interceptor: interceptor,
-                startsAutomatically: startsAutomatically))
+        return RequestCore(
+            id: RequestID(lastID), source: source, session: self, interceptor: interceptor,
+            startsAutomatically: startsAutomatically)
     }
 }

@@ -1,0 +1,116 @@
+/// One thing that can be asked of a server: where, with what, and how its answer is read.
+///
+///     extension Endpoint where Response == [User] {
+///         static func users(page: Int) -> Self { Endpoint(.get, "users", query: ["page": page]) }
+///     }
+///     extension Endpoint where Response == User {
+///         static func create(_ user: NewUser) -> Self { Endpoint(.post, "users", body: .json(user)) }
+///     }
+///
+///     let session = Session(configuration: SessionConfiguration { $0.baseURL = "https://api.example.com/v1" })
+///     let ada = try await session.send(.create(NewUser(name: "Ada")))
+///
+/// It is a value that knows no session: base URL, credentials and everything else that all requests share stay with the
+/// session it is sent by.
+public struct Endpoint<Response: Sendable>: Sendable {
+    public var method: HTTPMethod
+    /// Relative to the session's base URL, or absolute.
+    public var path: any URLConvertible
+    public var headers: HTTPHeaders
+    let query: RequestContent?
+    let body: RequestContent?
+    let serialize: @Sendable (DataRequest) -> DataTask<Response>
+
+    /// An endpoint whose answer is read by a serializer.
+    ///
+    /// - Parameter query: Keys and values that are added to the path's own query.
+    public init(
+        _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
+        headers: HTTPHeaders = [:], body: RequestContent? = nil, serializer: some ResponseSerializer<Response>
+    ) {
+        self.init(method, path, query, headers, body) { $0.serializingResponse(using: serializer) }
+    }
+
+    private init(
+        _ method: HTTPMethod, _ path: any URLConvertible, _ query: (any Encodable & Sendable)?, _ headers: HTTPHeaders,
+        _ body: RequestContent?, _ serialize: @escaping @Sendable (DataRequest) -> DataTask<Response>
+    ) {
+        self.method = method
+        self.path = path
+        self.headers = headers
+        self.query = query.map { .encoded($0, by: .urlEncodedForm) }
+        self.body = body
+        self.serialize = serialize
+    }
+}
+
+extension Endpoint where Response: Decodable {
+    /// An endpoint whose answer is read by the session's decoder.
+    public init(
+        _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
+        headers: HTTPHeaders = [:], body: RequestContent? = nil
+    ) {
+        self.init(method, path, query, headers, body) { $0.serializingDecodable() }
+    }
+}
+
+extension Endpoint where Response == Data {
+    /// An endpoint whose answer is taken as it is.
+    public init(
+        _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
+        headers: HTTPHeaders = [:], body: RequestContent? = nil
+    ) {
+        self.init(method, path, query, headers, body) { $0.serializingData() }
+    }
+}
+
+extension Endpoint where Response == String {
+    /// An endpoint whose answer is text.
+    public init(
+        _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
+        headers: HTTPHeaders = [:], body: RequestContent? = nil
+    ) {
+        self.init(method, path, query, headers, body) { $0.serializingString() }
+    }
+}
+
+extension Endpoint where Response == JSON {
+    /// An endpoint whose answer is JSON of no particular type.
+    public init(
+        _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
+        headers: HTTPHeaders = [:], body: RequestContent? = nil
+    ) {
+        self.init(method, path, query, headers, body) { $0.serializingJSON() }
+    }
+}
+
+extension Endpoint where Response == Void {
+    /// An endpoint whose answer has nothing to read beyond that it went well.
+    public init(
+        _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
+        headers: HTTPHeaders = [:], body: RequestContent? = nil
+    ) {
+        self.init(method, path, query, headers, body) { $0.serializingResponse(using: NothingSerializer()) }
+    }
+}
+
+private struct NothingSerializer: ResponseSerializer {
+    func serialize(_ exchange: CompletedExchange) {}
+}
+
+extension Session {
+    /// Makes the endpoint's request, validated by `ResponseValidator.standard`, to attach to it what you like.
+    public func request<Response>(_ endpoint: Endpoint<Response>) -> DataRequest {
+        let content = RequestContent { request in
+            try endpoint.query?.write(&request)
+            try endpoint.body?.write(&request)
+        }
+        let source = RequestSource(.parts(endpoint.path, endpoint.method, endpoint.headers), content: content)
+        return DataRequest(core: makeCore(source, nil, nil)).validate()
+    }
+
+    /// Sends the endpoint's request and reads the answer; what goes wrong is thrown, a status beyond 200..<300 too.
+    public nonisolated func send<Response>(_ endpoint: Endpoint<Response>) async throws -> Response {
+        try await endpoint.serialize(await request(endpoint)).value
+    }
+}

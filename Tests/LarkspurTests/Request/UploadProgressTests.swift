@@ -1,0 +1,197 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+/// A transport whose hops end as the test says, event by event.
+private final class HandDriven: Transport {
+    final class Task: TransportTask {
+        let id: TransportTaskID
+        let delegate: any TransportDelegate
+
+        init(_ id: TransportTaskID, _ delegate: any TransportDelegate) { (self.id, self.delegate) = (id, delegate) }
+
+        func resume() {}
+        func suspend() {}
+        func allow(upTo position: UInt64) {}
+        func cancel() { finish(TransportError(.cancelled)) }
+
+        func send(_ counts: UInt64...) { for count in counts { delegate.received(.bodySent(count), for: id) } }
+
+        func answer(_ status: Int, _ headers: HTTPHeaders = [:]) {
+            delegate.received(.head(ResponseHead(status: status, fields: Array(headers))), for: id)
+            finish(nil)
+        }
+
+        func finish(_ error: TransportError?) {
+            delegate.received(.metrics(TransportMetrics()), for: id)
+            delegate.received(.completed(error), for: id)
+        }
+    }
+
+    private let made = AsyncStream<Task>.makeStream()
+    var tasks: AsyncStream<Task>.Iterator { made.stream.makeAsyncIterator() }
+
+    func task(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> any TransportTask {
+        let task = Task(id, delegate)
+        made.continuation.yield(task)
+        return task
+    }
+
+    func invalidate() {}
+}
+
+@Suite("Upload progress", .timeLimit(.minutes(1)))
+struct UploadProgressTests {
+    private let transport = HandDriven()
+
+    private func session() -> Session { Session(transport: transport) }
+
+    private func progress(_ completed: UInt64, _ total: UInt64? = 10) -> TransferProgress {
+        TransferProgress(completed: completed, total: total)
+    }
+
+    @Test("Iterating starts the request, gives the latest value each time, and ends with the request")
+    func sequence() async throws {
+        let request = await session().upload(Data(count: 10), to: "http://h/")
+        #expect(request.status == .initialized)
+        var values = request.uploadProgress.makeAsyncIterator()
+        var tasks = transport.tasks
+        let task = try #require(await tasks.next())
+        task.send(3)
+        #expect(await values.next() == progress(3))
+        task.send(4, 5, 6)
+        #expect(await values.next() == progress(6), "a slow reader gets the latest")
+        task.send(10)
+        task.answer(200)
+        #expect(await values.next() == progress(10))
+        #expect(await values.next() == nil)
+        #expect(try await request.serializingData().value.isEmpty)
+    }
+
+    @Test("It never falls and never exceeds the total, over redirects and retries")
+    func monotonic() async throws {
+        let session = Session(
+            transport: transport,
+            interceptor: .retrier { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry })
+        let request = await session.upload(Data(count: 10), to: "http://h/")
+        var values = request.uploadProgress.makeAsyncIterator()
+        var tasks = transport.tasks
+        let first = try #require(await tasks.next())
+        first.send(7)
+        #expect(await values.next() == progress(7))
+        first.answer(307, ["Location": "http://h/2"])
+        let second = try #require(await tasks.next())
+        second.send(2, 7)
+        second.finish(TransportError(.connectionLost))
+        let third = try #require(await tasks.next())
+        third.send(1, 8)
+        #expect(await values.next() == progress(8), "neither 2 nor 1 was told")
+        third.send(12)
+        #expect(await values.next() == progress(10))
+        third.answer(200)
+        #expect(await values.next() == nil)
+    }
+
+    @Test("Without a length there is no total and no fraction")
+    func unknownLength() async throws {
+        let source = TransportBodySource(length: nil, isReplayable: false) { EmptyBodyStream() }
+        let request = await session().upload(.stream(source), to: "http://h/")
+        var values = request.uploadProgress.makeAsyncIterator()
+        var tasks = transport.tasks
+        let task = try #require(await tasks.next())
+        task.send(3)
+        let value = try #require(await values.next())
+        #expect(value == progress(3, nil))
+        #expect(value.fraction == nil)
+        task.answer(200)
+        #expect(await values.next() == nil)
+    }
+
+    @Test("Who comes late is told where it stands, and after the end the last value and the end")
+    func late() async throws {
+        let request = await session().upload(Data(count: 10), to: "http://h/").resume()
+        var tasks = transport.tasks
+        let task = try #require(await tasks.next())
+        task.send(4)
+        var during = request.uploadProgress.makeAsyncIterator()
+        #expect(await during.next() == progress(4))
+        task.answer(200)
+        #expect(await during.next() == nil)
+        _ = await request.serializingData().response
+        var after = request.uploadProgress.makeAsyncIterator()
+        #expect(await after.next() == progress(4))
+        #expect(await after.next() == nil)
+    }
+
+    @Test("A closure gets the last value; cancelling ends the sequence; a request that is let go of does, too (R4)")
+    func ends() async throws {
+        let told = AsyncStream<TransferProgress>.makeStream()
+        let request = await session().upload(Data(count: 10), to: "http://h/")
+            .uploadProgress { told.continuation.yield($0) }
+        #expect(request.status == .initialized, "a closure starts nothing")
+        var values = request.uploadProgress.makeAsyncIterator()
+        var tasks = transport.tasks
+        try #require(await tasks.next()).send(10)
+        #expect(await told.stream.first { _ in true } == progress(10))
+        request.cancel()
+        #expect(await values.next() == progress(10))
+        #expect(await values.next() == nil)
+
+        var waiting = await session().upload(Data(count: 1), to: "http://h/", startsAutomatically: false).uploadProgress
+            .makeAsyncIterator()
+        #expect(await waiting.next() == nil)
+    }
+
+    @Test("Foundation's Progress follows, and cancels, pauses and resumes the request")
+    func foundation() async throws {
+        let request = await session().upload(Data(count: 10), to: "http://h/")
+        let followed = request.makeUploadProgress()
+        #expect(followed.isIndeterminate && followed.isPausable && followed.isCancellable)
+        request.resume()
+        var tasks = transport.tasks
+        let task = try #require(await tasks.next())
+        // Its handlers are called on threads of Foundation's.
+        followed.pause()
+        while request.status != .suspended { await Task.yield() }
+        followed.resume()
+        while request.status != .resumed { await Task.yield() }
+        task.send(10)
+        while !followed.isFinished { await Task.yield() }
+        #expect(followed.completedUnitCount == 10 && followed.totalUnitCount == 10)
+        followed.cancel()
+        while request.status != .cancelled { await Task.yield() }
+        #expect(await request.serializingData().response.error?.isCancelled == true)
+    }
+
+    @Test("10,000 observers that come while it goes on hear rising values only, and all of them the last")
+    func racing() async throws {
+        let request = await session().upload(Data(count: 10_000), to: "http://h/").resume()
+        var tasks = transport.tasks
+        let task = try #require(await tasks.next())
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    for _ in 0..<1_250 {
+                        var last: UInt64 = 0
+                        for await value in request.uploadProgress.prefix(2) {
+                            if value.completed < last { return false }
+                            last = value.completed
+                        }
+                    }
+                    return true
+                }
+            }
+            for count in 1...10_000 as ClosedRange<UInt64> {
+                task.send(count)
+                if count % 100 == 0 { await Task.yield() }
+            }
+            task.answer(200)
+            for await isRising in group { #expect(isRising) }
+        }
+        var after = request.uploadProgress.makeAsyncIterator()
+        #expect(await after.next() == progress(10_000, 10_000))
+    }
+}
