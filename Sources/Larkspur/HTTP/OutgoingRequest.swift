@@ -183,7 +183,7 @@ extension OutgoingRequest {
     }
 
     /// Turns `user:password@` of the URL into a field, so that nothing below or beside ever sees it in the URL.
-    private mutating func moveUserInfoToHeader() {
+    mutating func moveUserInfoToHeader() {
         guard let user = url.user else { return }
         if headers["Authorization"] == nil {
             headers.add(.authorization(username: user, password: url.password ?? ""))

@@ -110,7 +110,7 @@ struct UploadTests {
         let pieces = AsyncStream<Data>.makeStream()
         for _ in 0..<5 { pieces.continuation.yield(Data(count: 1_000)) }
         pieces.continuation.finish()
-        let request = await session.upload(.sequence { pieces.stream }, to: server.url)
+        let request = await session.upload(.sequence(pieces.stream), to: server.url)
         let task = request.serializingJSON()
         var last: TransferProgress?
         for await progress in request.uploadProgress { last = progress }

@@ -1,0 +1,96 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+@Suite("Redaction and cURL", .timeLimit(.minutes(1)))
+struct RedactionTests {
+    private func request(_ url: String = "https://h/p", _ change: (inout OutgoingRequest) -> Void = { _ in }) throws
+        -> OutgoingRequest
+    {
+        var request = OutgoingRequest(url: try RequestURL(url))
+        change(&request)
+        return request
+    }
+
+    @Test(
+        "Names that sound like secrets are hidden, however they are written",
+        arguments: [
+            "Authorization", "proxy-authorization", "Cookie", "Set-Cookie", "X-Api-Key", "api_key", "apiKey",
+            "access_token",
+            "X-Amz-Security-Token", "X-Amz-Signature", "PASSWORD", "new_password", "client_secret", "sessionId", "sid",
+            "pwd", "key", "code", "private_key",
+        ])
+    func hidden(name: String) {
+        #expect(Redaction.standard.hides(name))
+        #expect(!Redaction.none.hides(name))
+    }
+
+    @Test(
+        "Other names are shown",
+        arguments: ["Accept", "Content-Type", "id", "page", "keyword", "side", "codec", "name", ""])
+    func shown(name: String) {
+        #expect(!Redaction.standard.hides(name))
+    }
+
+    @Test("Names can be added, in any spelling")
+    func added() {
+        var redaction = Redaction.standard
+        redaction.names.insert("Tax-ID")
+        redaction.fragments.insert("Account_No")
+        #expect(redaction.hides("taxId") && redaction.hides("my-account-no-2"))
+    }
+
+    @Test("A request full of secrets shows none of them, and all of them when asked to")
+    func secrets() throws {
+        let bodies: [(String, String)] = [
+            ("application/json", #"{"user": "ada", "password": "s3cret1", "deep": [{"token": "s3cret2", "n": 1.50}]}"#),
+            ("application/x-www-form-urlencoded", "user=ada&pass%77ord=s3cret1&token=s3cret2"),
+        ]
+        for (type, body) in bodies {
+            let request = try request("https://us3r:s3cret3@h/p?a=1&access_token=s3cret4&b=2") {
+                $0.method = .post
+                $0.headers = [
+                    .contentType(type), HTTPHeader(name: "Cookie", value: "s3cret5"),
+                    HTTPHeader(name: "X-Api-Key", value: "s3cret6"),
+                ]
+                $0.body = .data(Data(body.utf8))
+            }
+            let text = request.cURLDescription()
+            #expect(!text.contains("s3cret") && !text.contains("us3r"))
+            #expect(text.contains("ada") && text.contains("a=1&access_token=REDACTED&b=2"))
+            #expect(text.contains("Authorization: Basic REDACTED"))
+            let whole = request.cURLDescription(redacting: .none)
+            for number in 1...6 where number != 3 { #expect(whole.contains("s3cret\(number)")) }
+            #expect(whole.contains(HTTPHeader.authorization(username: "us3r", password: "s3cret3").value))
+        }
+    }
+
+    @Test("A body without secrets stays as it is, to the last space")
+    func harmless() throws {
+        let body = #"{ "user" : "ada",  "n":1.50 }"#
+        let request = try request {
+            $0.method = .put
+            $0.headers = [.contentType("application/json")]
+            $0.body = .data(Data(body.utf8))
+        }
+        #expect(request.cURLDescription().contains("--data-raw '\(body)'"))
+    }
+
+    @Test("Before a request is built there is nothing to show; afterwards what was sent last; and each attempt is told")
+    func ofRequests() async throws {
+        let log = TransportLog()
+        let session = log.session { _, number in number == 1 ? .text("", status: 503) : .text("ok") }
+        let told = Journal()
+        let request = await session.request("http://h/a?q=it's").validate()
+            .adapt(using: .adapter { request, state in request.headers["Attempt"] = "\(state.attempt)" })
+            .retry(using: .retrier { _, _, _ in .retry })
+            .cURLDescription { told.note($0) }
+        #expect(request.cURLDescription() == "# request \(request.id) is not built yet")
+        _ = try await request.serializingData().value
+        let expected = (1...2).map {
+            "curl \\\n    -H 'Attempt: \($0)' \\\n    -H 'Accept:' \\\n    -H 'User-Agent:' \\\n    'http://h/a?q=it'\\''s'"
+        }
+        #expect(told.lines == expected)
+        #expect(request.cURLDescription() == expected[1])
+    }
+}
