@@ -91,13 +91,15 @@ public struct MultipartFormData: Sendable {
         append(.data(Data(text.utf8)), name: name)
     }
 
-    /// Adds a file. What is not given follows from the URL: its name, and its type by extension or, failing that, by
-    /// its first bytes.
+    /// Adds a file. What is not given follows from it: its name from the URL, its type from the extension of either
+    /// name or, failing that, from its first bytes.
     public mutating func append(file url: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
         attempt { form throws(RequestError) in
             let file = try ReadableFile.open(url)
-            let type = mimeType ?? MIMEType.ofFile(named: url.lastPathComponent) ?? MIMEType.ofContent(file.beginning)
-            form.append(try file.body(), name: name, fileName: fileName ?? url.lastPathComponent, mimeType: type)
+            let fileName = fileName ?? url.lastPathComponent
+            let type = mimeType ?? MIMEType.ofFile(named: fileName) ?? MIMEType.ofFile(named: url.lastPathComponent)
+            form.append(
+                try file.body(), name: name, fileName: fileName, mimeType: type ?? MIMEType.ofContent(file.beginning))
         }
     }
 

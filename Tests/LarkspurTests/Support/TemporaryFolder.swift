@@ -1,0 +1,26 @@
+import Larkspur
+
+/// A folder that goes with the test that made it.
+final class TemporaryFolder: Sendable {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    /// The place of a file that is not there yet.
+    subscript(name: String) -> URL { url.appendingPathComponent(name) }
+
+    @discardableResult
+    func write(_ bytes: some Collection<UInt8>, to name: String = "file") throws -> URL {
+        try Data(bytes).write(to: self[name])
+        return self[name]
+    }
+
+    var contents: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() } }
+}
