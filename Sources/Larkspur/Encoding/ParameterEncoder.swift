@@ -3,53 +3,56 @@ public protocol ParameterEncoder: Sendable {
     func encode<Parameters: Encodable & Sendable>(_ parameters: Parameters, into request: inout OutgoingRequest) throws
 }
 
-/// Parameters as a JSON body.
-public struct JSONParameterEncoder: ParameterEncoder {
-    private let encoder: JSONEncoder
+/// A parameter encoder made of a closure, for a service with rules of its own.
+public struct ClosureParameterEncoder: ParameterEncoder {
+    public typealias Body = @Sendable (_ parameters: any Encodable & Sendable, inout OutgoingRequest) throws -> Void
 
-    public init(encoder: JSONEncoder = JSONEncoder()) {
-        self.encoder = encoder
+    private let body: Body
+
+    public init(_ body: @escaping Body) {
+        self.body = body
     }
 
+    public func encode<Parameters: Encodable & Sendable>(
+        _ parameters: Parameters, into request: inout OutgoingRequest
+    ) throws {
+        do { try body(parameters, &request) } catch { throw RequestError.encoding("request", error) }
+    }
+}
+
+extension ParameterEncoder where Self == ClosureParameterEncoder {
+    /// Whatever the closure does: `.custom { parameters, request in … }`.
+    public static func custom(_ body: @escaping ClosureParameterEncoder.Body) -> Self { Self(body) }
+}
+
+extension RequestError {
+    /// What an encoder threw, in words that name the place of the value and not the value: it may be a secret.
+    static func encoding(_ result: String, _ error: any Error, at path: [any CodingKey] = []) -> RequestError {
+        if let error = error as? RequestError { return error }
+        var path = path
+        let words: String
+        if case EncodingError.invalidValue(_, let context) = error {
+            // The property list encoder wraps whatever is thrown.
+            if let cause = context.underlyingError { return encoding(result, cause, at: context.codingPath) }
+            if path.isEmpty { path = context.codingPath }
+            words = context.debugDescription
+        } else {
+            words = "\(error)"
+        }
+        return RequestError(
+            .encodingFailed, "the parameters make no \(result)\(path.place): \(words)", underlying: error)
+    }
+}
+
+extension [any CodingKey] {
+    /// For messages: ` at outer.0.inner`, nothing for the outermost value.
+    var place: String { isEmpty ? "" : " at \(map(\.stringValue).joined(separator: "."))" }
+}
+
+extension OutgoingRequest {
     /// Sets the body, and the content type if the request has none.
-    public func encode<Parameters: Encodable & Sendable>(
-        _ parameters: Parameters, into request: inout OutgoingRequest
-    ) throws {
-        do {
-            // A JSON value knows its own digits and order, which no encoder keeps.
-            request.body = .data(try (parameters as? JSON)?.data() ?? encoder.encode(parameters))
-        } catch {
-            throw RequestError(.encodingFailed, "the parameters make no JSON: \(error)", underlying: error)
-        }
-        if request.headers["Content-Type"] == nil { request.headers["Content-Type"] = "application/json" }
+    mutating func setBody(_ data: Data, contentType: String) {
+        body = .data(data)
+        if headers["Content-Type"] == nil { headers["Content-Type"] = contentType }
     }
-}
-
-/// Parameters as `application/x-www-form-urlencoded`: in the query of GET, HEAD and DELETE, else in the body.
-public struct URLEncodedFormParameterEncoder: ParameterEncoder {
-    public init() {}
-
-    public func encode<Parameters: Encodable & Sendable>(
-        _ parameters: Parameters, into request: inout OutgoingRequest
-    ) throws {
-        let form = try URLEncodedFormEncoder().encode(parameters)
-        switch request.method {
-        case .get, .head, .delete:
-            if !form.isEmpty { request.url = try request.url.appendingQuery(form) }
-        default:
-            request.body = .data(Data(form.utf8))
-            if request.headers["Content-Type"] == nil {
-                request.headers["Content-Type"] = "application/x-www-form-urlencoded; charset=utf-8"
-            }
-        }
-    }
-}
-
-extension ParameterEncoder where Self == JSONParameterEncoder {
-    public static var json: Self { JSONParameterEncoder() }
-    public static func json(encoder: JSONEncoder) -> Self { JSONParameterEncoder(encoder: encoder) }
-}
-
-extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
-    public static var urlEncodedForm: Self { URLEncodedFormParameterEncoder() }
 }

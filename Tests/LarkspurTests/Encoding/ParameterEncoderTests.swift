@@ -46,25 +46,82 @@ struct ParameterEncoderTests {
         #expect(sent.text == #"{"age":2,"user_name":1}"#)
     }
 
+    @Test("JSON is formatted as asked, also a value that knows its own order and digits")
+    func jsonFormatting() async throws {
+        let value: JSON = ["b": [1, 2.50], "a": nil]
+        #expect(try await encoded(value, by: JSONParameterEncoder.default).text == #"{"b":[1,2.5],"a":null}"#)
+        #expect(try await encoded(value, by: JSONParameterEncoder.sortedKeys).text == #"{"a":null,"b":[1,2.5]}"#)
+        #expect(try await encoded(value, by: JSONParameterEncoder.prettyPrinted).text == value.text(.prettyPrinted))
+        #expect(try await encoded(Pair(), by: JSONParameterEncoder.sortedKeys).text == #"{"a":"x y","b":1}"#)
+        let pretty = try #require(try await encoded(Pair(), by: JSONParameterEncoder.prettyPrinted).text)
+        #expect(pretty.contains("\n"))
+        #expect(try JSONDecoder().decode(Pair.self, from: Data(pretty.utf8)) == Pair())
+    }
+
+    @Test("JSON and property lists are a body whatever the method", arguments: [HTTPMethod.get, .head, .delete, .put])
+    func bodies(method: HTTPMethod) async throws {
+        for encoder in [.json, .propertyList] as [any ParameterEncoder] {
+            let sent = try await encoded(Pair(), method, by: encoder)
+            #expect(sent.url.text == "http://h/p")
+            #expect(sent.text?.isEmpty == false)
+        }
+    }
+
     @Test("JSON parameters may be an array or a single value")
     func jsonRoots() async throws {
         #expect(try await encoded([3, 1, 2], by: .json).text == "[3,1,2]")
         #expect(try await encoded("x", by: .json).text == #""x""#)
     }
 
-    // MARK: Both
+    // MARK: Property lists
 
-    @Test("A content type that is there stays", arguments: [true, false])
-    func contentType(isJSON: Bool) async throws {
-        let encoder: any ParameterEncoder = isJSON ? .json : .urlEncodedForm
+    @Test(
+        "Property lists are the body, in the format asked for, and name their content type",
+        arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
+    func propertyList(format: PropertyListSerialization.PropertyListFormat) async throws {
+        let sent = try await encoded(Pair(), by: .propertyList(format: format))
+        guard case .data(let data) = sent.body else { return #expect(Bool(false), "\(sent.body)") }
+        var found = PropertyListSerialization.PropertyListFormat.openStep
+        #expect(try PropertyListDecoder().decode(Pair.self, from: data, format: &found) == Pair())
+        #expect(found == format)
+        #expect(sent["Content-Type"] == "application/x-plist")
+    }
+
+    @Test("The property list encoder is the caller's choice, and XML without one")
+    func propertyListEncoder() async throws {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        let sent = try await encoded(Pair(), by: PropertyListParameterEncoder(encoder: encoder))
+        guard case .data(let data) = sent.body else { return #expect(Bool(false), "\(sent.body)") }
+        #expect(data.starts(with: "bplist".utf8))
+        #expect(try await encoded(Pair(), by: .propertyList).text?.hasPrefix("<?xml") == true)
+    }
+
+    @Test("What is no property list is a typed error that does not print the parameters")
+    func noPropertyList() throws {
+        var request = OutgoingRequest(url: try RequestURL("http://h/"))
+        #expect {
+            try PropertyListParameterEncoder.propertyList.encode("s3cret", into: &request)
+        } throws: { error in
+            (error as? RequestError)?.code == .encodingFailed && !"\(error)".contains("s3cret")
+        }
+        guard case .none = request.body else { return #expect(Bool(false), "\(request.body)") }
+        #expect(request.headers["Content-Type"] == nil)
+    }
+
+    // MARK: All
+
+    static let encoders: [any ParameterEncoder] = [.json, .urlEncodedForm, .propertyList]
+
+    @Test("A content type that is there stays", arguments: encoders)
+    func contentType(encoder: any ParameterEncoder) async throws {
         let sent = try await encoded(Pair(), headers: ["content-type": "x/y"], by: encoder)
         #expect(sent.fields.map(\.description) == ["content-type: x/y"])
     }
 
-    @Test("A session's content type comes after the encoder's", arguments: [true, false])
-    func sessionContentType(isJSON: Bool) async throws {
+    @Test("A session's content type comes after the encoder's", arguments: encoders)
+    func sessionContentType(encoder: any ParameterEncoder) async throws {
         let session = log.session(SessionConfiguration { $0.headers = ["Content-Type": "x/y"] })
-        let encoder: any ParameterEncoder = isJSON ? .json : .urlEncodedForm
         _ = try await session.request("http://h/", method: .post, parameters: Pair(), encoder: encoder)
             .serializingData().value
         let sent = try #require(log.requests.last)
@@ -72,18 +129,16 @@ struct ParameterEncoderTests {
         #expect(sent["Content-Type"] != "x/y")
     }
 
-    @Test("No parameters leave the request untouched", arguments: [true, false], [HTTPMethod.get, .post])
-    func noParameters(isJSON: Bool, method: HTTPMethod) async throws {
-        let encoder: any ParameterEncoder = isJSON ? .json : .urlEncodedForm
+    @Test("No parameters leave the request untouched", arguments: encoders, [HTTPMethod.get, .post])
+    func noParameters(encoder: any ParameterEncoder, method: HTTPMethod) async throws {
         let sent = try await encoded(nil as Pair?, method, url: "http://h/p?q", by: encoder)
         #expect(sent.url.text == "http://h/p?q")
         #expect(sent.fields.isEmpty)
         guard case .none = sent.body else { return #expect(Bool(false), "\(sent.body)") }
     }
 
-    @Test("What fails to encode gives a typed error with its cause, and is never sent", arguments: [true, false])
-    func failures(isJSON: Bool) async throws {
-        let encoder: any ParameterEncoder = isJSON ? .json : .urlEncodedForm
+    @Test("What fails to encode gives a typed error with its cause, and is never sent", arguments: encoders)
+    func failures(encoder: any ParameterEncoder) async throws {
         let session = log.session()
         let request = await session.request("http://h/", method: .post, parameters: Failing(), encoder: encoder)
         let response = await request.serializingData().response
@@ -147,6 +202,35 @@ struct ParameterEncoderTests {
         #expect(sent["Content-Type"] == "application/x-www-form-urlencoded; charset=utf-8")
     }
 
+    @Test("A form goes where it is told to", arguments: [HTTPMethod.get, .head, .delete, .post, .put, "PROPFIND"])
+    func destinations(method: HTTPMethod) async throws {
+        let inQuery = try await encoded(
+            ["a": 1], method, url: "http://h/p?q", by: .urlEncodedForm(destination: .queryString))
+        #expect(inQuery.url.text == "http://h/p?q&a=1")
+        #expect(inQuery.fields.isEmpty)
+        guard case .none = inQuery.body else { return #expect(Bool(false), "\(inQuery.body)") }
+        let inBody = try await encoded(
+            ["a": 1], method, url: "http://h/p?q", by: .urlEncodedForm(destination: .httpBody))
+        #expect(inBody.url.text == "http://h/p?q")
+        #expect(inBody.text == "a=1")
+        #expect(inBody["Content-Type"] == "application/x-www-form-urlencoded; charset=utf-8")
+    }
+
+    @Test("The form encoder is the caller's choice")
+    func formEncoder() async throws {
+        let encoder = URLEncodedFormEncoder(arrayEncoding: .noBrackets, keyEncoding: .uppercased)
+        #expect(try await encoded(["a": ["x", "y"]], by: .urlEncodedForm(encoder: encoder)).text == "A=x&A=y")
+        let sent = try await encoded(["a": "b c+d"], .get, by: .urlEncodedForm(encoder: .webForm))
+        #expect(sent.url.text == "http://h/p?a=b+c%2Bd")
+    }
+
+    @Test("Plain brackets pass into the URL", arguments: [HTTPMethod.get, .post])
+    func plainBrackets(method: HTTPMethod) async throws {
+        let encoder = URLEncodedFormEncoder(allowedCharacters: .unreserved.adding("[]"))
+        let sent = try await encoded(["a": [1]], method, by: .urlEncodedForm(encoder: encoder))
+        #expect((sent.url.query.map(String.init) ?? sent.text) == "a[]=1")
+    }
+
     @Test(
         "A form is appended to the query there is, before the fragment",
         arguments: [
@@ -183,5 +267,21 @@ struct ParameterEncoderTests {
             }
         }
         #expect(try await encoded("value", by: Header())["X-Parameters"] == "value")
+    }
+
+    @Test("A closure can be an encoder; what it throws is wrapped, and a typed error kept")
+    func closure() async throws {
+        let encoder: any ParameterEncoder = .custom { parameters, request in
+            request.headers["X-Form"] = try URLEncodedFormEncoder().encode(parameters)
+        }
+        #expect(try await encoded(Pair(), by: encoder)["X-Form"] == "b=1&a=x%20y")
+        let session = log.session()
+        for (thrown, code) in [
+            (ForeignError(), .encodingFailed), (RequestError(.invalidURL, "own"), .invalidURL),
+        ] as [(any Error, RequestError.Code)] {
+            let error = await session.request("http://h/", parameters: [1], encoder: .custom { _, _ in throw thrown })
+                .serializingData().response.error
+            #expect(error?.code == code)
+        }
     }
 }

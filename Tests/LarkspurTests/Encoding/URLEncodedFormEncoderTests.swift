@@ -39,7 +39,7 @@ struct URLEncodedFormEncoderTests {
         (Double.pi, "3.141592653589793"), (Float(0.1), "0.1"), (CGFloat(2.5), "2.5"),
         (Decimal(string: "12345678901234567890.123456789012") ?? 0, "12345678901234567890.123456789012"),
         (Decimal(string: "0.1") ?? 0, "0.1"), ("", ""), ("text", "text"), (Data([0xFB, 0xFF, 0x00]), "+/8A"),
-        (Data(), ""), (Date(timeIntervalSince1970: 1.5), "1.5"), (Date(timeIntervalSince1970: -86400), "-86400.0"),
+        (Data(), ""), (Date(timeIntervalSince1970: 1.5), "1.5"), (Date(timeIntervalSince1970: -86400), "-86400"),
         (UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F") ?? UUID(), "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"),
     ]
 
@@ -72,7 +72,7 @@ struct URLEncodedFormEncoderTests {
             let character: Either = .flag(true)
         }
         let expected =
-            "s=x&i=1&b=1&d=2.5&f=1.5&u=http://h/?a=b&c&n=1.1&data=Pz4=&date=10.0&color=r&d&level=-1&character=1"
+            "s=x&i=1&b=1&d=2.5&f=1.5&u=http://h/?a=b&c&n=1.1&data=Pz4=&date=10&color=r&d&level=-1&character=1"
         #expect(try form(All()) == expected)
     }
 
@@ -91,6 +91,41 @@ struct URLEncodedFormEncoderTests {
         struct Outer: Encodable { let a = Inner(), b = 3 }
         #expect(try form(Outer()) == "a[x]=1&a[y][p][q]=2&b=3")
         #expect(try form(["a": ["b": ["c": ["d": "e"]]]]) == "a[b][c][d]=e")
+    }
+
+    @Test("Integers of 128 bits are written in full, wherever they stand")
+    func wideIntegers() throws {
+        guard #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) else { return }
+        struct Wide: Encodable {
+            let a = Int128.min, b = UInt128.max, c: Int128? = 1, d: UInt128? = 2, e: Int128? = nil
+        }
+        let (low, high) = ("-170141183460469231731687303715884105728", "340282366920938463463374607431768211455")
+        #expect(try form(Wide()) == "a=\(low)&b=\(high)&c=1&d=2")
+        #expect(try form(["v": [Int128.min]]) == "v[]=\(low)")
+        #expect(try form(["v": [UInt128.max]]) == "v[]=\(high)")
+        #expect(try form(["v": [Int128?.some(.min)]]) == "v[]=\(low)")
+        #expect(try form(["v": [UInt128?.some(.max)]]) == "v[]=\(high)")
+    }
+
+    @Test("The elements of a set are sorted, for it has no order of its own")
+    func sets() throws {
+        #expect(try form(["a": Set(["z", "m", "a", "q", "b"])]) == "a[]=a&a[]=b&a[]=m&a[]=q&a[]=z")
+        #expect(try form(["a": Set([1, 2, 3])]) == "a[]=1&a[]=2&a[]=3")
+    }
+
+    @Test("Only a dictionary's own keys are sorted, also where it stands beside others")
+    func dictionaryBesideMembers() throws {
+        struct WithExtra: Encodable {
+            enum CodingKeys: CodingKey { case z, y }
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                try container.encode(1, forKey: .z)
+                try container.encode(2, forKey: .y)
+                var single = encoder.singleValueContainer()
+                try single.encode(["c": 3, "b": 4, "a": 5])
+            }
+        }
+        #expect(try form(WithExtra()) == "z=1&y=2&a=5&b=4&c=3")
     }
 
     @Test("Array elements keep their order, however they compare")
@@ -197,15 +232,23 @@ struct URLEncodedFormEncoderTests {
 
     // MARK: Roots
 
-    static let roots: [any Encodable & Sendable] = [[1, 2], ["a"], [["k": "v"]], 1, "text", true, Data("x".utf8), 1.5]
+    static let roots: [any Encodable & Sendable] = [
+        [1, 2], ["a"], [["k": "v"]], [Int](), Set([1]), 1, "text", true, Data("x".utf8), 1.5, Color.red, Date(),
+    ]
 
     @Test("An outermost value without keys is refused", arguments: roots.indices)
     func unkeyedRoot(index: Int) {
         #expect {
             try URLEncodedFormEncoder().encode(AnyValue(Self.roots[index]))
         } throws: { error in
-            (error as? RequestError)?.code == .encodingFailed
+            (error as? RequestError)?.code == .encodingFailed && "\(error)".contains("must be keyed")
         }
+    }
+
+    @Test("An outermost nil has no pairs")
+    func nilRoot() throws {
+        #expect(try form([String: Int]?.none) == "")
+        #expect(try form([String: Int]?.some(["a": 1])) == "a=1")
     }
 
     @Test("What a value throws is wrapped, and the original kept")
@@ -216,7 +259,9 @@ struct URLEncodedFormEncoderTests {
         #expect {
             try URLEncodedFormEncoder().encode(["a": [Failing()]])
         } throws: { error in
-            (error as? RequestError)?.code == .encodingFailed && (error as? RequestError)?.underlying is ForeignError
+            let error = error as? RequestError
+            return error?.code == .encodingFailed && error?.underlying is ForeignError
+                && error?.message == "the parameters make no form at a.0: a foreign error"
         }
     }
 

@@ -32,8 +32,10 @@ extension JSON: Codable {
         }
     }
 
-    /// Gives the value to any encoder, down to 64 levels; a number that no 64-bit integer holds becomes a `Double`.
+    /// Gives the value to any encoder, down to 64 levels; a number that no 64-bit integer holds becomes a `Double`, save
+    /// in a form, which has all digits and the order of members.
     public func encode(to encoder: any Encoder) throws {
+        if let form = encoder as? FormNode { return try form.encode(self) }
         var container = encoder.singleValueContainer()
         switch self {
         case .null: try container.encodeNil()

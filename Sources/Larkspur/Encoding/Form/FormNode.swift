@@ -1,0 +1,148 @@
+/// What the nodes of one form share; used by one thread.
+final class Form {
+    let options: URLEncodedFormEncoder
+    /// The first thing that went wrong where Codable lets nothing be thrown.
+    var fault: RequestError?
+
+    init(options: URLEncodedFormEncoder) {
+        self.options = options
+    }
+}
+
+/// A value on its way into a form: first the encoder that is given to it, then what it encoded.
+///
+/// A tree comes before the text, because nobody says when a container is complete: a value may write to two of them by
+/// turns, and a subclass adds its keys to those of its superclass.
+final class FormNode {
+    enum Kind { case single, keyed, unkeyed }
+
+    enum Value {
+        /// A nil that leaves its key out.
+        case nothing
+        case text(String)
+        case node(FormNode)
+    }
+
+    /// The key is empty where the kind is not keyed.
+    typealias Member = (key: String, value: Value)
+
+    let form: Form
+    let codingPath: [any CodingKey]
+    private(set) var kind: Kind?
+    private(set) var members: [Member] = []
+    /// How many values this one is inside of.
+    private var depth: Int
+
+    init(form: Form, codingPath: [any CodingKey] = [], depth: Int = 0) {
+        self.form = form
+        self.codingPath = codingPath
+        self.depth = depth
+    }
+
+    /// Encodes a value as this node itself.
+    func set(_ value: some Encodable) throws {
+        do {
+            guard let scalar = try (value as? any FormScalar)?.formValue(form.options) else {
+                // A value that passes its encoder on to the next takes as much of the stack as a nested one.
+                depth += 1
+                defer { depth -= 1 }
+                return try fill(from: value)
+            }
+            write(scalar)
+        } catch {
+            throw RequestError.encoding("form", error, at: codingPath)
+        }
+    }
+
+    func write(_ value: Value) {
+        open(.single)
+        members.append(("", value))
+    }
+
+    /// Encodes a value as a member of this node.
+    // Inlined, so that where the type is known there is no cast at run time.
+    @inline(__always)
+    func add(_ value: some Encodable, for key: some CodingKey) throws {
+        do {
+            if let scalar = try (value as? any FormScalar)?.formValue(form.options) {
+                add(scalar, for: key)
+            } else {
+                try child(for: key).fill(from: value)
+            }
+        } catch {
+            throw RequestError.encoding("form", error, at: codingPath + [key])
+        }
+    }
+
+    func add(_ value: Value, for key: some CodingKey) {
+        members.append((kind == .keyed ? form.options.keyEncoding.encode(key.stringValue) : "", value))
+    }
+
+    /// A new member, for somebody to fill.
+    func child(for key: some CodingKey) -> FormNode {
+        guard depth < URLEncodedFormEncoder.maximumDepth else {
+            form.fault = form.fault ?? Self.tooDeep
+            // Not in the tree, which is written and taken down by recursion, and not with a longer path either.
+            return FormNode(form: form, codingPath: codingPath, depth: depth + 1)
+        }
+        let child = FormNode(form: form, codingPath: codingPath + [key], depth: depth + 1)
+        add(.node(child), for: key)
+        return child
+    }
+
+    private static let tooDeep = RequestError(
+        .encodingFailed,
+        "the parameters make no form: more than \(URLEncodedFormEncoder.maximumDepth) values are inside one another")
+
+    private func open(_ kind: Kind) {
+        if self.kind == nil {
+            self.kind = kind
+        } else if self.kind != kind || kind == .single {
+            let words = "the parameters make no form\(codingPath.place): one value encodes two that have no keys apart"
+            form.fault = form.fault ?? RequestError(.encodingFailed, words)
+        }
+    }
+
+    private func fill<Value: Encodable>(from value: Value) throws {
+        guard depth <= URLEncodedFormEncoder.maximumDepth else { throw Self.tooDeep }
+        let start = members.count
+        try value.encode(to: self)
+        // From `start`: a type may encode a dictionary beside members of its own.
+        guard let type = Value.self as? any Unordered.Type, kind == type.formKind else { return }
+        members[start...].sort { $0.key == $1.key ? $0.value.text < $1.value.text : $0.key < $1.key }
+    }
+}
+
+extension FormNode: Encoder {
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        open(.keyed)
+        return KeyedEncodingContainer(KeyedFormContainer(node: self))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        open(.unkeyed)
+        return UnkeyedFormContainer(node: self)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { SingleFormContainer(node: self) }
+}
+
+extension FormNode.Value {
+    /// By which the elements of a set are sorted; those that are no texts stay as they are.
+    fileprivate var text: String { if case .text(let text) = self { text } else { "" } }
+}
+
+/// A collection whose order changes from run to run.
+private protocol Unordered {
+    static var formKind: FormNode.Kind { get }
+}
+
+extension Dictionary: Unordered {
+    fileprivate static var formKind: FormNode.Kind { .keyed }
+}
+
+extension Set: Unordered {
+    fileprivate static var formKind: FormNode.Kind { .unkeyed }
+}

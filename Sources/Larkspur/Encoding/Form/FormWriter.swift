@@ -1,0 +1,70 @@
+/// Writes a tree of values as one text, each key in full.
+struct FormWriter {
+    let options: URLEncodedFormEncoder
+    private(set) var bytes: [UInt8] = []
+
+    init(options: URLEncodedFormEncoder) {
+        self.options = options
+    }
+
+    mutating func write(root: FormNode) throws(RequestError) {
+        switch (root.kind, root.members.first?.value) {
+        case (nil, _), (.single, .nothing): break  // nothing was encoded
+        case (.keyed, _):
+            for (key, value) in ordered(root) { write(value, at: key) }
+        case (.single, _), (.unkeyed, _):
+            throw RequestError(.encodingFailed, "a form needs keys: the parameters' outermost value must be keyed")
+        }
+    }
+
+    private mutating func write(_ value: FormNode.Value, at key: String) {
+        switch value {
+        case .nothing: break
+        case .text(let text): writePair(key, text)
+        case .node(let node): write(node, at: key)
+        }
+    }
+
+    private mutating func write(_ node: FormNode, at key: String) {
+        switch node.kind {
+        case nil: break
+        case .single:
+            for member in node.members { write(member.value, at: key) }
+        case .keyed:
+            for (child, value) in ordered(node) { write(value, at: options.keyPathEncoding.path(key, child)) }
+        case .unkeyed:
+            for (index, member) in node.members.enumerated() {
+                write(member.value, at: options.arrayEncoding.key(key, index))
+            }
+        }
+    }
+
+    private func ordered(_ node: FormNode) -> [FormNode.Member] {
+        options.alphabetizeKeyValuePairs ? node.members.sorted { $0.key < $1.key } : node.members
+    }
+
+    private mutating func writePair(_ key: String, _ value: String) {
+        if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }
+        writeEscaped(key)
+        bytes.append(UInt8(ascii: "="))
+        writeEscaped(value)
+    }
+
+    private mutating func writeEscaped(_ text: String) {
+        for byte in text.utf8 {
+            if options.allowedCharacters.contains(byte) {
+                bytes.append(byte)
+            } else if byte == UInt8(ascii: " "), options.spaceEncoding == .plusReplaced {
+                bytes.append(UInt8(ascii: "+"))
+            } else {
+                bytes.append(UInt8(ascii: "%"))
+                bytes.append(Self.digit(byte >> 4))
+                bytes.append(Self.digit(byte & 15))
+            }
+        }
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value + (value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "A") - 10)
+    }
+}

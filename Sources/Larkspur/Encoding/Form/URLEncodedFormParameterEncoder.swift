@@ -1,0 +1,54 @@
+/// Parameters as `application/x-www-form-urlencoded`, in the query or in the body.
+public struct URLEncodedFormParameterEncoder: ParameterEncoder {
+    /// Where the form goes.
+    public enum Destination: Sendable, Hashable {
+        /// The query of GET, HEAD and DELETE, whose bodies many servers ignore; the body of every other method.
+        case methodDependent
+        case queryString
+        case httpBody
+    }
+
+    public static let `default` = URLEncodedFormParameterEncoder()
+
+    public let encoder: URLEncodedFormEncoder
+    public let destination: Destination
+
+    public init(
+        encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Destination = .methodDependent
+    ) {
+        self.encoder = encoder
+        self.destination = destination
+    }
+
+    /// Appends the form to the query there is, or sets the body, and the content type if the request has none.
+    ///
+    /// A form without pairs leaves the URL as it is.
+    public func encode<Parameters: Encodable & Sendable>(
+        _ parameters: Parameters, into request: inout OutgoingRequest
+    ) throws {
+        if isForQuery(of: request.method) {
+            let form: String = try encoder.encode(parameters)
+            if !form.isEmpty { request.url = try request.url.appendingQuery(form) }
+        } else {
+            request.setBody(
+                try encoder.encode(parameters), contentType: "application/x-www-form-urlencoded; charset=utf-8")
+        }
+    }
+
+    private func isForQuery(of method: HTTPMethod) -> Bool {
+        switch destination {
+        case .methodDependent: [.get, .head, .delete].contains(method)
+        case .queryString: true
+        case .httpBody: false
+        }
+    }
+}
+
+extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
+    public static var urlEncodedForm: Self { .default }
+    public static func urlEncodedForm(
+        encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Self.Destination = .methodDependent
+    ) -> Self {
+        Self(encoder: encoder, destination: destination)
+    }
+}
