@@ -1,0 +1,90 @@
+extension JSON {
+    /// A dictionary of values as an object, its members sorted by key, for a dictionary has no order of its own.
+    ///
+    /// Values are Booleans, text, numbers of every kind, `NSNumber`, `NSNull`, `JSON`, optionals of these, and arrays and
+    /// dictionaries of them. Anything else is refused, also a date: only you know what the service takes for one.
+    public init(_ members: [String: any Sendable]) throws(RequestError) {
+        var reader = ValueReader()
+        self = try reader.object(members)
+    }
+
+    /// An array of values, of the same kinds as those of a dictionary.
+    public init(_ elements: [any Sendable]) throws(RequestError) {
+        var reader = ValueReader()
+        self = try reader.array(elements)
+    }
+}
+
+/// Makes JSON of values whose types are known at run time only.
+private struct ValueReader {
+    /// Where the value under way stands.
+    private var path: [String] = []
+
+    mutating func array(_ elements: [Any]) throws(RequestError) -> JSON {
+        var result: [JSON] = []
+        for (index, element) in elements.enumerated() { result.append(try value(element, at: index.description)) }
+        return .array(result)
+    }
+
+    mutating func object(_ members: [String: Any]) throws(RequestError) -> JSON {
+        var result: JSON.Object = [:]
+        for (key, member) in members.sorted(by: { $0.key < $1.key }) {
+            result[adding: key] = try value(member, at: key)
+        }
+        return .object(result)
+    }
+
+    private mutating func value(_ value: Any, at key: String) throws(RequestError) -> JSON {
+        path.append(key)
+        defer { path.removeLast() }
+        guard path.count < JSON.maximumDepth else { throw refused("is inside of too many others") }
+        let value = (value as? any Wrapping)?.content ?? value
+        if let scalar = try scalar(value) { return scalar }
+        if let elements = value as? [Any] { return try array(elements) }
+        if let members = value as? [String: Any] { return try object(members) }
+        throw refused("is a \(type(of: value)), which JSON does not have: make it text or a number first")
+    }
+
+    private func scalar(_ value: Any) throws(RequestError) -> JSON? {
+        // Before Bool: any NSNumber of 0 or 1 can be cast to one.
+        if type(of: value) is NSNumber.Type { return try written(value) }
+        switch value {
+        case let value as JSON: return value
+        case let value as Bool: return .bool(value)
+        case let value as String: return .string(value)
+        case let value as any StringProtocol: return .string(String(value))
+        case let value as any BinaryInteger: return JSON(value)
+        // By way of the text: a Float's 0.1 is not a Double's.
+        case let value as any BinaryFloatingPoint: return try number(Double("\(value)") ?? .nan)
+        case let value as Decimal: return value.isNaN ? try number(.nan) : try? JSON(text: "\(value)")
+        case is NSNull: return .null
+        default: return nil
+        }
+    }
+
+    private func number(_ value: Double) throws(RequestError) -> JSON {
+        guard value.isFinite else { throw refused("is a number that JSON cannot write") }
+        return JSON(value)
+    }
+
+    /// A number object, of which only Foundation knows on every platform whether it is a Boolean.
+    private func written(_ number: Any) throws(RequestError) -> JSON {
+        guard JSONSerialization.isValidJSONObject([number]),
+            let data = try? JSONSerialization.data(withJSONObject: [number]), let list = try? JSON(data: data)
+        else { throw refused("is a number that JSON cannot write") }
+        return list[0]
+    }
+
+    private func refused(_ reason: String) -> RequestError {
+        RequestError(.encodingFailed, "the value at \(path.joined(separator: ".")) \(reason)")
+    }
+}
+
+/// An optional whose type is not known.
+private protocol Wrapping {
+    var content: Any { get }
+}
+
+extension Optional: Wrapping {
+    fileprivate var content: Any { map { ($0 as? any Wrapping)?.content ?? $0 } ?? NSNull() }
+}
