@@ -38,7 +38,7 @@ public struct Endpoint<Response: Sendable>: Sendable {
         self.method = method
         self.path = path
         self.headers = headers
-        self.query = query.map { .encoded($0, by: .urlEncodedForm) }
+        self.query = query.map { .encoded($0, by: .urlEncodedForm(destination: .queryString)) }
         self.body = body
         self.serialize = serialize
     }

@@ -12,7 +12,7 @@ public struct RequestContent: Sendable {
 
     /// A value as `application/x-www-form-urlencoded`.
     public static func form(_ value: some Encodable & Sendable) -> RequestContent {
-        .encoded(value, by: .urlEncodedForm)
+        .encoded(value, by: .urlEncodedForm(destination: .httpBody))
     }
 
     /// A form of named parts, put together by the closure at each attempt.

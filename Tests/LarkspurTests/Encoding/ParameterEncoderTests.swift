@@ -19,7 +19,9 @@ struct ParameterEncoderTests {
         _ parameters: (some Encodable & Sendable)?, _ method: HTTPMethod = .post, headers: HTTPHeaders = [:],
         url: String = "http://h/p", by encoder: any ParameterEncoder
     ) async throws -> TransportRequest {
-        let session = log.session()
+        var configuration = SessionConfiguration.bare
+        configuration.options.allowsBodyInGET = true
+        let session = log.session(configuration)
         let request = await session.request(
             url, method: method, parameters: parameters, encoder: encoder, headers: headers)
         _ = try await request.serializingData().value
