@@ -5,13 +5,13 @@ let package = Package(
     name: "Examples",
     platforms: [.macOS(.v13)],
     dependencies: [.package(name: "Larkspur", path: "..")],
-    targets: [
+    targets: ["quickstart", "multipart-upload", "typed-endpoints"].map { name in
         .executableTarget(
-            name: "quickstart",
+            name: name,
             dependencies: [
                 .product(name: "Larkspur", package: "Larkspur"),
                 .product(name: "LarkspurTesting", package: "Larkspur"),
             ])
-    ],
+    },
     swiftLanguageModes: [.v6]
 )
