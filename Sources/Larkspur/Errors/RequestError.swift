@@ -185,6 +185,18 @@ extension RequestError {
         return copy
     }
 
+    /// A retrier asked for another attempt, and the body cannot be had again; everything known about the exchange stays.
+    func withoutBodyToRetry() -> RequestError {
+        var content = storage.content
+        content.code = .bodyNotReplayable
+        content.stage = .retrying
+        content.message = "no further attempt, because the body can be sent only once; the first one failed: \(message)"
+        content.underlying = self
+        var copy = self
+        copy.storage = Storage(content)
+        return copy
+    }
+
     static let requestCancelled = RequestError(.cancelled, "the request was cancelled")
     static let sessionEnded = RequestError(.sessionEnded, "the session went away before the request was started")
     static let sessionInvalidated = RequestError(.sessionInvalidated, "the session was invalidated")

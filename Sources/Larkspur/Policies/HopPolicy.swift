@@ -10,14 +10,24 @@ package enum HopPolicy {
 
     /// Whether a response with this head will not be delivered, known before its body comes so that the body can be
     /// kept away from everybody.
-    package static func isAnswered(_ head: ResponseHead, options: RequestOptions) -> Bool {
+    package static func isAnswered(_ head: ResponseHead, to request: OutgoingRequest) -> Bool {
+        isRedirect(head, options: request.options) || refusesExpectation(head, of: request)
+    }
+
+    private static func isRedirect(_ head: ResponseHead, options: RequestOptions) -> Bool {
         guard case .follow = options.redirects ?? .standard else { return false }
         return [301, 302, 303, 307, 308].contains(head.status) && head["Location"] != nil
     }
 
     /// The verdict on a hop, given all hops of the attempt with the judged one last.
     package static func verdict(on hops: [Hop]) -> Verdict {
-        guard let hop = hops.last, let head = hop.head, isAnswered(head, options: hop.request.options),
+        if let hop = hops.last, let head = hop.head, refusesExpectation(head, of: hop.request) {
+            var next = hop.request
+            next.headers.remove(name: "Expect")
+            next.options.expectsContinueFrom = nil
+            return .follow(next)
+        }
+        guard let hop = hops.last, let head = hop.head, isRedirect(head, options: hop.request.options),
             let location = head["Location"], case .follow(let limit) = hop.request.options.redirects ?? .standard
         else { return .deliver }
         guard hops.count <= limit else {
@@ -35,6 +45,11 @@ package enum HopPolicy {
         } catch {
             return .fail(error)
         }
+    }
+
+    /// A server that knows no `Expect: 100-continue` gets the request without it (RFC 9110, section 10.1.1).
+    private static func refusesExpectation(_ head: ResponseHead, of request: OutgoingRequest) -> Bool {
+        head.status == 417 && request.headers["Expect"] != nil && request.body.isReplayable
     }
 
     /// The redirected request by RFC 9110, section 15.4.

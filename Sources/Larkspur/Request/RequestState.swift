@@ -229,7 +229,7 @@ struct RequestState {
         switch event {
         case .head(let head):
             hop.head = head
-            guard HopPolicy.isAnswered(head, options: hop.request.options) else { return .none }
+            guard HopPolicy.isAnswered(head, to: hop.request) else { return .none }
             hop.sink = .discard(budget: BodySink.discardLimit)
             return .allowAll(hop.task)
         case .body(let bytes):

@@ -159,13 +159,7 @@ struct RequestPipeline: Sendable {
         case .retry: delay = .zero
         case .retryAfter(let duration): delay = max(.zero, duration)
         }
-        guard core.canSendAgain else {
-            return .over(
-                error.replaced(
-                    byRetrierWith: RequestError(
-                        .bodyNotReplayable,
-                        "a retrier asked for another attempt, but the request's body can be sent only once")))
-        }
+        guard core.canSendAgain else { return .over(error.withoutBodyToRetry()) }
         try core.endAttempt(error, retryingAfter: delay)
         core.emit(.retry(error, after: delay))
         if delay > .zero {

@@ -136,10 +136,11 @@ struct RetrierTests {
     func onceOnlyBody() async throws {
         let request = await session(answering("r", .retry)).request("http://h/", method: .post) { $0.body = .onceOnly }
         let error = try #require(await request.serializingData().response.error)
-        #expect(error.code == .retryFailed)
-        let both = try #require(error.underlying as? RetryFailed)
-        #expect((both.retryError as? RequestError)?.code == .bodyNotReplayable)
-        #expect(both.originalError.code == .connectionLost)
+        #expect(error.code == .bodyNotReplayable)
+        #expect(error.stage == .retrying)
+        let original = try #require(error.underlying as? RequestError)
+        #expect(original.code == .connectionLost)
+        #expect("\(error)".contains(original.message) && "\(error)".contains("only once"))
         #expect(log.count == 1)
     }
 
