@@ -7,7 +7,7 @@ private struct User: Codable, Sendable, Equatable {
 }
 
 extension Endpoint where Response == [User] {
-    fileprivate static func users(page: Int) -> Self { Endpoint(.get, "users?all=1", query: ["page": page]) }
+    fileprivate static func people(page: Int) -> Self { Endpoint(.get, "users?all=1", query: ["page": page]) }
 }
 
 extension Endpoint where Response == User {
@@ -32,7 +32,7 @@ struct EndpointTests {
 
     @Test("An endpoint is sent below the session's base, with its query, fields and body, and read as its type")
     func typed() async throws {
-        #expect(try await session(.json(#"[{"name": "Ada"}]"#)).send(.users(page: 2)) == [User(name: "Ada")])
+        #expect(try await session(.json(#"[{"name": "Ada"}]"#)).send(.people(page: 2)) == [User(name: "Ada")])
         #expect(try await session(.json(#"{"name": "Bob"}"#)).send(.create(User(name: "Bob"))) == User(name: "Bob"))
         try await session(.response(204)).send(.delete(7))
         #expect(
@@ -58,7 +58,7 @@ struct EndpointTests {
         let error = try await #require(throws: RequestError.self) { try await session.send(.delete(7)) }
         #expect(error.statusCode == 404)
         #expect(error.responseData == Data("no such user".utf8))
-        let request = await session.request(.users(page: 1))
+        let request = await session.request(.people(page: 1))
         #expect(await request.serializingString().response.error?.isValidation == true)
     }
 

@@ -3,6 +3,11 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
+private typealias User = ReadmeTests.User
+extension Endpoint where Response == [User] {
+    static func users(page: Int) -> Self { Endpoint(.get, "users", query: ["page": page]) }
+}
+
 /// The README's examples, word for word: what is promised there compiles, and does what it says.
 @Suite("The README", .timeLimit(.minutes(1)))
 struct ReadmeTests {
@@ -58,6 +63,34 @@ struct ReadmeTests {
         #expect(user.name == "Ada")
     }
 
+    @Test("The upload sends its form, and tells how far it is")
+    func upload() async throws {
+        let photo = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).png")
+        try Data(count: 100_000).write(to: photo)
+        defer { try? FileManager.default.removeItem(at: photo) }
+        let session = Session(transport: transport)
+        // swift-format-ignore
+        let upload = await session.upload(
+            multipart: { form in
+                form.append("Ada", name: "author")
+                form.append(photo, name: "photo")  // the URL of a file: read while it is sent
+            }, to: "https://api.example.com/photos")
+        for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
+        let reply = try await upload.validate().serializingJSON().value
+        #expect(reply["name"] == "Ada")
+    }
+
+    @Test("The endpoint is sent below the child's base URL")
+    func endpoints() async throws {
+        let session = Session(
+            transport: StubTransport { request in
+                .json(request.url.target == "/v1/users?page=2" ? #"[{"name": "Ada"}]"# : "[]")
+            })
+        let api = session.extending { $0.baseURL = "https://api.example.com/v1" }
+        let users = try await api.send(.users(page: 2))
+        #expect(users.first?.name == "Ada")
+    }
+
     @Test("The interceptors of the third example sign each request")
     func interceptors() async throws {
         // swift-format-ignore
@@ -104,7 +137,7 @@ struct ReadmeTests {
         let blocks = readme.components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
             .filter { !$0.contains(".package(url:") }
-        #expect(blocks.count == 8)
+        #expect(blocks.count == 10)
         for line in blocks.flatMap({ $0.split(separator: "\n") }) {
             let line = line.trimmingCharacters(in: .whitespaces)
             #expect(lines.contains(line), "not compiled: \(line)")
