@@ -171,6 +171,17 @@ struct ParameterEncoderTests {
         #expect(sent.text == "a=1")
     }
 
+    @Test("A URL of a modifier's that was refused stays refused, whatever the parameters", arguments: ["", "x"])
+    func refusedURL(key: String) async throws {
+        let session = log.session()
+        let parameters = key.isEmpty ? [:] : [key: 1]
+        let request = await session.request("http://h/", parameters: parameters) { request in
+            request.urlRequest.url = URL(string: "no-url")
+        }
+        #expect(await request.serializingData().response.error?.code == .invalidURL)
+        #expect(log.count == 0)
+    }
+
     @Test("Parameters are encoded anew at each attempt")
     func eachAttempt() async throws {
         struct Counted: Encodable, Sendable {

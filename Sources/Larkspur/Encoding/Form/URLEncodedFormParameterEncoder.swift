@@ -27,8 +27,9 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {
         if isForQuery(of: request.method) {
-            let form: String = try encoder.encode(parameters)
-            if !form.isEmpty { request.url = try request.url.appendingQuery(form) }
+            // Setting the URL would forgive one that a modifier set and that was refused.
+            if let problem = request.problem { throw problem }
+            request.url = try request.url.appendingQuery(encoder.encode(parameters))
         } else {
             request.setBody(
                 try encoder.encode(parameters), contentType: "application/x-www-form-urlencoded; charset=utf-8")
