@@ -3,6 +3,7 @@
 /// That of GET, HEAD and DELETE, too, where AFNetworking's serializer makes a query instead: no query can say what JSON
 /// does. A `JSON` value keeps its digits and the order of its members, which no encoder does.
 public struct JSONParameterEncoder: ParameterEncoder {
+    /// On one line, as `JSONEncoder` does by itself.
     public static let `default` = JSONParameterEncoder()
     /// On many lines, for people.
     public static let prettyPrinted = JSONParameterEncoder(formatting: .prettyPrinted)
@@ -42,6 +43,8 @@ public struct JSONParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == JSONParameterEncoder {
+    /// A JSON body.
     public static var json: Self { .default }
+    /// A JSON body by an encoder of your own.
     public static func json(encoder: JSONEncoder) -> Self { Self(encoder: encoder) }
 }

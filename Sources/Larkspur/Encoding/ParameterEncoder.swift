@@ -1,18 +1,22 @@
 /// Puts parameters into a request: its query or its body.
 public protocol ParameterEncoder: Sendable {
+    /// Changes the request; what it throws ends the attempt, and nothing is sent.
     func encode<Parameters: Encodable & Sendable>(_ parameters: Parameters, into request: inout OutgoingRequest) throws
 }
 
 /// A parameter encoder made of a closure, for a service with rules of its own.
 public struct ClosureParameterEncoder: ParameterEncoder {
+    /// What is to be done with the parameters.
     public typealias Body = @Sendable (_ parameters: any Encodable & Sendable, inout OutgoingRequest) throws -> Void
 
     private let body: Body
 
+    /// An encoder that calls the closure for each attempt.
     public init(_ body: @escaping Body) {
         self.body = body
     }
 
+    /// Calls the closure; an error of its own becomes the cause of a typed one.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {

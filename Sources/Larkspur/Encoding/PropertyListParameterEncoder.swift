@@ -7,7 +7,7 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
         self.encoder = encoder
     }
 
-    /// - Parameter format: `.xml` or `.binary`; no other can be written.
+    /// An encoder for a format: `.xml` or `.binary`; no other can be written.
     public init(format: PropertyListSerialization.PropertyListFormat = .xml) {
         encoder = PropertyListEncoder()
         encoder.outputFormat = format
@@ -28,6 +28,7 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
 extension ParameterEncoder where Self == PropertyListParameterEncoder {
     /// A property list in XML.
     public static var propertyList: Self { Self() }
+    /// A property list in XML or in binary.
     public static func propertyList(format: PropertyListSerialization.PropertyListFormat) -> Self {
         Self(format: format)
     }

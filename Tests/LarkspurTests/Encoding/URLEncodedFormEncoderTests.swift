@@ -105,6 +105,16 @@ struct URLEncodedFormEncoderTests {
         #expect(try form(["v": [UInt128.max]]) == "v[]=\(high)")
         #expect(try form(["v": [Int128?.some(.min)]]) == "v[]=\(low)")
         #expect(try form(["v": [UInt128?.some(.max)]]) == "v[]=\(high)")
+        struct Single: Encodable {
+            var low: Int128?
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                if let low { try container.encode(low) } else { try container.encode(UInt128.max) }
+            }
+        }
+        #expect(try form(["v": [Single(low: .min), Single()]]) == "v[]=\(low)&v[]=\(high)")
+        struct Absent: Encodable { let a: Int128? = nil, b: UInt128? = nil }
+        #expect(try URLEncodedFormEncoder(nilEncoding: .null).encode(Absent()) == "a=null&b=null")
     }
 
     @Test("The elements of a set are sorted, for it has no order of its own")

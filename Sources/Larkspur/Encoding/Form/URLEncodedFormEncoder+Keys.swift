@@ -40,6 +40,7 @@ extension URLEncodedFormEncoder {
 
     /// How each key is spelled, before it is joined to those around it; dictionaries' keys are keys like all others.
     public enum KeyEncoding: Sendable {
+        /// As the coding keys have it.
         case useDefaultKeys
         /// `oneTwoThree` as `one_two_three`, `userID` as `user_id`, `isHTTPSOnly` as `is_https_only`
         case convertToSnakeCase
@@ -51,6 +52,7 @@ extension URLEncodedFormEncoder {
         case uppercased
         /// `oneTwoThree` as `onetwothree`
         case lowercased
+        /// As a closure has it.
         case custom(@Sendable (_ key: String) -> String)
 
         func encode(_ key: String) -> String {

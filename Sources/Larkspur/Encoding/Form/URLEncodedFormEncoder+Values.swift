@@ -9,23 +9,27 @@ extension URLEncodedFormEncoder {
 
     /// How data is written.
     public enum DataEncoding: Sendable {
+        /// In Base64, of which `+`, `/` and `=` are percent-encoded like everywhere.
         case base64
         /// What `Data` encodes by itself: an array of bytes.
         case deferredToData
+        /// As a closure has it.
         case custom(@Sendable (Data) throws -> String)
     }
 
-    /// How dates are written; seconds and milliseconds without a fraction where there is none.
+    /// How dates are written.
     public enum DateEncoding: Sendable {
         /// What `Date` encodes by itself: seconds since 2001.
         case deferredToDate
+        /// Seconds since 1970, with a fraction only if there is one.
         case secondsSince1970
-        /// Whole milliseconds.
+        /// Whole milliseconds since 1970.
         case millisecondsSince1970
         /// `2001-09-09T01:46:40Z`: whole seconds, in UTC, of the years 1583 to 9999.
         case iso8601
         /// The formatter is shared by all requests: do not change it afterwards.
         case formatted(DateFormatter)
+        /// As a closure has it.
         case custom(@Sendable (Date) throws -> String)
     }
 

@@ -19,16 +19,26 @@ public struct URLEncodedFormEncoder: Sendable {
 
     /// Whether the keys of every level are sorted; the elements of arrays never are.
     public var alphabetizeKeyValuePairs: Bool
+    /// The keys of an array's elements: `key[]` unless told otherwise.
     public var arrayEncoding: ArrayEncoding
+    /// How Booleans are written: `1` and `0` unless told otherwise.
     public var boolEncoding: BoolEncoding
+    /// How data is written: in Base64 unless told otherwise.
     public var dataEncoding: DataEncoding
+    /// How dates are written: as seconds since 1970 unless told otherwise.
     public var dateEncoding: DateEncoding
+    /// How each key is spelled: as it is unless told otherwise.
     public var keyEncoding: KeyEncoding
+    /// How keys inside one another are joined: `parent[child]` unless told otherwise.
     public var keyPathEncoding: KeyPathEncoding
+    /// What becomes of nil: its key is left out unless told otherwise.
     public var nilEncoding: NilEncoding
+    /// How spaces are written: `%20` unless told otherwise.
     public var spaceEncoding: SpaceEncoding
+    /// What stays as it is: RFC 3986's unreserved characters unless told otherwise.
     public var allowedCharacters: AllowedCharacters
 
+    /// An encoder whose options have their defaults, save those that are given.
     public init(
         alphabetizeKeyValuePairs: Bool = false, arrayEncoding: ArrayEncoding = .brackets,
         boolEncoding: BoolEncoding = .numeric, dataEncoding: DataEncoding = .base64,
@@ -53,6 +63,7 @@ public struct URLEncodedFormEncoder: Sendable {
         String(decoding: try bytes(of: value), as: UTF8.self)
     }
 
+    /// The same form as UTF-8.
     // Disfavoured, so that the text is what `let form = try encoder.encode(value)` gives.
     @_disfavoredOverload
     public func encode(_ value: some Encodable) throws -> Data {

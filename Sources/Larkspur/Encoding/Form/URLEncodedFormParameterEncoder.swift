@@ -4,13 +4,18 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     public enum Destination: Sendable, Hashable {
         /// The query of GET, HEAD and DELETE, whose bodies many servers ignore; the body of every other method.
         case methodDependent
+        /// The query, whatever the method.
         case queryString
+        /// The body, whatever the method.
         case httpBody
     }
 
+    /// The default options and destination.
     public static let `default` = URLEncodedFormParameterEncoder()
 
+    /// What writes the form.
     public let encoder: URLEncodedFormEncoder
+    /// Where the form goes.
     public let destination: Destination
 
     public init(
@@ -46,7 +51,9 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
+    /// A form in the query of GET, HEAD and DELETE, else in the body.
     public static var urlEncodedForm: Self { .default }
+    /// A form by an encoder and at a place of your choice.
     public static func urlEncodedForm(
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Self.Destination = .methodDependent
     ) -> Self {
