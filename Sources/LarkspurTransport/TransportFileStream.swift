@@ -44,7 +44,13 @@ final class TransportFileStream: TransportBodyStream {
         }
     }
 
-    func end() { box.withLock { $0 = .ended } }
+    func end() {
+        // Closed after unlocking.
+        _ = box.withLock { state in
+            defer { state = .ended }
+            return state
+        }
+    }
 
     private func opened() throws -> (ReadableFile, position: UInt64)? {
         switch box.withLock({ $0 }) {

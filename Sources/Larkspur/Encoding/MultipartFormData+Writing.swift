@@ -27,31 +27,29 @@ extension MultipartFormData {
         }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else { throw RequestError.system("created", path) }
-        var isOpen = true
         do {
-            try await body.read { try Self.write($0, to: descriptor, path) }
-            isOpen = false
-            guard close(descriptor) == 0 else { throw RequestError.system("written", path) }
+            var length: off_t = 0
+            try await body.read { bytes in
+                var rest = bytes[...]
+                while !rest.isEmpty {
+                    let piece = UnsafeRawBufferPointer(rebasing: rest)
+                    let count = pwrite(descriptor, piece.baseAddress, piece.count, length)
+                    if count < 0, errno == EINTR { continue }
+                    guard count > 0 else { throw RequestError.system("written", path) }
+                    length += off_t(count)
+                    rest = rest.dropFirst(count)
+                }
+            }
         } catch {
-            if isOpen { close(descriptor) }
+            close(descriptor)
             unlink(path)
             throw error
         }
-    }
-
-    private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String) throws {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            #if canImport(Darwin)
-                let count = Darwin.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-            #elseif canImport(Glibc)
-                let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-            #else
-                let count = Musl.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-            #endif
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw RequestError.system("written", path) }
-            rest = rest.dropFirst(count)
+        // Where files are written over a network, a full disk may show only now.
+        guard close(descriptor) == 0 else {
+            let error = RequestError.system("written", path)
+            unlink(path)
+            throw error
         }
     }
 }

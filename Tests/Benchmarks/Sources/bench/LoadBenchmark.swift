@@ -32,11 +32,10 @@ import Measuring
         }
 
         private func upload(_ path: String) async throws -> Int {
-            let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64 ?? 0
-            let request = OutgoingRequest(
-                method: .put, url: try RequestURL(plan.url), body: .file(path: path, length: size))
+            let body = try TransportBody.file(URL(fileURLWithPath: path))
+            let request = OutgoingRequest(method: .put, url: try RequestURL(plan.url), body: body)
             _ = try await session.request(request).validate().serializingData().value
-            return Int(size)
+            return Int(body.length ?? 0)
         }
 
         /// Over the transport directly: the framework has no streamed response yet.
