@@ -60,12 +60,15 @@ final class BodyPipe: TransportBodyStream {
     func begin(wake: @escaping @Sendable () -> Void) {
         box.withLock { $0.wake = wake }
         let stop = start(self)
-        let isOpen = box.withLock { state in
-            guard case .open = state.end else { return false }
-            state.stop = stop
-            return true
+        let isTooLate = box.withLock { state in
+            switch state.end {
+            case .open: state.stop = stop
+            case .abandoned: return true
+            case .finished, .failed: break
+            }
+            return false
         }
-        if !isOpen { stop() }
+        if isTooLate { stop() }
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {

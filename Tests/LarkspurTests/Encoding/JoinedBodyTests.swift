@@ -16,7 +16,7 @@ struct JoinedBodyTests {
         let unit = size == 1 ? 1_000 : 100_000
         let pieces = (0..<6).map { [UInt8](repeating: UInt8($0), count: unit + $0) }
         let bodies: [TransportBody] = [
-            .data(Data(pieces[0])), .none, try .file(folder.write(pieces[1])),
+            .data(Data([9] + pieces[0]).dropFirst()), .none, try .file(folder.write(pieces[1])),
             .sequence { Pieces(elements: pieces[2].pieces(of: 777)) }, .data(Data()),
             .inputStream { InputStream(data: Data(pieces[3])) },
             .joined([.data(Data(pieces[4])), .sequence(length: UInt64(unit + 5)) { Pieces(elements: [pieces[5]]) }]),

@@ -53,6 +53,33 @@ struct SequenceBodyTests {
         #expect(pulled.bytes.count < declared)
     }
 
+    @Test(
+        "The last byte of a declared length waits until the sequence says that it was the last",
+        arguments: [1, 2, 70_000])
+    func lastByte(length: Int) async throws {
+        for isLonger in [false, true] {
+            let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+            var pulled = PulledBody(.sequence(pieces, length: UInt64(length)))
+            continuation.yield(.pattern(length))
+            while pulled.bytes.count < length - 1 { _ = try await pulled.next(65_536) }
+            for _ in 0..<3 {
+                await Task.yield()
+                var byte: UInt8 = 0
+                guard case .pending = withUnsafeMutableBytes(of: &byte, { pulled.stream.read(into: $0) }) else {
+                    return #expect(Bool(false), "the last byte was given")
+                }
+            }
+            if isLonger { continuation.yield([1]) }
+            continuation.finish()
+            if isLonger {
+                await #expect(throws: TransportError.self) { try await pulled.rest(by: 10) }
+            } else {
+                try await pulled.rest(by: 10)
+                #expect(pulled.bytes == .pattern(length))
+            }
+        }
+    }
+
     @Test("What a sequence throws fails the body, with the error in it", arguments: [0, 1, 400_000], [nil, 400_001])
     func thrown(length: Int, declared: UInt64?) async throws {
         let pieces = Pieces(elements: [UInt8].pattern(length).pieces(of: 100_000), error: ForeignError())
