@@ -123,6 +123,25 @@ public struct MultipartFormData: Sendable {
         }
     }
 
+    /// Adds a text for each field of a value, named as forms name them: `user[name]`, `tags[]`.
+    public mutating func append(
+        fieldsOf value: some Encodable & Sendable, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
+    ) {
+        attempt { form throws(RequestError) in
+            do {
+                let pairs: String = try encoder.encode(value)
+                for pair in pairs.split(separator: "&") {
+                    let texts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map {
+                        $0.replacing("+", with: " ").removingPercentEncoding ?? String($0)
+                    }
+                    form.append(texts[1], name: texts[0])
+                }
+            } catch {
+                throw RequestError(wrapping: error, as: .encodingFailed)
+            }
+        }
+    }
+
     private mutating func attempt(_ append: (inout MultipartFormData) throws(RequestError) -> Void) {
         do { try append(&self) } catch { fail(error) }
     }

@@ -160,6 +160,27 @@ struct MultipartFormDataTests {
         #expect(text.contains("\r\n\r\na=b%20c\r\n--b--") || text.contains("\r\n\r\na=b+c\r\n--b--"))
     }
 
+    @Test("A value's fields become parts of their own, named as forms name them")
+    func fieldsOfValue() async throws {
+        struct User: Encodable, Sendable {
+            var name = "Ada & \"Co\" +1"
+            var tags = ["a=b", ""]
+            var home: [String: String?] = ["city": "Zürich", "zip": nil]
+        }
+        let fields = try await text { $0.append(fieldsOf: User()) }
+        let plain = try await text {
+            $0.append("Ada & \"Co\" +1", name: "name")
+            $0.append("a=b", name: "tags[]")
+            $0.append("", name: "tags[]")
+            $0.append("Zürich", name: "home[city]")
+        }
+        #expect(fields == plain)
+        #expect(try await text { $0.append(fieldsOf: User(), encoder: .webForm) } == plain)
+        var failing = MultipartFormData()
+        failing.append(fieldsOf: [1, 2])
+        #expect(throws: RequestError.self) { try failing.body() }
+    }
+
     @Test("A form is a value: what a copy gets, the other has not")
     func copies() async throws {
         var form = MultipartFormData(boundary: "b")
