@@ -120,7 +120,7 @@ extension OutgoingRequest {
     /// It runs after the last adapter, so that nothing gets past it.
     mutating func complete() throws(RequestError) {
         moveUserInfoToHeader()
-        try check()
+        do { try check() } catch { throw RequestError(wrapping: error, as: .invalidRequest, stage: .building) }
         if let threshold = options.expectsContinueFrom, body.length ?? .max >= max(1, threshold),
             headers["Expect"] == nil
         {

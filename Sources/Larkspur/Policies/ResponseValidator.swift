@@ -1,28 +1,56 @@
 /// Accepts or refuses a response before it is serialized. A refusal asks the retriers.
 public struct ResponseValidator: Sendable {
-    let validate: @Sendable (CompletedExchange) async throws -> Void
+    private enum Check {
+        /// Code of the user's.
+        case foreign(@Sendable (CompletedExchange) async throws -> Void)
+        /// The library's: it neither waits nor calls anybody.
+        case own(@Sendable (CompletedExchange) throws -> Void)
+    }
+
+    private let check: Check
 
     /// A validator of your own: what it throws is the request's error.
     public init(_ validate: @escaping @Sendable (CompletedExchange) async throws -> Void) {
-        self.validate = validate
+        check = .foreign(validate)
+    }
+
+    private init(own validate: @escaping @Sendable (CompletedExchange) throws -> Void) {
+        check = .own(validate)
+    }
+
+    var isOwn: Bool {
+        if case .own = check { true } else { false }
+    }
+
+    func validate(_ exchange: CompletedExchange) async throws {
+        switch check {
+        case .foreign(let validate): try await validate(exchange)
+        case .own(let validate): try validate(exchange)
+        }
+    }
+
+    /// Whether a validator of the library's own accepts the exchange; others have to be waited for.
+    func acceptsAtOnce(_ exchange: CompletedExchange) -> Bool {
+        guard case .own(let validate) = check else { return false }
+        return (try? validate(exchange)) != nil
     }
 
     /// Status 200..<300, and a content type that the request's `Accept` field names, if it has one.
-    public static let standard = ResponseValidator { exchange in
+    public static let standard = ResponseValidator(own: { exchange in
         try validateStatus(exchange, 200..<300)
         let accept = exchange.request?.headers.values(for: "Accept").joined(separator: ",") ?? ""
         guard !accept.isEmpty else { return }
         try validateContentType(exchange, accept.split(separator: ",").map(String.init))
-    }
+    })
 
     public static func status(_ acceptable: some Sequence<Int> & Sendable) -> ResponseValidator {
         let acceptable = Set(acceptable)  // a sequence may be gone after its first use
-        return ResponseValidator { try validateStatus($0, acceptable) }
+        return ResponseValidator(own: { try validateStatus($0, acceptable) })
     }
 
     /// Content types such as `application/json`, `text/*` or `*/*`. A response without a body passes.
     public static func contentType(_ acceptable: [String]) -> ResponseValidator {
-        ResponseValidator { try validateContentType($0, acceptable) }
+        ResponseValidator(own: { try validateContentType($0, acceptable) })
     }
 
     private static func validateStatus(_ exchange: CompletedExchange, _ acceptable: some Sequence<Int>) throws {

@@ -6,8 +6,21 @@ extension RequestCore {
     func task<Serializer: ResponseSerializer>(
         _ serializer: Serializer, for face: any Request, _ automaticallyCancelling: Bool
     ) -> DataTask<Serializer.SerializedObject> {
+        task(SerializerJob(serializer, requestID: id), for: face, automaticallyCancelling)
+    }
+
+    /// The same for a serializer of the library's own.
+    func task<Serializer: PromptSerializer>(
+        _ serializer: Serializer, for face: any Request, _ automaticallyCancelling: Bool
+    ) -> DataTask<Serializer.SerializedObject> {
+        task(SerializerJob(prompt: serializer, requestID: id), for: face, automaticallyCancelling)
+    }
+
+    private func task<Value>(
+        _ job: SerializerJob, for face: any Request, _ automaticallyCancelling: Bool
+    ) -> DataTask<Value> {
         let isCancelled = automaticallyCancelling && Task.isCancelled
-        let new = SerializerSlot(job: SerializerJob(serializer, requestID: id))
+        let new = SerializerSlot(job: job)
         let slot = attach(new, to: face, starting: startsAutomatically && !isCancelled)
         if isCancelled { withdraw(slot, automaticallyCancelling: true, face) }
         return DataTask(face, slot: slot, automaticallyCancelling: automaticallyCancelling) {

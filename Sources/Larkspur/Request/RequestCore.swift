@@ -46,8 +46,11 @@ package final class RequestCore: Sendable {
         }
         guard register(face) else { return cancel(face, context.endReason) }
         emit(.start)
-        let pipeline = RequestPipeline(core: self, face: face, session: session)
-        let task = pipeline.start()
+        RequestPipeline(core: self, face: face, session: session).start()
+    }
+
+    /// Keeps the pipeline's task, so that a cancel reaches it.
+    func keep(_ task: Task<Void, Never>) {
         let isOver = box.withLock { state -> Bool in
             switch state.phase {
             case .unwinding: return true
@@ -87,14 +90,14 @@ package final class RequestCore: Sendable {
     func setPace(_ pace: RequestState.Pace) {
         guard box.withLock({ $0.setPace(pace) }) else { return }
         emit(pace == .flowing ? .resume : .suspend)
-        applyPace()
+        applyPace(box.withLock { $0.nextPaceStep(after: nil) })
     }
 
-    private func applyPace() {
-        var applied: (TransportTaskID, RequestState.Pace)?
-        while let (task, pace) = box.withLock({ $0.nextPaceStep(after: applied) }) {
+    private func applyPace(_ first: RequestState.PaceStep?) {
+        var step = first
+        while let (task, pace) = step {
             pace == .flowing ? task.resume() : task.suspend()
-            applied = (task.id, pace)
+            step = box.withLock { $0.nextPaceStep(after: (task.id, pace)) }
         }
     }
 
@@ -210,7 +213,15 @@ package final class RequestCore: Sendable {
         let refusal = box.withLock { state -> RequestPhase.Verdict? in
             state.phase.receiving(.beginHop).verdict == .proceed ? nil : state.step(.beginHop)
         }
-        if let refusal { return continuation.resume(returning: .notBegun(refusal)) }
+        let verdict = refusal ?? beginHop(request, for: session, continuation) { $0.beginHop($1) }
+        if verdict != .proceed { continuation.resume(returning: .notBegun(verdict)) }
+    }
+
+    /// Makes the transport's task and, if the state takes it, sets it going.
+    func beginHop(
+        _ request: OutgoingRequest, for session: Session, _ continuation: HopProgress.Continuation?,
+        _ begin: (inout RequestState, HopProgress) -> RequestPhase.Verdict
+    ) -> RequestPhase.Verdict {
         let id = context.registerTask(of: self)
         var channel: ByteChannel?
         if case .channel(let planned) = sinkPlan { channel = planned }
@@ -219,26 +230,34 @@ package final class RequestCore: Sendable {
             delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let plan = sinkPlan
-        let verdict = box.withLock { $0.beginHop(HopProgress(task, request, BodySink(plan), continuation)) }
+        let (verdict, observers, step) = box.withLock { state in
+            let verdict = begin(&state, HopProgress(task, request, BodySink(plan), continuation))
+            return (verdict, state.observers(state.face), verdict == .proceed ? state.nextPaceStep(after: nil) : nil)
+        }
         guard verdict == .proceed else {
             context.didComplete(id)
             task.cancel()
-            return continuation.resume(returning: .notBegun(verdict))
+            return verdict
         }
-        emit(.beginHop(request))
-        applyPace()
+        observers?.post(.beginHop(request))
+        applyPace(step)
+        return verdict
     }
 
     /// The next serializer to run; when there is none left, the finish: everybody is answered, the session forgets.
     func nextWork(finishingBy event: RequestPhase.Event, with exchange: CompletedExchange) -> RequestState.NextWork {
         let work = box.withLock { $0.nextWork(finishingBy: event, with: exchange) }
-        guard case .finished(let finish) = work else { return work }
+        if case .finished(let finish) = work { conclude(finish, exchange) }
+        return work
+    }
+
+    /// What the finish asks for: the session forgets, everybody is answered.
+    func conclude(_ finish: RequestState.Finish, _ exchange: CompletedExchange) {
         context.forget(id)
         if case .channel(let channel) = sinkPlan { channel.end(exchange.error) }
         finish.observers?.post(.finish(exchange.error))
         for observer in finish.settings.uploadObservers { observer.end() }
         for delivery in finish.deliveries { delivery() }
-        return work
     }
 
     /// Finishes a cancelled request: every serializer is answered with the cancel, without being asked.
@@ -286,6 +305,7 @@ package final class RequestCore: Sendable {
         case .report(let progress, let observers): report(progress, to: observers)
         case .allowAll(let task): task.allow(upTo: .max)
         case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
+        case .answer(let exchange, let work, _): answer(exchange, work)
         }
     }
 

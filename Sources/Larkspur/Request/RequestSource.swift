@@ -35,6 +35,13 @@ struct RequestSource: Sendable {
         return request
     }
 
+    /// The same without the modifier.
+    func buildAtOnce(in context: SessionContext) throws(RequestError) -> OutgoingRequest {
+        var request = try begin(context)
+        try finish(&request, context)
+        return request
+    }
+
     private func begin(_ context: SessionContext) throws(RequestError) -> OutgoingRequest {
         do {
             switch origin {

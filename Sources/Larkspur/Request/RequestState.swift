@@ -39,6 +39,11 @@ struct RequestState {
         self.session = session
     }
 
+    /// Held until the finish, also where the request waited for its start without it.
+    mutating func keep(_ session: Session) {
+        self.session = session
+    }
+
     // MARK: Attempts
 
     var attempts: [Attempt] { attempt.map { earlierAttempts + [$0] } ?? [] }
@@ -187,11 +192,13 @@ struct RequestState {
         return true
     }
 
+    typealias PaceStep = (task: any TransportTask, pace: Pace)
+
     /// What to tell the current hop next so that it runs at the user's pace.
     ///
     /// Two threads that suspend and resume at once must not tell the transport in the wrong order: one applies, until
     /// what was applied is what is wanted; the other leaves it to the first.
-    mutating func nextPaceStep(after applied: (TransportTaskID, Pace)?) -> (task: any TransportTask, pace: Pace)? {
+    mutating func nextPaceStep(after applied: (TransportTaskID, Pace)?) -> PaceStep? {
         guard let hop else { return nil }
         if let (id, pace) = applied {
             guard hop.id == id else { return nil }
@@ -221,6 +228,8 @@ struct RequestState {
         case allowAll(any TransportTask)
         /// The task is let go of after unlocking: its end is the transport's code (R1).
         case complete(HopProgress.Continuation, HopOutcome, any TransportTask)
+        /// The same for a hop that no task waits for.
+        case answer(CompletedExchange, ShortWork?, any TransportTask)
     }
 
     /// Takes a fact of the transport. What belongs to no hop under way is too late and ignored.
@@ -247,7 +256,10 @@ struct RequestState {
             let ended = hop.ended(with: error)
             attempt?.hops.append(ended)
             let exchange = CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount)
-            return .complete(hop.continuation, .ended(exchange), hop.task)
+            guard let continuation = hop.continuation else {
+                return .answer(exchange, hop.isDelivered(with: error) ? shortWork : nil, hop.task)
+            }
+            return .complete(continuation, .ended(exchange), hop.task)
         }
     }
 
@@ -313,13 +325,14 @@ final class HopProgress {
     let id: TransportTaskID
     let task: any TransportTask
     let request: OutgoingRequest
-    let continuation: Continuation
+    /// The pipeline's; nil on the short way, where no task waits.
+    let continuation: Continuation?
     var head: ResponseHead?
     var metrics: TransportMetrics?
     var sink: BodySink
     var pace = Pace.settled(.suspended)
 
-    init(_ task: any TransportTask, _ request: OutgoingRequest, _ sink: BodySink, _ continuation: Continuation) {
+    init(_ task: any TransportTask, _ request: OutgoingRequest, _ sink: BodySink, _ continuation: Continuation?) {
         id = task.id
         self.task = task
         self.request = request
@@ -331,6 +344,12 @@ final class HopProgress {
     func ended(with error: TransportError?) -> Hop {
         if case .discard = sink { return Hop(request: request, head: head, metrics: metrics) }
         return Hop(request: request, head: head, metrics: metrics, error: error)
+    }
+
+    /// Whether the response is the answer: the hop went well, and its body was not thrown away for another hop to follow.
+    func isDelivered(with error: TransportError?) -> Bool {
+        if case .discard = sink { return false }
+        return error == nil
     }
 
     func takeBody() -> Data? {

@@ -13,6 +13,14 @@ public protocol ResponseSerializer<SerializedObject>: Sendable {
     func recover(from error: RequestError, _ exchange: CompletedExchange) async throws -> SerializedObject
 }
 
+/// A serializer of the library's own that a transport's thread may run: it does not wait, calls nobody's code and is done
+/// in no time.
+protocol PromptSerializer: ResponseSerializer {
+    /// The longest body for which that holds.
+    static var promptLimit: Int { get }
+    func serialize(_ exchange: CompletedExchange) throws -> SerializedObject
+}
+
 extension ResponseSerializer {
     public func recover(from error: RequestError, _ exchange: CompletedExchange) async throws -> SerializedObject {
         throw error

@@ -19,6 +19,9 @@ struct SerializerQueue {
     /// Whether some answer is owed to somebody.
     var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
 
+    /// The only slot, if there is one and no other.
+    var sole: SerializerSlot? { slots.count == 1 ? slots[0] : nil }
+
     subscript(slot: Int) -> SerializerSlot {
         get { slots[slot] }
         _modify { yield &slots[slot] }

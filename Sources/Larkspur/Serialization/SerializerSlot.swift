@@ -19,6 +19,9 @@ struct SerializerJob: Sendable {
     let run: @Sendable (CompletedExchange) async -> (response: AnyResponse, failure: RequestError?)
     /// A response that fails with this error.
     let fail: @Sendable (CompletedExchange, RequestError) -> AnyResponse
+    /// The response to an exchange that went well, from a serializer that a transport's thread may run; the closure gives
+    /// nil where `run` is to be called all the same.
+    private(set) var prompt: (@Sendable (CompletedExchange) -> AnyResponse?)?
 
     init<Serializer: ResponseSerializer>(_ serializer: Serializer, requestID: RequestID) {
         typealias Response = DataResponse<Serializer.SerializedObject>
@@ -49,6 +52,18 @@ struct SerializerJob: Sendable {
             return (ResponseBox(Response(exchange: exchange, result: result, serializationDuration: duration)), failure)
         }
         fail = { exchange, error in ResponseBox(Response(exchange: exchange, result: .failure(error))) }
+    }
+
+    init<Serializer: PromptSerializer>(prompt serializer: Serializer, requestID: RequestID) {
+        self.init(serializer, requestID: requestID)
+        prompt = { exchange in
+            guard exchange.data?.count ?? 0 <= Serializer.promptLimit else { return nil }
+            let start = ContinuousClock.now
+            guard let value = try? serializer.serialize(exchange) else { return nil }
+            let duration = ContinuousClock.now - start
+            return ResponseBox(
+                DataResponse(exchange: exchange, result: .success(value), serializationDuration: duration))
+        }
     }
 }
 
@@ -98,6 +113,12 @@ struct SerializerSlot {
     init(job: SerializerJob, handler: Handler? = nil) {
         self.job = job
         self.handler = handler
+    }
+
+    /// What gives this slot its response at once, if its serializer can and no closure of the user's is to be called.
+    var prompt: (@Sendable (CompletedExchange) -> AnyResponse?)? {
+        guard case .waiting = status, handler == nil else { return nil }
+        return job?.prompt
     }
 
     /// Whether the request still owes somebody this answer.

@@ -86,6 +86,18 @@ public protocol DataDecoder: Sendable {
 
 extension JSONDecoder: DataDecoder {}
 
+extension DataResponseSerializer: PromptSerializer {
+    static var promptLimit: Int { .max }
+}
+
+extension StringResponseSerializer: PromptSerializer {
+    static var promptLimit: Int { 4 * 1_024 }
+}
+
+extension JSONResponseSerializer: PromptSerializer {
+    static var promptLimit: Int { 4 * 1_024 }
+}
+
 extension CompletedExchange {
     fileprivate var nonEmptyData: Data {
         get throws {

@@ -17,22 +17,29 @@ struct RequestPipeline: Sendable {
     /// wait, which saves handing it to another one: that costs more than everything else the framework does for it. One
     /// that starts inside another's first stretch is handed over all the same, or a chain of them would grow the stack
     /// without end. On Apple platforms callers are often on the main thread, which is not for this.
-    func start() -> Task<Void, Never> {
+    func start() {
         #if canImport(Darwin)
-            return Task { await run() }
+            core.keep(Task { await run() })
         #else
-            guard core.isPlain, !ThreadMarks.isStarting else { return Task { await run() } }
+            guard core.isPlain, !ThreadMarks.isStarting else { return core.keep(Task { await run() }) }
             ThreadMarks.isStarting = true
             defer { ThreadMarks.isStarting = false }
-            return Task.immediate { await run() }
+            if !startShortWay() { core.keep(Task.immediate { await run() }) }
         #endif
     }
 
-    private func run() async {
+    /// Takes over from the short way, after the first hop.
+    func goOn(after sent: CompletedExchange) {
+        core.keep(Task { await run(after: sent) })
+    }
+
+    private func run(after sent: CompletedExchange? = nil) async {
         do throws(Exit) {
             var number = 1
-            while try await !attempt(number) {
+            var isFinished = try await attempt(number, after: sent)
+            while !isFinished {
                 number += 1
+                isFinished = try await attempt(number)
             }
         } catch {
             switch error {
@@ -43,9 +50,10 @@ struct RequestPipeline: Sendable {
     }
 
     /// One attempt: build, adapt, send, validate, serialize. Returns whether the request is finished.
-    private func attempt(_ number: Int) async throws(Exit) -> Bool {
-        try core.beginAttempt()
-        var exchange = try await send(number)
+    ///
+    /// - Parameter sent: What came of the first hop, if it was sent already.
+    private func attempt(_ number: Int, after sent: CompletedExchange? = nil) async throws(Exit) -> Bool {
+        var exchange = if let sent { try await follow(sent) } else { try await send(number) }
         if exchange.error == nil { exchange = try await validate(exchange) }
         if let error = exchange.error {
             switch try await askRetriers(error) {
@@ -71,19 +79,16 @@ struct RequestPipeline: Sendable {
                 throw RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting)
             }
         }
-        do {
-            try request.complete()
-        } catch {
-            throw RequestError(wrapping: error, as: .invalidRequest, stage: .building)
-        }
+        try request.complete()
         return request
     }
 
     // MARK: Sending
 
-    /// The hop loop. Returns with the phase at `settling`, whatever came of it.
+    /// Prepares the request and sends it. Returns with the phase at `settling`, whatever came of it.
     private func send(_ number: Int) async throws(Exit) -> CompletedExchange {
-        var request: OutgoingRequest
+        try core.beginAttempt()
+        let request: OutgoingRequest
         switch await prepared(number) {
         case .success(let prepared?): request = prepared
         case .success(nil): throw .abandon
@@ -93,8 +98,13 @@ struct RequestPipeline: Sendable {
         }
         for handler in try core.didCreate(request) where core.isWithPipeline { await handler(request) }
         core.emit(.create(request))
+        return try await follow(core.perform(request, for: session))
+    }
+
+    /// The hop loop: from the end of the first hop to a response that is the answer.
+    private func follow(_ first: CompletedExchange) async throws(Exit) -> CompletedExchange {
+        var exchange = first
         while true {
-            let exchange = try await core.perform(request, for: session)
             try core.step(.settle)
             if let error = exchange.hop?.error {
                 return failed(RequestError(wrapping: error, as: .connectionLost, stage: .sending), exchange)
@@ -105,7 +115,7 @@ struct RequestPipeline: Sendable {
                 return failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)
             case .follow(let next):
                 core.emit(.redirect(next))
-                request = next
+                exchange = try await core.perform(next, for: session)
             }
         }
     }

@@ -1,0 +1,45 @@
+import LarkspurTransport
+
+/// The short way in the state: see `RequestPipeline+ShortWay.swift`.
+extension RequestState {
+    /// What is left of a request whose hop has gone well, if all of it is the library's own and done in no time.
+    struct ShortWork: Sendable {
+        let validators: [ResponseValidator]
+        let serialize: @Sendable (CompletedExchange) -> AnyResponse?
+    }
+
+    /// One serializer, and nothing to ask but the library itself; nobody watches who would have to be told of each step.
+    var shortWork: ShortWork? {
+        guard phase != .cancellingHop, settings.isPlain, settings.validators.allSatisfy(\.isOwn),
+            let serialize = queue.sole?.prompt
+        else { return nil }
+        return ShortWork(validators: settings.validators, serialize: serialize)
+    }
+
+    /// The first hop of a request on the short way; `ignore` if it has to go the long way after all.
+    mutating func beginShortWay(_ progress: HopProgress, for session: Session) -> RequestPhase.Verdict {
+        guard phase != .preparing || shortWork != nil else { return .ignore }
+        let verdict = beginHop(progress)
+        guard verdict == .proceed else { return verdict }
+        beginAttempt()
+        attempt?.request = progress.request
+        keep(session)
+        return verdict
+    }
+
+    /// Settles, answers and finishes in one step; nil, and nothing has happened, if something has come in between.
+    mutating func finishShortWay(
+        _ work: ShortWork, _ response: AnyResponse, _ exchange: CompletedExchange
+    ) -> Finish? {
+        guard phase == .transferring, shortWork?.validators.count == work.validators.count else { return nil }
+        _ = step(.settle)
+        _ = hold(response, in: 0, during: .settling)
+        guard case .finished(let finish) = nextWork(finishingBy: .finish, with: exchange) else { return nil }
+        return finish
+    }
+}
+
+extension RequestSettings {
+    /// Whether nobody is to be asked or told before the serializers.
+    var isPlain: Bool { interceptors.isEmpty && creationHandlers.isEmpty && monitors.isEmpty }
+}

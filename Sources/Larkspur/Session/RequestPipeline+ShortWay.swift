@@ -1,0 +1,34 @@
+import LarkspurTransport
+
+/// The way of a request that asks nobody: no interceptor, modifier or monitor, one serializer and validators of the
+/// library's own, as `session.request(url).serializingData()`.
+///
+/// It is the loop's way, gone without waiting. The caller's thread builds the request and hands it to the transport; when
+/// the hop has ended, the transport's thread validates, serializes, finishes and resumes the awaiter. So there is no task,
+/// and no thread is woken but the awaiter's: that costs more than everything else that the framework does. At the first
+/// thing that is out of the ordinary (an error, a redirect, a cancel, something attached meanwhile) the loop takes over
+/// where the request stands.
+extension RequestPipeline {
+    /// Sends a plain request from here; false if it has to go the long way.
+    func startShortWay() -> Bool {
+        guard core.read({ $0.shortWork != nil }), var request = try? core.source.buildAtOnce(in: core.context),
+            (try? request.complete()) != nil
+        else { return false }
+        return core.beginHop(request, for: session, nil) { $0.beginShortWay($1, for: session) } != .ignore
+    }
+}
+
+extension RequestCore {
+    /// The end of a hop on the short way, on the transport's thread.
+    func answer(_ exchange: CompletedExchange, _ work: RequestState.ShortWork?) {
+        if let work, work.validators.allSatisfy({ $0.acceptsAtOnce(exchange) }),
+            let response = work.serialize(exchange),
+            let finish = box.withLock({ $0.finishShortWay(work, response, exchange) })
+        {
+            return conclude(finish, exchange)
+        }
+        let (face, session) = read { ($0.face, $0.session) }
+        guard let face, let session else { return assertionFailure("a request was given up before its hop had ended") }
+        RequestPipeline(core: self, face: face, session: session).goOn(after: exchange)
+    }
+}
