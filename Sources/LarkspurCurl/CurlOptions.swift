@@ -21,6 +21,7 @@ enum CurlOption {
     static let noSignal: Int32 = 99
     static let context: Int32 = 10_103
     static let bodyLength: Int32 = 30_115
+    static let noProxyFor: Int32 = 10_177
     static let postLength: Int32 = 30_120
     static let connectTimeout: Int32 = 156
     static let decodesContent: Int32 = 158
@@ -64,9 +65,16 @@ enum CurlAnswer {
     static let fail = 0
 }
 
-/// Sets the options of an easy handle: those of all its transfers once, those of a request each time.
+/// Sets the options of an easy handle: those of all its transfers once, those of a request where they have changed.
 struct CurlOptions {
     let easy: UnsafeMutableRawPointer
+    private var target = ""
+    /// Under which version a GET without a body was sent last, if nothing else was sent after it.
+    private var plainVersion: CurlVersion?
+
+    init(easy: UnsafeMutableRawPointer) {
+        self.easy = easy
+    }
 
     private func set(_ option: Int32, _ value: Int) { clarkspur_easy_set_long(easy, option, value) }
     private func set(_ option: Int32, _ text: String) {
@@ -82,7 +90,8 @@ struct CurlOptions {
         set(CurlOption.decodesContent, 0)
         set(CurlOption.allowsHTTP09, 0)
         set(CurlOption.protocols, 3)  // http and https
-        set(CurlOption.proxy, "")  // and none from the environment
+        set(CurlOption.proxy, "")  // and none from the environment,
+        set(CurlOption.noProxyFor, "*")  // which libcurl would read for each transfer
         set(CurlOption.keepAlive, 1)
         set(CurlOption.verifiesPeer, 1)
         set(CurlOption.verifiesHost, 2)
@@ -116,8 +125,18 @@ struct CurlOptions {
         case upload(length: UInt64?)
     }
 
-    func set(_ request: TransportRequest, shape: Shape, version: CurlVersion, fields: UnsafePointer<clarkspur_line>?) {
-        set(CurlOption.target, String(request.url.target))
+    mutating func set(
+        _ request: TransportRequest, shape: Shape, version: CurlVersion, fields: UnsafePointer<clarkspur_line>?
+    ) {
+        if !request.url.hasTarget(target) {
+            target = String(request.url.target)
+            set(CurlOption.target, target)
+        }
+        set(CurlOption.fields, pointer: fields)
+        var isPlain = false
+        if request.method == "GET", case .bodiless = shape { isPlain = true }
+        if isPlain, plainVersion == version { return }
+        plainVersion = isPlain ? version : nil
         set(CurlOption.postFields, pointer: nil)  // while it is set, libcurl before 8.7 rewinds no upload
         set(CurlOption.get, 1)  // undoes what the transfer before had
         switch shape {
@@ -132,14 +151,9 @@ struct CurlOptions {
             set(CurlOption.uploadBufferSize, (length ?? .max) > 1 << 20 ? 1 << 20 : 1 << 16)
         }
         // A body has changed the method that libcurl would send.
-        if request.method == "GET", case .bodiless = shape {
-            set(CurlOption.method, pointer: nil)
-        } else {
-            set(CurlOption.method, request.method)
-        }
+        isPlain ? set(CurlOption.method, pointer: nil) : set(CurlOption.method, request.method)
         set(CurlOption.version, version.rawValue)
         set(CurlOption.pipeWait, version == .http1 ? 0 : 1)
-        set(CurlOption.fields, pointer: fields)
     }
 }
 
@@ -154,9 +168,10 @@ enum CurlVersion: Int {
         case .http1: self = .http1
         case .http2: self = .http2
         case .negotiated:
-            let isTLS = request.url.scheme == "https"
-            let isFit = configuration.negotiatesHTTP2 && libcurl.hasHTTP2 && libcurl.sendsOverHTTP2(request.body)
-            self = isTLS && isFit ? .negotiated : .http1
+            let isFit =
+                request.url.isHTTPS && configuration.negotiatesHTTP2 && libcurl.hasHTTP2
+                && libcurl.sendsOverHTTP2(request.body)
+            self = isFit ? .negotiated : .http1
         }
     }
 }

@@ -102,9 +102,9 @@ struct CurlOrigins {
     }
 
     private mutating func index(of url: RequestURL) -> Index {
-        let name = url.originText
-        if last < origins.count, origins[last].name == name { return last }
-        last = indices[String(name)] ?? add(String(name))
+        if last < origins.count, url.hasOrigin(origins[last].name) { return last }
+        let name = String(url.originText)
+        last = indices[name] ?? add(name)
         return last
     }
 

@@ -19,8 +19,9 @@ final class CurlTransfer {
     private let loop: CurlLoop  // which lets go of its transfers when it ends
     private let easy: UnsafeMutableRawPointer
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: errorSize)
-    private var url: CurlURL
-    private var fields = CurlFields()
+    @exclusivity(unchecked) private var options: CurlOptions
+    @exclusivity(unchecked) private var url: CurlURL
+    @exclusivity(unchecked) private var fields = CurlFields()
     private var post = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) private var hop: CurlHop?
 
@@ -31,7 +32,8 @@ final class CurlTransfer {
         self.slot = slot
         self.loop = loop
         self.easy = easy
-        CurlOptions(easy: easy).setUp(loop.configuration, url: self.url.handle)
+        options = CurlOptions(easy: easy)
+        options.setUp(loop.configuration, url: self.url.handle)
         setCallbacks()
     }
 
@@ -86,10 +88,10 @@ final class CurlTransfer {
     }
 
     private func send(_ hop: CurlHop) {
-        let request = hop.task.request
+        let request = hop.request
         errorText.pointee = 0
         hop.beginSending(at: loop.now)
-        CurlOptions(easy: easy).set(
+        options.set(
             request, shape: shape(of: hop), version: CurlVersion(request, loop.configuration, .current),
             fields: fields.set(request))
         if clarkspur_multi_add(loop.multi, easy) != 0 {

@@ -7,7 +7,7 @@ import LarkspurTransport
 /// request. So it is given the origin, which seldom changes, and apart from it the target, which it sends as it is.
 struct CurlURL: ~Copyable {
     let handle: UnsafeMutableRawPointer
-    private var origin: Substring = ""
+    private var origin = ""
 
     /// Nil if libcurl has no memory left.
     init?() {
@@ -21,9 +21,9 @@ struct CurlURL: ~Copyable {
 
     /// False if libcurl refuses the URL.
     mutating func set(_ url: RequestURL) -> Bool {
-        guard origin != url.originText else { return true }
+        guard !url.hasOrigin(origin) else { return true }
         let isAccepted = (url.originText + "/").withCString { clarkspur_url_set(handle, $0) }
-        origin = isAccepted ? url.originText : ""
+        origin = isAccepted ? String(url.originText) : ""
         return isAccepted
     }
 }

@@ -59,10 +59,22 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     /// Scheme and authority, `https://example.com:8443`: a name for the origin that costs no parsing.
     package var originText: Substring { slice(0, Int(layout.pathStart)) }
 
+    /// Whether `originText` is this text; comparing costs a fraction of making it.
+    package func hasOrigin(_ name: String) -> Bool { has(name, 0, Int(layout.pathStart)) }
+
+    /// Whether `target` is this text.
+    package func hasTarget(_ name: String) -> Bool { has(name, Int(layout.pathStart), Int(layout.fragmentStart)) }
+
     /// In lower case, without the colon.
     public var scheme: Substring { slice(0, Int(layout.schemeEnd)) }
 
     public var isHTTP: Bool { layout.scheme == .http || layout.scheme == .https }
+
+    /// Whether the scheme is that of HTTP over TLS.
+    package var isHTTPS: Bool { layout.scheme == .https }
+
+    /// Whether there is a `host`, if only an empty one.
+    package var hasAuthority: Bool { layout.hasAuthority }
 
     /// In lower case, an IPv6 address without its brackets; `nil` when there is no authority, empty for `file:///`.
     public var host: Substring? {
@@ -132,6 +144,18 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     public func hash(into hasher: inout Hasher) {
         hasher.combine(text)
         hasher.combine(userInfo)
+    }
+
+    private func has(_ part: String, _ start: Int, _ end: Int) -> Bool {
+        guard part.utf8.count == end - start else { return false }
+        let isSame = text.utf8.withContiguousStorageIfAvailable { text in
+            part.utf8.withContiguousStorageIfAvailable { part in
+                var index = 0
+                while index < part.count, part[index] == text[start + index] { index += 1 }
+                return index == part.count
+            }
+        }
+        return (isSame ?? nil) ?? (slice(start, end) == part)
     }
 
     func slice(_ start: Int, _ end: Int) -> Substring {

@@ -156,6 +156,24 @@ struct RequestURLPartsTests {
         #expect(try Parts(RequestURL(text)) == parts)
     }
 
+    @Test("comparing an origin or a target gives what comparing the made ones does", arguments: table.map(\.0))
+    func comparedParts(text: String) throws {
+        let url = try RequestURL(text)
+        for (part, isSame) in [(url.originText, url.hasOrigin), (url.target, url.hasTarget)] {
+            let part = String(part)
+            #expect(isSame(part))
+            for other in [part + "x", "x" + part, String(part.dropFirst()), String(part.dropLast())] where other != part
+            {
+                #expect(!isSame(other))
+            }
+            for index in part.utf8.indices {
+                var bytes = Array(part.utf8)
+                bytes[part.utf8.distance(from: part.startIndex, to: index)] ^= 1
+                #expect(!isSame(String(decoding: bytes, as: UTF8.self)))
+            }
+        }
+    }
+
     @Test(
         "only http and https are HTTP",
         arguments: [

@@ -101,6 +101,30 @@ extension TransportContractTests.Starting {
         #expect(trace.audit() == [])
     }
 
+    static let mixture: [(method: String, bodyLength: Int)] = [
+        ("GET", 0), ("GET", 0), ("HEAD", 0), ("GET", 0), ("POST", 10), ("GET", 0), ("PUT", 100_000), ("GET", 0),
+        ("DELETE", 0), ("GET", 0), ("GET", 10), ("GET", 0),
+    ]
+
+    @Test("T3: what was sent before leaves no trace in a request", arguments: ContractSubject.all)
+    func mixed(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        for (method, bodyLength) in Self.mixture {
+            let body = TransportBody.data(Data([UInt8].pattern(bodyLength)))
+            let exchange = try stage.exchange(
+                method == "HEAD" ? [.head(200, length: 8)] : .response(body: .pattern(8)), method: method,
+                body: bodyLength > 0 ? body : .none)
+            let trace = try await exchange.run()
+            #expect(trace.isSuccess)
+            #expect(trace.body == (method == "HEAD" ? [] : .pattern(8)))
+            let request = try #require(exchange.requests.first)
+            #expect(request.method == method)
+            #expect(exchange.url.text.hasSuffix(request.target))
+            #expect(request.body == .pattern(bodyLength))
+            #expect(Self.withoutFraming(request.fields) == [])
+        }
+    }
+
     @Test("T3: the fields are sent in order with repeats, and none is added", arguments: ContractSubject.all)
     func fields(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)

@@ -132,7 +132,7 @@ extension OutgoingRequest {
     /// HTTP's, a GET with a body.
     private func check() throws(RequestError) {
         if let problem { throw problem }
-        guard url.isHTTP, url.host != nil else {
+        guard url.isHTTP, url.hasAuthority else {
             throw RequestError(
                 .invalidURL, "the URL, of the scheme \(url.scheme), is not an http or https URL with a host")
         }
