@@ -94,8 +94,8 @@ extension RequestCore {
         }
         return await withTaskCancellationHandler {
             await suspended { (continuation: Suspension<DataResponse<Value>>) in
-                let waiter: SerializerSlot.Waiter = { continuation.resume(returning: ResponseBox.open($0)) }
-                if let ready = box.withLock({ $0.queue[slot].answer(number, waiter) }) { return waiter(ready) }
+                let waiter: SerializerSlot.Waiter = (number, { continuation.resume(returning: ResponseBox.open($0)) })
+                if let ready = box.withLock({ $0.queue[slot].answer(waiter) }) { return waiter.resume(ready) }
                 // A cancel before the waiter was in its place has found nothing.
                 if Task.isCancelled { cancel() }
             }
@@ -113,7 +113,7 @@ extension RequestCore {
             let action = isAbandoned && !state.queue.isOwing ? state.cancel(.requestCancelled, face) : .none
             return (waiter, job, exchange, action)
         }
-        if let waiter, let job { waiter(job.fail(exchange, cancelError(exchange))) }
+        if let waiter, let job { waiter.resume(job.fail(exchange, cancelError(exchange))) }
         perform(action)
     }
 

@@ -21,7 +21,8 @@ struct RequestSource: Sendable {
     /// Whether building runs no code of the user's.
     var isPlain: Bool {
         guard modifier == nil, content == nil, case .parts(let url, _, _) = origin else { return false }
-        return url is String || url is URL || url is RequestURL
+        let type = type(of: url)
+        return type == String.self || type == URL.self || type == RequestURL.self
     }
 
     /// Parts or convertible, then the modifier, then the content, then the session's fields that are missing.

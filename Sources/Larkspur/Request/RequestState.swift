@@ -311,7 +311,8 @@ struct Observers: Sendable {
     }
 }
 
-/// The hop that is with the transport. A class without a lock: it lives in the request's box and never leaves it.
+/// The hop that is with the transport. A class without a lock: it lives in the request's box and never leaves it. So its
+/// accesses cannot overlap, and are not checked: there are several for every event.
 final class HopProgress {
     typealias Continuation = Suspension<HopOutcome>
 
@@ -327,10 +328,10 @@ final class HopProgress {
     let request: OutgoingRequest
     /// The pipeline's; nil on the short way, where no task waits.
     let continuation: Continuation?
-    var head: ResponseHead?
-    var metrics: TransportMetrics?
-    var sink: BodySink
-    var pace = Pace.settled(.suspended)
+    @exclusivity(unchecked) var head: ResponseHead?
+    @exclusivity(unchecked) var metrics: TransportMetrics?
+    @exclusivity(unchecked) var sink: BodySink
+    @exclusivity(unchecked) var pace = Pace.settled(.suspended)
 
     init(_ task: any TransportTask, _ request: OutgoingRequest, _ sink: BodySink, _ continuation: Continuation?) {
         id = task.id

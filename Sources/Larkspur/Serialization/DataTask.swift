@@ -6,8 +6,9 @@ public struct DataTask<Value: Sendable>: Sendable {
     private let request: any Request
     private let slot: Int
     private let automaticallyCancelling: Bool
-    /// Made where the serializer's type is known: generic code that is specialised costs a fraction.
-    private let answer: @Sendable () async -> DataResponse<Value>
+    /// Made where the serializer's type is known, and called from code that is compiled into the caller's: generic code
+    /// that is specialised costs a fraction.
+    @usableFromInline let answer: @Sendable () async -> DataResponse<Value>
 
     init(
         _ request: any Request, slot: Int, automaticallyCancelling: Bool,
@@ -20,17 +21,17 @@ public struct DataTask<Value: Sendable>: Sendable {
     }
 
     /// The response; when the awaiting task is cancelled, one whose error `isCancelled`.
-    public var response: DataResponse<Value> {
+    @inlinable public var response: DataResponse<Value> {
         get async { await answer() }
     }
 
     /// The value, or why there is none.
-    public var result: Result<Value, RequestError> {
+    @inlinable public var result: Result<Value, RequestError> {
         get async { await response.result }
     }
 
     /// The value. Throws `CancellationError` for a cancel, else a `RequestError`.
-    public var value: Value {
+    @inlinable public var value: Value {
         get async throws {
             switch await response.result {
             case .success(let value): return value

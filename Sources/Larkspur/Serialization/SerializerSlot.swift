@@ -4,10 +4,13 @@ typealias AnyResponse = any AnyObject & Sendable
 /// What is to be done for a slot that has ended, after unlocking: its waiters are resumed, and what it held is let go
 /// of, whose end may be somebody's code (R1).
 struct Delivery: Sendable {
-    fileprivate let resume: (@Sendable () -> Void)?
+    fileprivate let waiters: [SerializerSlot.Waiter]
+    fileprivate let response: AnyResponse
     fileprivate let released: (job: SerializerJob, discarded: AnyResponse?)
 
-    func callAsFunction() { resume?() }
+    func callAsFunction() {
+        for waiter in waiters { waiter.resume(response) }
+    }
 }
 
 /// What the pipeline runs for one attached serializer.
@@ -86,7 +89,7 @@ final class ResponseBox<Value: Sendable>: Sendable {
 
 /// The box's record of one attached serializer: where it stands, and who waits for it.
 struct SerializerSlot {
-    typealias Waiter = @Sendable (AnyResponse) -> Void
+    typealias Waiter = (number: UInt64, resume: @Sendable (AnyResponse) -> Void)
     typealias Handler = @Sendable (AnyResponse) async -> Void
 
     enum Status {
@@ -108,7 +111,7 @@ struct SerializerSlot {
     private var handler: Handler?
     private(set) var status = Status.waiting
     private(set) var interest = Interest.wanted
-    private var waiters: [(number: UInt64, resume: Waiter)] = []
+    private var waiters: [Waiter] = []
 
     init(job: SerializerJob, handler: Handler? = nil) {
         self.job = job
@@ -153,9 +156,9 @@ struct SerializerSlot {
     }
 
     /// Gives the response if it is final, or keeps the waiter for it.
-    mutating func answer(_ number: UInt64, _ waiter: @escaping Waiter) -> AnyResponse? {
+    mutating func answer(_ waiter: Waiter) -> AnyResponse? {
         if let finalResponse { return finalResponse }
-        waiters.append((number, waiter))
+        waiters.append(waiter)
         interest = .wanted
         return nil
     }
@@ -163,7 +166,7 @@ struct SerializerSlot {
     /// Takes one waiter out; the slot is abandoned if it was the last who wanted the answer.
     mutating func removeWaiter(_ number: UInt64, abandons: Bool) -> Waiter? {
         guard let index = waiters.firstIndex(where: { $0.number == number }) else { return nil }
-        let waiter = waiters.remove(at: index).resume
+        let waiter = waiters.remove(at: index)
         if waiters.isEmpty, abandons { interest = .abandoned }
         return waiter
     }
@@ -174,7 +177,7 @@ struct SerializerSlot {
         let discarded = discard()
         status = .withdrawn(response)
         self.job = nil
-        return Delivery(resume: takeWaiters(for: response), released: (job, discarded))
+        return Delivery(waiters: takeWaiters(), response: response, released: (job, discarded))
     }
 
     /// Ends the slot that has its response: what is to be done for its waiters, and the handler to be called with it.
@@ -185,13 +188,11 @@ struct SerializerSlot {
             self.job = nil
             handler = nil
         }
-        return (Delivery(resume: takeWaiters(for: response), released: (job, nil)), handler, response)
+        return (Delivery(waiters: takeWaiters(), response: response, released: (job, nil)), handler, response)
     }
 
-    private mutating func takeWaiters(for response: AnyResponse) -> (@Sendable () -> Void)? {
-        guard !waiters.isEmpty else { return nil }
-        let answered = waiters
-        waiters = []
-        return { for waiter in answered { waiter.resume(response) } }
+    private mutating func takeWaiters() -> [Waiter] {
+        defer { waiters = [] }
+        return waiters
     }
 }
