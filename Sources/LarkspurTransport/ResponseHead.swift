@@ -49,7 +49,7 @@ public struct ResponseHead: Sendable, Hashable {
 
     /// All values of a field, in order.
     public func values(for name: String) -> [String] {
-        fields.filter { FieldLines.matches($0.name.utf8, name.utf8) }.map(\.value)
+        fields.filter { FieldLines.matches($0.name.utf8, name) }.map(\.value)
     }
 
     /// The first value of a field in its own bytes.
@@ -66,7 +66,7 @@ public struct ResponseHead: Sendable, Hashable {
             var length: UInt64?
             var lines = FieldLines(bytes)
             while let line = lines.next() {
-                guard FieldLines.matches(line.name, "Content-Length".utf8) else { continue }
+                guard FieldLines.matches(line.name, "Content-Length") else { continue }
                 for part in line.value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
                     guard let number = FieldLines.number(part), length == nil || length == number else { return nil }
                     length = number
@@ -80,7 +80,7 @@ public struct ResponseHead: Sendable, Hashable {
         rawFields.withUnsafeBufferPointer { bytes in
             var lines = FieldLines(bytes)
             while let line = lines.next() {
-                if FieldLines.matches(line.name, name.utf8) { return read(line.value) }
+                if FieldLines.matches(line.name, name) { return read(line.value) }
             }
             return nil
         }
@@ -154,8 +154,10 @@ private struct FieldLines {
         return result
     }
 
-    static func matches(_ lhs: some Collection<UInt8>, _ rhs: some Collection<UInt8>) -> Bool {
-        lhs.count == rhs.count && zip(lhs, rhs).allSatisfy { lowercased($0) == lowercased($1) }
+    static func matches(_ bytes: some Collection<UInt8>, _ name: String) -> Bool {
+        guard bytes.count == name.utf8.count else { return false }
+        var name = name
+        return name.withUTF8 { name in zip(bytes, name).allSatisfy { lowercased($0) == lowercased($1) } }
     }
 
     private static func lowercased(_ byte: UInt8) -> UInt8 {
