@@ -43,7 +43,7 @@ public struct RequestError: Error, Sendable {
 
     /// Keeps what is a `RequestError` of no request yet; anything else, another request's error too, becomes the
     /// underlying error of one.
-    init(wrapping error: any Error, as code: Code, stage: Stage? = nil) {
+    init(wrapping error: any Error, as code: Code, stage: Stage? = nil, about request: OutgoingRequest? = nil) {
         var content: Content
         switch error {
         case let error as RequestError where error.requestID == nil:
@@ -56,6 +56,8 @@ public struct RequestError: Error, Sendable {
             content = Content(code: code, message: "\(error)", underlying: error)
         }
         content.stage = content.stage ?? stage
+        content.method = content.method ?? request?.method
+        content.url = content.url ?? request?.url.withoutUserInfo
         storage = Storage(content)
     }
 

@@ -120,7 +120,9 @@ extension OutgoingRequest {
     /// It runs after the last adapter, so that nothing gets past it.
     mutating func complete() throws(RequestError) {
         moveUserInfoToHeader()
-        do { try check() } catch { throw RequestError(wrapping: error, as: .invalidRequest, stage: .building) }
+        do { try check() } catch {
+            throw RequestError(wrapping: error, as: .invalidRequest, stage: .building, about: self)
+        }
         if let threshold = options.expectsContinueFrom, body.length ?? .max >= max(1, threshold),
             headers["Expect"] == nil
         {

@@ -61,17 +61,17 @@ struct RequestSource: Sendable {
     }
 
     private func modify(_ request: inout OutgoingRequest, by modifier: RequestModifier) async throws(RequestError) {
-        do { try await modifier(&request) } catch { throw Self.failure(error) }
+        do { try await modifier(&request) } catch { throw Self.failure(error, about: request) }
     }
 
     private func finish(_ request: inout OutgoingRequest, _ context: SessionContext) throws(RequestError) {
-        do { try content?.write(&request) } catch { throw Self.failure(error) }
+        do { try content?.write(&request) } catch { throw Self.failure(error, about: request) }
         if !context.configuration.headers.isEmpty {
             request.headers.addMissing(from: context.configuration.headers)
         }
     }
 
-    private static func failure(_ error: any Error) -> RequestError {
-        RequestError(wrapping: error, as: .requestCreationFailed, stage: .building)
+    private static func failure(_ error: any Error, about request: OutgoingRequest? = nil) -> RequestError {
+        RequestError(wrapping: error, as: .requestCreationFailed, stage: .building, about: request)
     }
 }

@@ -76,7 +76,7 @@ struct RequestPipeline: Sendable {
             do {
                 try await interceptor.adapt(&request, using: state)
             } catch {
-                throw RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting)
+                throw RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting, about: request)
             }
         }
         try request.complete()

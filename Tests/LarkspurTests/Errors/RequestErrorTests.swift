@@ -195,7 +195,7 @@ struct RequestErrorTests {
         #expect(error.requestID == request.id)
         #expect(error.attempts == 1)
         #expect(error.statusCode == nil && error.responseHead == nil && error.responseData == nil)
-        #expect(error.url?.text == (failure == .transport ? "http://h/path?q=s3cret#s3cret" : nil))
+        #expect(error.url?.text == (failure == .badURL ? nil : "http://h/path?q=s3cret#s3cret"))
     }
 
     @Test("A body that broke off is kept with the failure")
@@ -231,6 +231,23 @@ struct RequestErrorTests {
         #expect(request.attempts.map { $0.error?.code } == [.connectionRefused])
         #expect(response.exchange.error?.code == .connectionRefused)
         #expect(response.description.hasPrefix("failure: sending failed: "))
+    }
+
+    @Test("What fails before anything is sent says of which request it was, without user, password and query")
+    func unsent() async throws {
+        let session = TransportLog().session()
+        let url = "http://us3r:p4ss@h/p?q=s3cret"
+        let requests = [
+            await session.request(url, method: .put) { _ in throw ForeignError() },
+            await session.request(url, method: .put, parameters: Failing(), encoder: .json),
+            await session.request(url, method: .put).adapt(using: .adapter { _, _ in throw ForeignError() }),
+            await session.request(url, method: .put, headers: ["X": "\r\n"]),
+        ]
+        for request in requests {
+            let error = try #require(await request.serializingData().response.error)
+            #expect(error.url?.text == "http://h/p?q=s3cret" && error.url?.user == nil)
+            #expect("\(error)".hasSuffix("[PUT http://h/p]"), "\(error)")
+        }
     }
 }
 
