@@ -2,8 +2,9 @@ import LarkspurTransport
 
 /// The way of one request, top to bottom: the only retry loop, the only hop loop.
 ///
-/// It runs on one task. Each step asks the request's state whether it is still its turn: after a cancel somebody else
-/// finishes, and the pipeline leaves by `RequestCore.Exit` wherever it happens to be.
+/// It runs on one task, which a request that asks nobody does without (`RequestPipeline+ShortWay.swift`). Each step asks
+/// the request's state whether it is still its turn: after a cancel somebody else finishes, and the pipeline leaves by
+/// `RequestCore.Exit` wherever it happens to be.
 struct RequestPipeline: Sendable {
     let core: RequestCore
     let face: any Request
