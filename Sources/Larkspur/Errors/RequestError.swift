@@ -77,7 +77,7 @@ public struct RequestError: Error, Sendable {
     public var underlying: (any Error)? { storage.content.underlying }
 
     /// The same error with what the pipeline knows about the exchange; what is known already is kept.
-    func adding(to exchange: CompletedExchange, requestID: RequestID) -> RequestError {
+    func adding(to exchange: CompletedExchange, requestID: RequestID?) -> RequestError {
         var content = storage.content
         content.requestID = content.requestID ?? requestID
         content.method = content.method ?? exchange.request?.method
@@ -186,6 +186,18 @@ extension RequestError {
         copy.storage = Storage(content)
         return copy
     }
+
+    /// The same error, explained by another one.
+    func with(underlying error: any Error) -> RequestError {
+        var content = storage.content
+        content.underlying = error
+        var copy = self
+        copy.storage = Storage(content)
+        return copy
+    }
+
+    /// What a serializer's `failure` type made of the server's words; nil if it was given none, or they were others.
+    public func failure<Failure: Error>(as type: Failure.Type = Failure.self) -> Failure? { underlying as? Failure }
 
     /// A retrier asked for another attempt, and the body cannot be had again; everything known about the exchange stays.
     func withoutBodyToRetry() -> RequestError {

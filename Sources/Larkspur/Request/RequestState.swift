@@ -48,6 +48,8 @@ struct RequestState {
 
     var attempts: [Attempt] { attempt.map { earlierAttempts + [$0] } ?? [] }
 
+    var past: CompletedExchange.Past { CompletedExchange.Past(earlier: earlierAttempts, last: attempt) }
+
     var attemptCount: Int { attempt == nil ? 0 : earlierAttempts.count + 1 }
 
     mutating func beginAttempt() {
@@ -102,7 +104,8 @@ struct RequestState {
 
     /// The exchange that serializers of a cancelled request are shown.
     var cancelledExchange: CompletedExchange {
-        CompletedExchange(hop: lastHop, attempts: attemptCount, error: cancellation ?? .requestCancelled)
+        CompletedExchange(
+            hop: lastHop, attempts: attemptCount, error: cancellation ?? .requestCancelled, past: past)
     }
 
     // MARK: Serializers
@@ -255,7 +258,8 @@ struct RequestState {
             self.hop = nil
             let ended = hop.ended(with: error)
             attempt?.hops.append(ended)
-            let exchange = CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount)
+            let exchange = CompletedExchange(
+                hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
             guard let continuation = hop.continuation else {
                 return .answer(exchange, hop.isDelivered(with: error) ? shortWork : nil, hop.task)
             }

@@ -8,22 +8,41 @@ public final class CompletedExchange: Sendable {
     public let attempts: Int
     /// Why the exchange failed, if it did.
     public let error: RequestError?
+    private let past: Past
 
-    package init(hop: Hop? = nil, data: Data? = nil, attempts: Int = 0, error: RequestError? = nil) {
+    /// What came before; kept in parts, because most exchanges have one attempt of one hop.
+    struct Past: Sendable {
+        var earlier: [Attempt] = []
+        var last: Attempt?
+    }
+
+    init(hop: Hop? = nil, data: Data? = nil, attempts: Int = 0, error: RequestError? = nil, past: Past = Past()) {
         self.hop = hop
         self.data = data
         self.attempts = attempts
         self.error = error
+        self.past = past
     }
 
     /// The last hop's request.
     public var request: OutgoingRequest? { hop?.request }
     /// The last hop's response head, or nil if none came.
     public var head: ResponseHead? { hop?.head }
+    /// The last hop's metrics.
     public var metrics: TransportMetrics? { hop?.metrics }
+
+    /// Every attempt, each with its hops, their requests, heads and metrics.
+    public var history: [Attempt] {
+        guard var last = past.last else { return past.earlier }
+        last.error = last.error ?? error
+        return past.earlier + [last]
+    }
+
+    /// The redirects that the last attempt followed, in order.
+    public var redirects: [Hop] { past.last?.hops.dropLast() ?? [] }
 
     /// The same exchange with an error that was found out about it later.
     func failed(with error: RequestError) -> CompletedExchange {
-        CompletedExchange(hop: hop, data: data, attempts: attempts, error: error)
+        CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past)
     }
 }

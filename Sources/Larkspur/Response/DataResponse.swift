@@ -19,7 +19,12 @@ public struct DataResponse<Value: Sendable>: Sendable {
     /// The response head as it came, with order, repeats and bytes.
     public var head: ResponseHead? { exchange.head }
     public var data: Data? { exchange.data }
+    /// The last hop's metrics; `attempts` has those of all others.
     public var metrics: TransportMetrics? { exchange.metrics }
+    /// Every attempt, each with its hops, their requests, heads and metrics.
+    public var attempts: [Attempt] { exchange.history }
+    /// The redirects that were followed, in order.
+    public var redirects: [Hop] { exchange.redirects }
 
     /// The response head as Foundation's value, made when asked for.
     public var response: HTTPURLResponse? {
@@ -36,11 +41,29 @@ public struct DataResponse<Value: Sendable>: Sendable {
     }
 }
 
-extension DataResponse: CustomStringConvertible {
-    public var description: String {
-        switch result {
-        case .success(let value): "success: \(value)"
-        case .failure(let error): "failure: \(error)"
-        }
+extension DataResponse {
+    private func with<Other: Sendable>(_ result: Result<Other, RequestError>) -> DataResponse<Other> {
+        DataResponse<Other>(exchange: exchange, result: result, serializationDuration: serializationDuration)
+    }
+
+    /// The same response with another value.
+    public func map<Other: Sendable>(_ transform: (Value) -> Other) -> DataResponse<Other> {
+        with(result.map(transform))
+    }
+
+    /// The same response with another value; what the closure throws is its error, with all that is known of the exchange.
+    public func tryMap<Other: Sendable>(_ transform: (Value) throws -> Other) -> DataResponse<Other> {
+        with(
+            result.flatMap { value in
+                Result { try transform(value) }.mapError { error in
+                    RequestError(wrapping: error, as: .serializationFailed, stage: .serializing)
+                        .adding(to: exchange, requestID: nil)
+                }
+            })
+    }
+
+    /// The same response with another error.
+    public func mapError(_ transform: (RequestError) -> RequestError) -> DataResponse<Value> {
+        with(result.mapError(transform))
     }
 }

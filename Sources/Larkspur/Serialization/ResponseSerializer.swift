@@ -16,8 +16,8 @@ public protocol ResponseSerializer<SerializedObject>: Sendable {
 /// A serializer of the library's own that a transport's thread may run: it does not wait, calls nobody's code and is done
 /// in no time.
 protocol PromptSerializer: ResponseSerializer {
-    /// The longest body for which that holds.
-    static var promptLimit: Int { get }
+    /// The longest body for which that holds; negative if it does for none.
+    var promptLimit: Int { get }
     func serialize(_ exchange: CompletedExchange) throws -> SerializedObject
 }
 

@@ -28,14 +28,19 @@ extension SerializableRequest {
     // MARK: Data
 
     /// The body as it is.
-    public func serializingData(automaticallyCancelling: Bool = true) -> DataTask<Data> {
-        handle.core.task(DataResponseSerializer(), for: self, automaticallyCancelling)
+    public func serializingData(
+        preprocessor: any DataPreprocessor = .passthrough, automaticallyCancelling: Bool = true
+    ) -> DataTask<Data> {
+        handle.core.task(DataResponseSerializer(preprocessor: preprocessor), for: self, automaticallyCancelling)
     }
 
     /// Calls the closure with the body as it is.
     @discardableResult
-    public func responseData(completion: @escaping @Sendable (DataResponse<Data>) async -> Void) -> Self {
-        response(using: .data, completion: completion)
+    public func responseData(
+        preprocessor: any DataPreprocessor = .passthrough,
+        completion: @escaping @Sendable (DataResponse<Data>) async -> Void
+    ) -> Self {
+        response(using: .data(preprocessor: preprocessor), completion: completion)
     }
 
     // MARK: String
@@ -44,51 +49,98 @@ extension SerializableRequest {
     ///
     /// - Parameter encoding: nil takes the charset that the response names, or else UTF-8, or else Latin-1.
     public func serializingString(
-        encoding: String.Encoding? = nil, automaticallyCancelling: Bool = true
+        encoding: String.Encoding? = nil, preprocessor: any DataPreprocessor = .passthrough,
+        automaticallyCancelling: Bool = true
     ) -> DataTask<String> {
-        handle.core.task(StringResponseSerializer(encoding: encoding), for: self, automaticallyCancelling)
+        handle.core.task(
+            StringResponseSerializer(encoding: encoding, preprocessor: preprocessor), for: self,
+            automaticallyCancelling)
     }
 
     /// Calls the closure with the body as text.
     @discardableResult
     public func responseString(
-        encoding: String.Encoding? = nil, completion: @escaping @Sendable (DataResponse<String>) async -> Void
+        encoding: String.Encoding? = nil, preprocessor: any DataPreprocessor = .passthrough,
+        completion: @escaping @Sendable (DataResponse<String>) async -> Void
     ) -> Self {
-        response(using: .string(encoding: encoding), completion: completion)
+        response(using: .string(encoding: encoding, preprocessor: preprocessor), completion: completion)
     }
 
     // MARK: JSON
 
-    /// The body as a `JSON` value. An empty body is a failure: use `serializingData()` where there may be none.
-    public func serializingJSON(automaticallyCancelling: Bool = true) -> DataTask<JSON> {
-        handle.core.task(JSONResponseSerializer(), for: self, automaticallyCancelling)
+    /// The body as a `JSON` value. An empty body is a failure, unless it was to be expected: then it is `.null`.
+    public func serializingJSON(
+        preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
+    ) -> DataTask<JSON> {
+        let serializer = JSONResponseSerializer(
+            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return handle.core.task(serializer, for: self, automaticallyCancelling)
     }
 
     /// Calls the closure with the body as a `JSON` value.
     @discardableResult
-    public func responseJSON(completion: @escaping @Sendable (DataResponse<JSON>) async -> Void) -> Self {
-        response(using: .json, completion: completion)
+    public func responseJSON(
+        preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods,
+        completion: @escaping @Sendable (DataResponse<JSON>) async -> Void
+    ) -> Self {
+        let serializer = JSONResponseSerializer(
+            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return response(using: serializer, completion: completion)
     }
 
     // MARK: Decodable
 
-    /// The body as a value of your type, by the session's decoder unless another is given. An empty body is a failure.
+    /// The body as a value of your type, by the session's decoder unless another is given. An empty body is a failure,
+    /// unless it was to be expected and the type is an `EmptyResponse`.
+    ///
+    /// - Parameter failure: What the server's body is decoded as where validation refuses the response; see
+    ///   `RequestError.failure(as:)`.
     public func serializingDecodable<Value: Decodable & Sendable>(
-        _ type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil, automaticallyCancelling: Bool = true
+        _ type: Value.Type = Value.self, failure: (any (Decodable & Error & Sendable).Type)? = nil,
+        decoder: (any DataDecoder)? = nil, preprocessor: any DataPreprocessor = .passthrough,
+        emptyResponseCodes: Set<Int> = .emptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {
-        let decoder = decoder ?? handle.core.context.configuration.decoder
-        return handle.core.task(
-            DecodableResponseSerializer<Value>(decoder: decoder), for: self, automaticallyCancelling)
+        let serializer = DecodableResponseSerializer<Value>(
+            decoder: decoder ?? handle.core.context.configuration.decoder, failure: failure, preprocessor: preprocessor,
+            emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
+        return handle.core.task(serializer, for: self, automaticallyCancelling)
     }
 
     /// Calls the closure with the body as a value of your type, by the session's decoder unless another is given.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
-        of type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil,
+        of type: Value.Type = Value.self, failure: (any (Decodable & Error & Sendable).Type)? = nil,
+        decoder: (any DataDecoder)? = nil, preprocessor: any DataPreprocessor = .passthrough,
+        emptyResponseCodes: Set<Int> = .emptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods,
         completion: @escaping @Sendable (DataResponse<Value>) async -> Void
     ) -> Self {
-        let decoder = decoder ?? handle.core.context.configuration.decoder
-        return response(using: .decodable(of: type, decoder: decoder), completion: completion)
+        let serializer = DecodableResponseSerializer<Value>(
+            decoder: decoder ?? handle.core.context.configuration.decoder, failure: failure, preprocessor: preprocessor,
+            emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
+        return response(using: serializer, completion: completion)
+    }
+
+    // MARK: Property lists
+
+    /// The body, a property list of any format, as a value of your type.
+    public func serializingPropertyList<Value: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true
+    ) -> DataTask<Value> {
+        serializingDecodable(decoder: PropertyListDecoder(), automaticallyCancelling: automaticallyCancelling)
+    }
+
+    /// Calls the closure with the body, a property list of any format, as a value of your type.
+    @discardableResult
+    public func responsePropertyList<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, completion: @escaping @Sendable (DataResponse<Value>) async -> Void
+    ) -> Self {
+        responseDecodable(decoder: PropertyListDecoder(), completion: completion)
     }
 }
 

@@ -60,7 +60,7 @@ struct SerializerJob: Sendable {
     init<Serializer: PromptSerializer>(prompt serializer: Serializer, requestID: RequestID) {
         self.init(serializer, requestID: requestID)
         prompt = { exchange in
-            guard exchange.data?.count ?? 0 <= Serializer.promptLimit else { return nil }
+            guard exchange.data?.count ?? 0 <= serializer.promptLimit else { return nil }
             let start = ContinuousClock.now
             guard let value = try? serializer.serialize(exchange) else { return nil }
             let duration = ContinuousClock.now - start

@@ -1,23 +1,30 @@
-/// The body as it is.
+/// The body as it is; an empty one is data like any other.
 public struct DataResponseSerializer: ResponseSerializer {
-    public init() {}
+    private let preprocessor: any DataPreprocessor
 
-    public func serialize(_ exchange: CompletedExchange) -> Data {
-        exchange.data ?? Data()
+    public init(preprocessor: any DataPreprocessor = .passthrough) {
+        self.preprocessor = preprocessor
+    }
+
+    public func serialize(_ exchange: CompletedExchange) throws -> Data {
+        guard let data = exchange.data, !data.isEmpty else { return Data() }
+        return try preprocessor.preprocess(data)
     }
 }
 
-/// The body as text.
+/// The body as text; an empty one is an empty text.
 public struct StringResponseSerializer: ResponseSerializer {
     private let encoding: String.Encoding?
+    private let body: DataResponseSerializer
 
     /// - Parameter encoding: nil takes the charset that the response names, or else UTF-8, or else Latin-1.
-    public init(encoding: String.Encoding? = nil) {
+    public init(encoding: String.Encoding? = nil, preprocessor: any DataPreprocessor = .passthrough) {
         self.encoding = encoding
+        body = DataResponseSerializer(preprocessor: preprocessor)
     }
 
     public func serialize(_ exchange: CompletedExchange) throws -> String {
-        let data = exchange.data ?? Data()
+        let data = try body.serialize(exchange)
         if let encoding = encoding ?? Self.named(in: exchange.head?["Content-Type"]) {
             guard let text = String(data: data, encoding: encoding) else {
                 throw RequestError(.invalidText, "the body is not text in the encoding \(encoding)")
@@ -47,12 +54,24 @@ public struct StringResponseSerializer: ResponseSerializer {
     }
 }
 
-/// The body as a `JSON` value.
+/// The body as a `JSON` value; `.null` where none was to be expected.
 public struct JSONResponseSerializer: ResponseSerializer {
-    public init() {}
+    private let body: ResponseBody
+
+    /// - Parameters:
+    ///   - emptyResponseCodes: The statuses with which an empty body is no failure.
+    ///   - emptyRequestMethods: The methods with which an empty body is no failure.
+    public init(
+        preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
+    ) {
+        body = ResponseBody(
+            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods
+        )
+    }
 
     public func serialize(_ exchange: CompletedExchange) throws -> JSON {
-        let data = try exchange.nonEmptyData
+        guard let data = try body.data(of: exchange) else { return .null }
         do {
             return try JSON(data: data)
         } catch {
@@ -61,69 +80,109 @@ public struct JSONResponseSerializer: ResponseSerializer {
     }
 }
 
-/// The body as a value of the caller's type.
+/// The body as a value of the caller's type. Where no body was to be expected, the type must have a value for that:
+/// `Empty`, or one of your own that is an `EmptyResponse`.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: ResponseSerializer {
     private let decoder: any DataDecoder
+    private let body: ResponseBody
+    private let failure: (any (Decodable & Error & Sendable).Type)?
 
-    public init(decoder: any DataDecoder = JSONDecoder()) {
+    /// - Parameters:
+    ///   - failure: What the server's body is decoded as where validation refuses the response; it becomes the
+    ///     underlying error of the `RequestError`.
+    ///   - emptyResponseCodes: The statuses with which an empty body is no failure.
+    ///   - emptyRequestMethods: The methods with which an empty body is no failure.
+    public init(
+        decoder: any DataDecoder = JSONDecoder(), failure: (any (Decodable & Error & Sendable).Type)? = nil,
+        preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
+    ) {
         self.decoder = decoder
+        self.failure = failure
+        body = ResponseBody(
+            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods
+        )
     }
 
     public func serialize(_ exchange: CompletedExchange) throws -> Value {
-        let data = try exchange.nonEmptyData
+        guard let data = try body.data(of: exchange) else {
+            if let value = (Value.self as? any EmptyResponse.Type)?.emptyValue() as? Value { return value }
+            throw RequestError(
+                .emptyBody,
+                "the response has no body, and \(Value.self) has no value for that; make it an EmptyResponse")
+        }
         do {
             return try decoder.decode(Value.self, from: data)
         } catch {
             throw RequestError(.decodingFailed, "the body is no \(Value.self): \(error)", underlying: error)
         }
     }
+
+    public func recover(from error: RequestError, _ exchange: CompletedExchange) throws -> Value {
+        guard let failure, error.isValidation, let data = error.responseData, !data.isEmpty,
+            let decoded = try? decoder.decode(failure, from: body.preprocessor.preprocess(data))
+        else { throw error }
+        throw error.with(underlying: decoded)
+    }
 }
 
-/// What can make values of bytes; `JSONDecoder` can.
+/// What can make values of bytes; `JSONDecoder` and `PropertyListDecoder` can.
 public protocol DataDecoder: Sendable {
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 
 extension JSONDecoder: DataDecoder {}
+extension PropertyListDecoder: DataDecoder {}
 
 extension DataResponseSerializer: PromptSerializer {
-    static var promptLimit: Int { .max }
+    var promptLimit: Int { preprocessor is PassthroughPreprocessor ? .max : -1 }
 }
 
 extension StringResponseSerializer: PromptSerializer {
-    static var promptLimit: Int { 4 * 1_024 }
+    var promptLimit: Int { min(body.promptLimit, 4 * 1_024) }
 }
 
 extension JSONResponseSerializer: PromptSerializer {
-    static var promptLimit: Int { 4 * 1_024 }
-}
-
-extension CompletedExchange {
-    fileprivate var nonEmptyData: Data {
-        get throws {
-            if let data, !data.isEmpty { return data }
-            throw RequestError(.emptyBody, "the response has no body to make a value of")
-        }
-    }
+    var promptLimit: Int { body.isPlain ? 4 * 1_024 : -1 }
 }
 
 extension ResponseSerializer where Self == DataResponseSerializer {
     public static var data: Self { DataResponseSerializer() }
+    public static func data(preprocessor: any DataPreprocessor) -> Self {
+        DataResponseSerializer(preprocessor: preprocessor)
+    }
 }
 
 extension ResponseSerializer where Self == StringResponseSerializer {
     public static var string: Self { StringResponseSerializer() }
-    public static func string(encoding: String.Encoding?) -> Self { StringResponseSerializer(encoding: encoding) }
+    public static func string(
+        encoding: String.Encoding?, preprocessor: any DataPreprocessor = .passthrough
+    ) -> Self {
+        StringResponseSerializer(encoding: encoding, preprocessor: preprocessor)
+    }
 }
 
 extension ResponseSerializer where Self == JSONResponseSerializer {
     public static var json: Self { JSONResponseSerializer() }
+    public static func json(
+        preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
+    ) -> Self {
+        JSONResponseSerializer(
+            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods
+        )
+    }
 }
 
 extension ResponseSerializer {
     public static func decodable<Value>(
-        of type: Value.Type, decoder: any DataDecoder = JSONDecoder()
+        of type: Value.Type, decoder: any DataDecoder = JSONDecoder(),
+        failure: (any (Decodable & Error & Sendable).Type)? = nil, preprocessor: any DataPreprocessor = .passthrough,
+        emptyResponseCodes: Set<Int> = .emptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
     ) -> Self where Self == DecodableResponseSerializer<Value> {
-        DecodableResponseSerializer(decoder: decoder)
+        DecodableResponseSerializer(
+            decoder: decoder, failure: failure, preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
     }
 }

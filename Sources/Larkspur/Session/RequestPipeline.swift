@@ -95,7 +95,7 @@ struct RequestPipeline: Sendable {
         case .success(nil): throw .abandon
         case .failure(let error):
             try core.step(.settle)
-            return failed(error, CompletedExchange(attempts: number))
+            return failed(error, CompletedExchange(attempts: number, past: core.read { $0.past }))
         }
         for handler in try core.didCreate(request) where core.isWithPipeline { await handler(request) }
         core.emit(.create(request))

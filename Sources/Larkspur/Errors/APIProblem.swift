@@ -1,0 +1,56 @@
+/// What a server says of a failure in the form of RFC 9457, `application/problem+json`.
+///
+///     let task = request.validate().serializingDecodable(User.self, failure: APIProblem.self)
+///     if let problem = await task.response.error?.failure(as: APIProblem.self) { print(problem.detail ?? problem.title ?? "") }
+public struct APIProblem: Error, Sendable, Hashable {
+    /// Names the kind of problem, as a URI; `about:blank` where the status says it all.
+    public var type: String
+    /// The kind of problem in words, the same each time.
+    public var title: String?
+    public var status: Int?
+    /// What went wrong this time.
+    public var detail: String?
+    /// Names this occurrence, as a URI.
+    public var instance: String?
+    /// Further members, of the server's own.
+    public var extensions: JSON.Object
+
+    public init(
+        type: String = "about:blank", title: String? = nil, status: Int? = nil, detail: String? = nil,
+        instance: String? = nil, extensions: JSON.Object = [:]
+    ) {
+        (self.type, self.title, self.status, self.detail) = (type, title, status, detail)
+        (self.instance, self.extensions) = (instance, extensions)
+    }
+}
+
+extension APIProblem: Codable {
+    private static let members = ["type", "title", "status", "detail", "instance"]
+
+    /// Members of a wrong type are ignored, as the RFC has it; what is no object is no problem.
+    public init(from decoder: any Decoder) throws {
+        guard let members = try JSON(from: decoder).object else {
+            throw DecodingError.typeMismatch(
+                APIProblem.self, .init(codingPath: decoder.codingPath, debugDescription: "a problem is a JSON object"))
+        }
+        self.init(
+            type: members["type"]?.string ?? "about:blank", title: members["title"]?.string,
+            status: members["status"]?.int, detail: members["detail"]?.string, instance: members["instance"]?.string,
+            extensions: JSON.Object(members.filter { !Self.members.contains($0.key) }.map { ($0.key, $0.value) }))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        let own: [(String, JSON?)] = [
+            ("type", .string(type)), ("title", title.map(JSON.string)), ("status", status.map { JSON($0) }),
+            ("detail", detail.map(JSON.string)), ("instance", instance.map(JSON.string)),
+        ]
+        let members = own.compactMap { key, value in value.map { (key, $0) } } + extensions.map { ($0.key, $0.value) }
+        try JSON.object(JSON.Object(members)).encode(to: encoder)
+    }
+}
+
+extension APIProblem: CustomStringConvertible {
+    public var description: String {
+        [title ?? (type == "about:blank" ? "problem" : type), detail].compactMap(\.self).joined(separator: ": ")
+    }
+}

@@ -1,0 +1,68 @@
+extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
+    /// The value or the error.
+    public var description: String {
+        switch result {
+        case .success(let value): "success: \(value)"
+        case .failure(let error): "failure: \(error)"
+        }
+    }
+
+    /// The whole exchange for a person to read: request, response, bodies that are text, attempts and times. Secrets are
+    /// hidden by `Redaction.standard`.
+    public var debugDescription: String {
+        var blocks = exchange.history.dropLast().map { attempt in
+            ["attempt: \(attempt.error.map { "\($0)" } ?? "no error")"]
+        }
+        for hop in redirects {
+            blocks.append(["redirect: \(Self.line(hop.request))" + (hop.head.map { ", status \($0.status)" } ?? "")])
+        }
+        if let request { blocks.append(Self.lines(request)) }
+        if let head { blocks.append(Self.lines(head, data)) }
+        if let metrics { blocks.append(["times: \(metrics)"]) }
+        if serializationDuration > .zero {
+            blocks.append(["serialized in: \(Self.milliseconds(serializationDuration)) ms"])
+        }
+        return (blocks.flatMap(\.self) + [description]).joined(separator: "\n")
+    }
+
+    private static var redaction: Redaction { .standard }
+
+    private static func line(_ request: OutgoingRequest) -> String {
+        "\(request.method) \(redaction.url(request.url))"
+    }
+
+    private static func lines(_ request: OutgoingRequest) -> [String] {
+        var lines = ["request: \(line(request))"] + fields(request.headers)
+        switch request.body {
+        case .none: break
+        case .data(let data): lines.append("  body: \(body(data, type: request.headers["Content-Type"]))")
+        case .file(let path, let length, _): lines.append("  body: the file \(path), \(length) bytes")
+        case .stream(let source): lines.append("  body: a stream" + (source.length.map { ", \($0) bytes" } ?? ""))
+        }
+        return lines
+    }
+
+    private static func lines(_ head: ResponseHead, _ data: Data?) -> [String] {
+        ["response: \(head.version) \(head.status)"] + fields(head.headers)
+            + ["  body: \(body(data ?? Data(), type: head["Content-Type"]))"]
+    }
+
+    private static func fields(_ headers: HTTPHeaders) -> [String] {
+        headers.sorted().map { "  \($0.name): \(redaction.value(of: $0))" }
+    }
+
+    /// The text of what a person may want to read, and the size of everything else.
+    private static func body(_ data: Data, type: String?) -> String {
+        let type = type?.lowercased() ?? ""
+        let isText = ["json", "xml", "text/", "x-www-form-urlencoded"].contains { type.contains($0) }
+        guard isText, !data.isEmpty, data.count <= 100_000,
+            let text = String(data: redaction.body(data, type: type), encoding: .utf8)
+        else { return "\(data.count) bytes" }
+        return text
+    }
+
+    private static func milliseconds(_ duration: Duration) -> String {
+        let microseconds = Int64(duration / .microseconds(1))
+        return "\(microseconds / 1_000).\(microseconds % 1_000 / 100)"
+    }
+}

@@ -1,0 +1,50 @@
+/// Tries serializers in order; the first that succeeds gives the value.
+///
+///     request.serializingResponse(using: .firstOf([.decodable(of: NewUser.self), LegacyUserSerializer()]))
+public struct CompoundResponseSerializer<Value: Sendable>: ResponseSerializer {
+    private let serializers: [any ResponseSerializer<Value>]
+
+    public init(_ serializers: [any ResponseSerializer<Value>]) {
+        self.serializers = serializers
+    }
+
+    public func serialize(_ exchange: CompletedExchange) async throws -> Value {
+        try await first { try await $0.serialize(exchange) }
+    }
+
+    public func recover(from error: RequestError, _ exchange: CompletedExchange) async throws -> Value {
+        do {
+            return try await first { try await $0.recover(from: error, exchange) }
+        } catch let failures as CompoundFailure {
+            // None made anything of the failure: it stands as it is, or as the first one words it.
+            throw failures.errors.first ?? error
+        }
+    }
+
+    private func first(_ attempt: (any ResponseSerializer<Value>) async throws -> Value) async throws -> Value {
+        var errors: [any Error] = []
+        for serializer in serializers {
+            do { return try await attempt(serializer) } catch { errors.append(error) }
+        }
+        throw CompoundFailure(errors: errors)
+    }
+}
+
+/// Why each of a compound's serializers failed, in their order.
+public struct CompoundFailure: Error, Sendable, CustomStringConvertible {
+    public let errors: [any Error]
+
+    public var description: String {
+        errors.isEmpty
+            ? "there is no serializer to try" : "none succeeded: " + errors.map { "\($0)" }.joined(separator: "; ")
+    }
+}
+
+extension ResponseSerializer {
+    /// The first of these that succeeds.
+    public static func firstOf<Value>(
+        _ serializers: [any ResponseSerializer<Value>]
+    ) -> Self where Self == CompoundResponseSerializer<Value> {
+        CompoundResponseSerializer(serializers)
+    }
+}

@@ -1,0 +1,70 @@
+/// Changes a response's body before it is serialized; not called for an empty one.
+public protocol DataPreprocessor: Sendable {
+    func preprocess(_ data: Data) throws -> Data
+}
+
+/// Leaves the body as it is.
+public struct PassthroughPreprocessor: DataPreprocessor {
+    public init() {}
+    public func preprocess(_ data: Data) -> Data { data }
+}
+
+/// Takes away the line that some servers put in front of JSON so that no page can run it as a script: `)]}',`.
+public struct GoogleXSSIPreprocessor: DataPreprocessor {
+    public init() {}
+
+    public func preprocess(_ data: Data) -> Data {
+        let guardLine = Data(")]}',\n".utf8)
+        return data.starts(with: guardLine) ? data.dropFirst(guardLine.count) : data
+    }
+}
+
+extension DataPreprocessor where Self == PassthroughPreprocessor {
+    public static var passthrough: Self { PassthroughPreprocessor() }
+}
+
+extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
+    public static var googleXSSI: Self { GoogleXSSIPreprocessor() }
+}
+
+/// A type that has a value for a response without a body.
+public protocol EmptyResponse: Sendable {
+    static func emptyValue() -> Self
+}
+
+/// What is decoded where a response has nothing to say beyond that it went well.
+public struct Empty: EmptyResponse, Codable, Hashable {
+    public static let value = Empty()
+    public static func emptyValue() -> Empty { value }
+    public init() {}
+}
+
+/// How a serializer that needs a body comes by one.
+struct ResponseBody: Sendable {
+    let preprocessor: any DataPreprocessor
+    let emptyResponseCodes: Set<Int>
+    let emptyRequestMethods: Set<HTTPMethod>
+
+    /// Whether it runs no code of the user's.
+    var isPlain: Bool { preprocessor is PassthroughPreprocessor }
+
+    /// The body, or nil if there is none and none was to be expected.
+    func data(of exchange: CompletedExchange) throws -> Data? {
+        if let data = exchange.data, !data.isEmpty { return try preprocessor.preprocess(data) }
+        let isExpected =
+            exchange.head.map { emptyResponseCodes.contains($0.status) } == true
+            || exchange.request.map { emptyRequestMethods.contains($0.method) } == true
+        if isExpected { return nil }
+        throw RequestError(.emptyBody, "the response has no body to make a value of")
+    }
+}
+
+extension Set<Int> {
+    /// The status codes of responses that have no body: 204 and 205.
+    public static let emptyResponseCodes: Set<Int> = [204, 205]
+}
+
+extension Set<HTTPMethod> {
+    /// The methods whose responses have no body: HEAD.
+    public static let emptyRequestMethods: Set<HTTPMethod> = [.head]
+}
