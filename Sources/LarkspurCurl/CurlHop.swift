@@ -24,6 +24,8 @@ final class CurlHop {
     var upload: CurlUpload?
     var isBodyPaused = false
     var isUploadPaused = false
+    /// Whether the upload is paused only because its user wants it so.
+    var isUploadHeld = false
     /// What we found wrong; libcurl then only knows that a callback of ours refused.
     var fault: TransportError?
     /// Whether a callback refused because the task is to end.
@@ -93,7 +95,7 @@ final class CurlHop {
 
     /// Prepares to send the request's body from its first byte again; false if that cannot be.
     func rewind(at now: CurlClock.Instant) -> Bool {
-        (uploadEnd, isUploadPaused, lastActivity) = (nil, false, now)
+        (uploadEnd, isUploadPaused, isUploadHeld, lastActivity) = (nil, false, false, now)
         guard let upload else { return true }
         if upload.rewind({ delegate.answer($0, for: task.id) }) { return true }
         fault = TransportError(

@@ -106,6 +106,7 @@ final class CurlTask: TransportTask {
         var place: Place
         var end: TransportError?
         var hasWoken: Bool
+        var isSuspended: Bool
     }
 
     /// What to look at now; nil if the task has ended.
@@ -114,9 +115,12 @@ final class CurlTask: TransportTask {
             state.isPosted = false
             guard state.phase == .submitted else { return nil }
             defer { state.hasWoken = false }
-            return Orders(place: state.place, end: state.end, hasWoken: state.hasWoken)
+            return Orders(
+                place: state.place, end: state.end, hasWoken: state.hasWoken, isSuspended: state.isSuspended)
         }
     }
+
+    var isSuspended: Bool { box.withLock { $0.isSuspended } }
 
     var isUnderWay: Bool { box.withLock { $0.phase == .submitted } }
 

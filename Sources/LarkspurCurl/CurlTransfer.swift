@@ -121,8 +121,9 @@ final class CurlTransfer {
         guard let hop else { return }
         if let error = orders.end { return fail(error) }
         var goesOn = false
-        if orders.hasWoken, hop.isUploadPaused {
-            hop.isUploadPaused = false
+        if orders.hasWoken, hop.isUploadPaused { hop.isUploadHeld = true }  // from now on by the user alone
+        if hop.isUploadHeld, !orders.isSuspended {
+            (hop.isUploadPaused, hop.isUploadHeld) = (false, false)
             goesOn = true
         }
         if hop.isBodyPaused, hop.task.flow(at: hop.received) == .deliver {
@@ -335,6 +336,10 @@ extension CurlTransfer {
     private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let hop, let upload = hop.upload else { return CurlAnswer.abortUpload }
         didConnect()
+        if hop.task.isSuspended {
+            (hop.isUploadPaused, hop.isUploadHeld) = (true, true)
+            return CurlAnswer.pause
+        }
         switch upload.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: count)) {
         case .bytes(let count):
             hop.lastActivity = loop.now

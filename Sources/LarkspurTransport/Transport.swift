@@ -26,8 +26,8 @@
 /// - T12 `cancel()` ends the task with `.cancelled`, before the start (nothing is sent then) as well as after.
 /// - T13 `cancel()` racing the end has one of two outcomes, the true end or `.cancelled`, and one completion either way.
 /// - T14 `resume()` after `cancel()` or after the end changes nothing; nor does any other member after the end.
-/// - T15 `suspend()` and `resume()` do not nest; while suspended at most one more buffer is delivered, and after
-///   `resume()` the body goes on where it stood.
+/// - T15 `suspend()` and `resume()` do not nest; while suspended at most one more buffer is delivered, and at most one
+///   more taken from the request's body; after `resume()` both go on where they stood.
 /// - T16 `allow(upTo:)` names an absolute position in the body, as delivered: at most one buffer begins at or past it, and
 ///   a body that ends at it needs no further position. A position below an earlier one changes nothing, so calls may race.
 /// - T17 The first position is the request's `initialAllowance`.

@@ -52,6 +52,62 @@
             #expect(delegates.map { $0.recorded.metrics.first?.connectionWasReused } == [false, true, true, true])
         }
 
+        /// Gives bytes for ever, and counts how often it was asked.
+        private final class Endless: TransportBodyStream {
+            private let reads = Protected((count: 0, watchers: [(Int, CheckedContinuation<Void, Never>)]()))
+
+            var count: Int { reads.withLock { $0.count } }
+
+            func begin(wake: @escaping @Sendable () -> Void) {}
+            func end() {}
+
+            func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
+                let reached = reads.withLock { reads in
+                    reads.count += 1
+                    defer { reads.watchers.removeAll { $0.0 <= reads.count } }
+                    return reads.watchers.filter { $0.0 <= reads.count }.map(\.1)
+                }
+                for watcher in reached { watcher.resume() }
+                return .bytes(min(buffer.count, 1_000))
+            }
+
+            func reaches(_ count: Int) async {
+                await withCheckedContinuation { watcher in
+                    let isReached = reads.withLock { reads in
+                        if reads.count < count { reads.watchers.append((count, watcher)) }
+                        return reads.count >= count
+                    }
+                    if isReached { watcher.resume() }
+                }
+            }
+        }
+
+        @Test("T15: a suspended upload takes nothing from its body until it is resumed, again and again")
+        func suspendedUpload() async throws {
+            let server = try MockServer()
+            server.on("POST", "/", reading: .counted, .text("ok"))
+            server.on("GET", "/ping", .text("ok"))
+            let (transport, stream, delegate) = (CurlTransport(), Endless(), RecordingDelegate())
+            let body = TransportBody.stream(TransportBodySource(length: nil, isReplayable: false) { stream })
+            let upload = TransportRequest(method: "POST", url: try RequestURL(server.url + "/"), body: body)
+            let task = transport.task(for: upload, id: TransportTaskID(1), delegate: delegate)
+            task.resume()
+            for round in 1...5 {
+                await stream.reaches(stream.count + 10)
+                task.suspend()
+                // Whoever has answered this has seen the suspension before.
+                let ping = TransportRequest(url: try RequestURL(server.url + "/ping"))
+                try await transport.run(ping).check(.response("ok"))
+                let count = stream.count
+                for _ in 0..<10 { try await transport.run(ping).check(.response("ok")) }
+                #expect(stream.count == count, "round \(round)")
+                task.resume()
+            }
+            await stream.reaches(stream.count + 10)
+            task.cancel()
+            try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.failure(.cancelled))
+        }
+
         @Test("Metrics tell the phases of a new connection, the protocol and the addresses")
         func metrics() async throws {
             let server = try MockServer { _ in .text("ok") }
