@@ -39,7 +39,7 @@ struct TypedEndpoints {
         }
 
         // A child has the parent's configuration, connections and caches, and changes what it likes
-        let admin = session.extending { $0.headers.add(.authorization(bearerToken: "s3cret")) }
+        let admin = session.extending { $0.headers.update(.authorization(bearerToken: "s3cret")) }
         try await admin.send(.delete(7))
         print("deleted by:", server.requests.last?.headers["Authorization"] ?? "nobody")
 

@@ -4,6 +4,24 @@ public protocol ParameterEncoder: Sendable {
     func encode<Parameters: Encodable & Sendable>(_ parameters: Parameters, into request: inout OutgoingRequest) throws
 }
 
+extension ParameterEncoder {
+    /// The same for a `URLRequest`, as routers use it; nil parameters leave it as it is.
+    public func encode<Parameters: Encodable & Sendable>(
+        _ parameters: Parameters?, into request: URLRequest
+    ) throws -> URLRequest {
+        guard let parameters else { return request }
+        guard let url = request.url else { throw RequestError(.invalidURL, "the URLRequest has no URL") }
+        var outgoing = try OutgoingRequest(url)
+        outgoing.urlRequest = request
+        try encode(parameters, into: &outgoing)
+        let encoded = outgoing.urlRequest
+        var result = request
+        (result.url, result.httpBody) = (encoded.url, encoded.httpBody)
+        result.allHTTPHeaderFields = encoded.allHTTPHeaderFields
+        return result
+    }
+}
+
 /// A parameter encoder made of a closure, for a service with rules of its own.
 public struct ClosureParameterEncoder: ParameterEncoder {
     /// What is to be done with the parameters.

@@ -4,7 +4,8 @@ public typealias HTTPHeader = HeaderField
 /// Header fields in order, found whatever the case of their names, with repeats where the protocol has them.
 ///
 /// `add` appends a further field of that name; `update` leaves exactly one. The two are separate because a dictionary's
-/// "set" silently loses repeated fields, and a blind "append" doubles single ones.
+/// "set" silently loses repeated fields, and a blind "append" doubles single ones. A request that would go out with two of
+/// a field that stands alone, such as `Authorization`, is refused.
 public struct HTTPHeaders: Hashable, Sendable {
     package private(set) var fields: [HTTPHeader]
 
@@ -89,7 +90,7 @@ public struct HTTPHeaders: Hashable, Sendable {
         fields.firstIndex { Self.areEqual($0.name, name) }
     }
 
-    private static func areEqual(_ lhs: String, _ rhs: String) -> Bool {
+    static func areEqual(_ lhs: String, _ rhs: String) -> Bool {
         guard lhs.utf8.count == rhs.utf8.count else { return false }
         return lhs == rhs || zip(lhs.utf8, rhs.utf8).allSatisfy { lowercased($0) == lowercased($1) }
     }

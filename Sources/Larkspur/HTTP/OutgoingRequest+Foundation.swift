@@ -2,7 +2,8 @@ extension OutgoingRequest {
     /// The same request as Foundation's value, made anew on each access.
     ///
     /// Setting it takes over method, URL, fields and body data. A field that is still as the getter gave it keeps its
-    /// place and its repeats; a file or stream body, which `URLRequest` cannot carry, stays unless a body is set.
+    /// place and its repeats; a file or stream body, which `URLRequest` cannot carry, stays unless a body is set. Another
+    /// `timeoutInterval` becomes the time that may pass without a byte: `timeouts.firstByte` and `.idle`.
     public var urlRequest: URLRequest {
         get {
             var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
@@ -11,6 +12,7 @@ extension OutgoingRequest {
                 request.addValue(field.value, forHTTPHeaderField: field.name)
             }
             if case .data(let data) = body { request.httpBody = data }
+            if let idle = options.timeouts.idle { request.timeoutInterval = idle / .seconds(1) }
             return request
         }
         set {
@@ -34,6 +36,10 @@ extension OutgoingRequest {
             case (let data?, _): body = .data(data)
             case (nil, .data), (nil, .none): body = .none
             case (nil, .file), (nil, .stream): break
+            }
+            if newValue.timeoutInterval != before.timeoutInterval {
+                let limit = Duration.seconds(newValue.timeoutInterval)
+                (options.timeouts.firstByte, options.timeouts.idle) = (limit, limit)
             }
             if newValue.httpBodyStream != nil {
                 problem = RequestError(

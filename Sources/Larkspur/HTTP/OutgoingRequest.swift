@@ -27,6 +27,13 @@ public struct OutgoingRequest: Sendable {
         storage = Storage(Content(method: method, url: url, headers: headers, body: body, options: options))
     }
 
+    /// A request to anything that names a URL; throws what is wrong with it.
+    public init(
+        _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: TransportBody = .none
+    ) throws {
+        self.init(method: method, url: try url.asRequestURL(), headers: headers, body: body)
+    }
+
     private mutating func change(_ change: (inout Content) -> Void) {
         var content = storage.content
         change(&content)
@@ -145,7 +152,30 @@ extension OutgoingRequest {
             throw RequestError(
                 .bodyInGETRequest, "a GET has a body; if that is meant, set options.allowsBodyInGET to true")
         }
-        for field in headers { try check(field) }
+        var singles: [String] = []
+        for field in headers {
+            try check(field)
+            guard let name = Self.single(field.name) else { continue }
+            if singles.contains(name) {
+                throw RequestError(
+                    .invalidRequest,
+                    "there are two fields \(name), of which there can be one; use update instead of add")
+            }
+            singles.append(name)
+        }
+    }
+
+    /// The name of a field that a request has once, if it is one that matters to who is asked, and for whom.
+    private static func single(_ name: String) -> String? {
+        let known: String
+        switch name.utf8.count {
+        case 4: known = "Host"
+        case 10: known = "User-Agent"
+        case 12: known = "Content-Type"
+        case 13: known = "Authorization"
+        default: return nil
+        }
+        return HTTPHeaders.areEqual(name, known) ? known : nil
     }
 
     private func check(_ field: HTTPHeader) throws(RequestError) {

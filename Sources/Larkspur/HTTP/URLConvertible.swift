@@ -51,11 +51,29 @@ extension URLComponents: URLConvertible {
     }
 }
 
+extension String.StringInterpolation {
+    /// A text as one segment of a URL's path, whatever is in it: `"users/\(segment: name)"`.
+    ///
+    /// Everything that could mean something in a URL is escaped. `.` and `..` cannot be: they would name another path, and
+    /// so make the URL invalid.
+    public mutating func appendInterpolation(segment: some StringProtocol) {
+        let isPath = segment == "." || segment == ".."
+        appendLiteral(
+            isPath ? "\u{0}" : segment.addingPercentEncoding(withAllowedCharacters: .urlSegmentAllowed) ?? "\u{0}")
+    }
+}
+
+extension CharacterSet {
+    /// What RFC 3986 calls unreserved.
+    fileprivate static let urlSegmentAllowed = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+}
+
 /// What can make a whole request: a router's case, a prepared `URLRequest`, an `OutgoingRequest`.
 ///
 /// It is asked again at each attempt. `asOutgoingRequest()` has a default that goes through `asURLRequest()`; implement
-/// it as well when order or repeats of fields matter: a `URLRequest` has neither, and only its method, URL,
-/// fields and body are taken over.
+/// it as well, or alone by `OutgoingRequestConvertible`, when order or repeats of fields matter: a `URLRequest` has neither, and
+/// only its method, URL, fields, body and timeout are taken over.
 public protocol URLRequestConvertible: Sendable {
     func asURLRequest() throws -> URLRequest
     func asOutgoingRequest() throws -> OutgoingRequest
@@ -71,12 +89,21 @@ extension URLRequestConvertible {
     }
 }
 
+/// What makes a whole request without passing through a `URLRequest`: a router that keeps order and repeats of fields, or
+/// has a body that `URLRequest` cannot carry.
+public protocol OutgoingRequestConvertible: URLRequestConvertible {
+    func asOutgoingRequest() throws -> OutgoingRequest
+}
+
+extension OutgoingRequestConvertible {
+    public func asURLRequest() throws -> URLRequest { try asOutgoingRequest().urlRequest }
+}
+
 extension URLRequest: URLRequestConvertible {
     public func asURLRequest() -> URLRequest { self }
 }
 
-extension OutgoingRequest: URLRequestConvertible {
-    public func asURLRequest() -> URLRequest { urlRequest }
+extension OutgoingRequest: OutgoingRequestConvertible {
     public func asOutgoingRequest() -> OutgoingRequest { self }
 }
 

@@ -18,10 +18,11 @@ public struct Redaction: Sendable, Hashable {
 
     /// Credentials, sessions, keys and signatures, as they are usually called.
     public static let standard = Redaction(
-        names: ["auth", "code", "jwt", "key", "otp", "passcode", "pin", "pwd", "sid", "sig"],
+        names: ["auth", "code", "cred", "creds", "jwt", "key", "otp", "pass", "pin", "pwd", "sid", "sig", "xpass"],
         fragments: [
-            "apikey", "authorization", "authenticate", "cookie", "credential", "passphrase", "password", "passwd",
-            "privatekey", "secret", "session", "signature", "token",
+            "accesskey", "apikey", "authorization", "authentic", "cookie", "credential", "csrf", "passcode",
+            "passphrase",
+            "password", "passwd", "privatekey", "secret", "session", "signature", "token", "vault", "xsrf",
         ])
 
     /// Everything shows.
@@ -65,14 +66,18 @@ extension Redaction {
         return ((try? url.replacingQuery(form(query))) ?? url).text
     }
 
-    /// A body of this type; as it is if it holds no secret, or nobody can tell.
+    /// A body of this type: JSON and forms without the values of secrets, whatever type they are given; anything else as it
+    /// is, unless the name of a secret stands in it. Then nobody can tell where the secret is, and nothing is shown.
     func body(_ data: Data, type: String?) -> Data {
-        guard let type = type?.lowercased(), !isNone else { return data }
-        if type.contains("json"), let json = try? JSON(data: data) {
+        if isNone || data.isEmpty { return data }
+        let type = type?.lowercased() ?? ""
+        if let json = try? JSON(data: data), json.array != nil || json.object != nil {
             let shown = self.json(json)
             return shown == json ? data : shown.data()
         }
-        return type.contains("x-www-form-urlencoded") ? Data(form(String(decoding: data, as: UTF8.self)).utf8) : data
+        if type.contains("x-www-form-urlencoded") { return Data(form(String(decoding: data, as: UTF8.self)).utf8) }
+        let text = Self.normal(String(decoding: data, as: UTF8.self))
+        return fragments.contains { text.contains($0) } ? Data("\(Self.replacement) (\(data.count) bytes)".utf8) : data
     }
 
     /// A JSON value.

@@ -30,13 +30,15 @@ extension Request {
         progress.pausingHandler = { [weak self] in _ = self?.suspend() }
         progress.resumingHandler = { [weak self] in _ = self?.resume() }
         let stream = handle.core.observeUpload()
-        Task {
+        Task { [weak self] in
             for await current in stream {
                 progress.totalUnitCount = current.total.map(Int64.init(clamping:)) ?? -1
                 progress.completedUnitCount = Int64(clamping: current.completed)
             }
-            // A body of unknown length has the length that was sent.
-            if progress.totalUnitCount < 0 { progress.totalUnitCount = progress.completedUnitCount }
+            // A body of unknown length has the length that was sent; an empty one counts as one piece, or it would never end.
+            guard progress.totalUnitCount <= 0, self?.error == nil else { return }
+            progress.completedUnitCount = max(1, progress.completedUnitCount)
+            progress.totalUnitCount = progress.completedUnitCount
         }
         return progress
     }

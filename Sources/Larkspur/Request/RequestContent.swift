@@ -16,10 +16,12 @@ public struct RequestContent: Sendable {
     }
 
     /// A form of named parts, put together by the closure at each attempt.
-    public static func multipart(_ build: @escaping @Sendable (inout MultipartFormData) -> Void) -> RequestContent {
+    public static func multipart(
+        _ build: @escaping @Sendable (inout MultipartFormData) throws -> Void
+    ) -> RequestContent {
         RequestContent {
             var form = MultipartFormData()
-            build(&form)
+            try build(&form)
             try $0.setBody(form)
         }
     }

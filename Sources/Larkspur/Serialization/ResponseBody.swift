@@ -28,15 +28,19 @@ extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
 }
 
 /// A type that has a value for a response without a body.
-public protocol EmptyResponse: Sendable {
+public protocol EmptyResponse {
     static func emptyValue() -> Self
 }
 
 /// What is decoded where a response has nothing to say beyond that it went well.
-public struct Empty: EmptyResponse, Codable, Hashable {
+public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
     public static let value = Empty()
     public static func emptyValue() -> Empty { value }
     public init() {}
+}
+
+extension Optional: EmptyResponse {
+    public static func emptyValue() -> Wrapped? { nil }
 }
 
 /// How a serializer that needs a body comes by one.

@@ -66,7 +66,7 @@ extension Session {
     ///
     ///     let request = await session.upload(multipart: { $0.append(photo, name: "photo") }, to: url)
     public func upload(
-        multipart build: @escaping @Sendable (inout MultipartFormData) -> Void, to url: any URLConvertible,
+        multipart build: @escaping @Sendable (inout MultipartFormData) throws -> Void, to url: any URLConvertible,
         method: HTTPMethod = .post, headers: HTTPHeaders = [:], interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
@@ -75,7 +75,7 @@ extension Session {
 
     /// Uploads a form with a request of your own, put together by the closure at each attempt.
     public func upload(
-        multipart build: @escaping @Sendable (inout MultipartFormData) -> Void,
+        multipart build: @escaping @Sendable (inout MultipartFormData) throws -> Void,
         with request: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {

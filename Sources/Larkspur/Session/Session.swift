@@ -44,7 +44,7 @@ public actor Session {
     ///
     ///     let admin = session.extending {
     ///         $0.baseURL = "https://api.example.com/admin"
-    ///         $0.headers.add(.authorization(bearerToken: token))
+    ///         $0.headers.update(.authorization(bearerToken: token))
     ///     }
     ///
     /// Neither holds the other: each has its own requests, and ends when it is let go of or invalidated.
@@ -94,6 +94,18 @@ public actor Session {
         let content = parameters.map { RequestContent.encoded($0, by: encoder) }
         let source = RequestSource(.parts(url, method, headers), modifier: requestModifier, content: content)
         return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
+    }
+
+    /// Makes a request with parameters of any kinds, written as a literal: `["page": 1, "tags": ["a", "b"], "all": true]`.
+    public func request(
+        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: JSON,
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:],
+        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        request(
+            url, method: method, parameters: Optional(parameters), encoder: encoder, headers: headers,
+            interceptor: interceptor, startsAutomatically: startsAutomatically, requestModifier: requestModifier)
     }
 
     /// Makes a request from a value that can make one; it is asked again at each attempt.

@@ -10,7 +10,7 @@ package final class SessionContext: SessionStateProvider {
     let transport: any Transport
     let monitors: [MonitorMailbox]
     /// The base of relative URLs, or why there can be none.
-    let baseURL: Result<RequestURL, any Error>?
+    let baseURL: Result<RequestURL, RequestError>?
 
     // Guarded by boxes
     private let owner = Protected(Owner())
@@ -45,7 +45,10 @@ package final class SessionContext: SessionStateProvider {
         self.configuration = configuration
         self.transport = transport
         monitors = configuration.eventMonitors.map(MonitorMailbox.init)
-        baseURL = configuration.baseURL.map { base in Result { try base.asRequestURL().asFolder } }
+        baseURL = configuration.baseURL.map { base in
+            Result { try base.asRequestURL().asFolder }
+                .mapError { RequestError(.invalidURL, "the session's baseURL: \($0)", underlying: $0) }
+        }
     }
 
     var interceptors: [any RequestInterceptor] { configuration.interceptors }

@@ -75,6 +75,21 @@ struct ParameterEncoderTests {
         #expect(try await encoded("x", by: .json).text == #""x""#)
     }
 
+    @Test("Parameters of several kinds are written as a literal, nil ones leave the request alone")
+    func literals() async throws {
+        let session = log.session()
+        _ = try await session.request(
+            "http://h/", parameters: ["q": "swift", "page": 1, "all": true, "tags": ["a", 2]]
+        )
+        .serializingData().value
+        _ = try await session.request("http://h/", parameters: ["q": "swift"]).serializingData().value
+        _ = try await session.request("http://h/", parameters: nil as [String: Int]?).serializingData().value
+        #expect(
+            log.requests.map(\.url.text) == [
+                "http://h/?q=swift&page=1&all=1&tags%5B%5D=a&tags%5B%5D=2", "http://h/?q=swift", "http://h/",
+            ])
+    }
+
     // MARK: Property lists
 
     @Test(

@@ -109,6 +109,19 @@ struct OutgoingRequestTests {
         #expect(error.description.contains(name))
     }
 
+    @Test(
+        "Two of a field that stands alone are refused",
+        arguments: ["Authorization", "Content-Type", "Host", "User-Agent"])
+    func repeatedSingle(name: String) async throws {
+        var request = try base()
+        request.headers = HTTPHeaders([
+            HTTPHeader(name: name, value: "s3cret"), HTTPHeader(name: name.lowercased(), value: "b"),
+        ])
+        let error = try await refusal(of: request)
+        #expect(error.code == .invalidRequest)
+        #expect(error.message.contains(name) && !error.message.contains("s3cret"))
+    }
+
     @Test("A length that is the body's is harmless")
     func matchingLength() async throws {
         var request = try base()

@@ -149,6 +149,52 @@ struct URLConvertibleTests {
         #expect(request.retryCount == 1)
     }
 
+    @Test(
+        "A text goes into a path as one segment, whatever is in it",
+        arguments: [
+            ("ada", "ada"), ("a b", "a%20b"), ("a/b", "a%2Fb"), ("a#b", "a%23b"), ("a?b=c", "a%3Fb%3Dc"),
+            ("%41", "%2541"), ("ü🎉", "%C3%BC%F0%9F%8E%89"), ("...", "..."), ("", ""), ("a.b", "a.b"),
+            ("//x", "%2F%2Fx"),
+        ])
+    func segments(text: String, expected: String) async throws {
+        #expect(try await target(of: "http://h/users/\(segment: text)/x") == "http://h/users/\(expected)/x")
+    }
+
+    @Test("A segment that would name another path makes the URL invalid", arguments: [".", ".."])
+    func dotSegments(text: String) async throws {
+        let response = await TransportLog().session().request("http://h/a/\(segment: text)/b").serializingData()
+            .response
+        #expect(response.error?.code == .invalidURL)
+    }
+
+    @Test("A router may make an OutgoingRequest alone, and use the encoders on URLRequests")
+    func routers() async throws {
+        struct Own: OutgoingRequestConvertible {
+            func asOutgoingRequest() throws -> OutgoingRequest {
+                try OutgoingRequest("http://h/own", method: .put, headers: ["A": "1", "a": "2"])
+            }
+        }
+        struct Foundations: URLRequestConvertible {
+            let method: HTTPMethod
+            func asURLRequest() throws -> URLRequest {
+                var request = try URLRequest(url: "http://h/f?q", method: method, headers: ["B": "1"])
+                request.timeoutInterval = 1.5
+                return try URLEncodedFormParameterEncoder.default.encode(["x": "y z"], into: request)
+            }
+        }
+        let log = TransportLog()
+        for router in [Own(), Foundations(method: .get), Foundations(method: .post)] as [any URLRequestConvertible] {
+            _ = try await log.session().request(router).serializingData().value
+        }
+        #expect(log.requests.map(\.url.text) == ["http://h/own", "http://h/f?q&x=y%20z", "http://h/f?q"])
+        #expect(log.requests.map(\.method) == ["PUT", "GET", "POST"])
+        #expect(log.requests[0].fields.map(\.description) == ["A: 1", "a: 2"])
+        #expect(log.requests[2].text == "x=y%20z" && log.requests[2]["B"] == "1")
+        #expect(log.requests.map(\.timeouts.idle) == [.seconds(60), .seconds(1.5), .seconds(1.5)])
+        #expect(log.requests[1].timeouts.firstByte == .seconds(1.5))
+        #expect(try URLRequest(url: "http://h/", method: .get).headers.isEmpty)
+    }
+
     // MARK: Base URLs
 
     private func target(of url: any URLConvertible, below base: any URLConvertible) async throws -> String {
@@ -206,6 +252,7 @@ struct URLConvertibleTests {
         let response = await session.request("foo").serializingData().response
         #expect(response.error?.code == .invalidURL)
         #expect(response.error?.stage == .building)
+        #expect(response.error?.message.hasPrefix("the session's baseURL: ") == true)
         #expect(log.count == 0)
     }
 }

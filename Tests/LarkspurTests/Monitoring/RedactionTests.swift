@@ -65,6 +65,42 @@ struct RedactionTests {
         }
     }
 
+    @Test(
+        "A body that nobody can take apart is not shown if the name of a secret stands in it",
+        arguments: [
+            ("text/plain", "password=hunter2"), ("text/xml", "<password>hunter2</password>"),
+            ("application/x-ndjson", "{\"access_token\":\"hunter2\"}\n{\"a\":1}"),
+            ("application/json", "{\"api-key\": \"hunter2\",}"), (nil, "X-Api-Key: hunter2"),
+        ] as [(String?, String)])
+    func unreadable(type: String?, body: String) throws {
+        let request = try request {
+            $0.method = .post
+            if let type { $0.headers = [.contentType(type)] }
+            $0.body = .data(Data(body.utf8))
+        }
+        #expect(!request.cURLDescription().contains("hunter2"))
+        #expect(request.cURLDescription(redacting: .none).contains("hunter2"))
+    }
+
+    @Test("JSON is taken apart whatever its type, and harmless text is shown")
+    func untyped() throws {
+        var request = try request {
+            $0.method = .post
+            $0.body = .data(Data(#"{"user": "ada", "password": "hunter2"}"#.utf8))
+        }
+        #expect(request.cURLDescription().contains(#"{"user":"ada","password":"REDACTED"}"#))
+        request.body = .data(Data("just some words".utf8))
+        #expect(request.cURLDescription().contains("just some words"))
+    }
+
+    @Test("A property list's secrets are not shown in Base64 either")
+    func propertyList() throws {
+        var request = try request { $0.method = .post }
+        try PropertyListParameterEncoder(format: .binary).encode(["password": "hunter2"], into: &request)
+        guard case .data(let data) = request.body else { return #expect(Bool(false)) }
+        #expect(!request.cURLDescription().contains(data.base64EncodedString().prefix(20)))
+    }
+
     @Test("A body without secrets stays as it is, to the last space")
     func harmless() throws {
         let body = #"{ "user" : "ada",  "n":1.50 }"#

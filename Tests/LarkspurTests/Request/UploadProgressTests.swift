@@ -166,6 +166,22 @@ struct UploadProgressTests {
         #expect(await request.serializingData().response.error?.isCancelled == true)
     }
 
+    @Test(
+        "Foundation's Progress of an empty body, and of one of unknown length, ends", arguments: [0, nil] as [UInt64?])
+    func foundationEnds(length: UInt64?) async throws {
+        let source = TransportBodySource(length: length, isReplayable: true) { EmptyBodyStream() }
+        let request = await session().upload(.stream(source), to: "http://h/")
+        let followed = request.makeUploadProgress()
+        request.resume()
+        var tasks = transport.tasks
+        let task = try #require(await tasks.next())
+        if length == nil { task.send(7) }
+        task.answer(200)
+        while !followed.isFinished { await Task.yield() }
+        #expect(followed.fractionCompleted == 1)
+        #expect(followed.totalUnitCount == (length == nil ? 7 : 1))
+    }
+
     @Test("10,000 observers that come while it goes on hear rising values only, and all of them the last")
     func racing() async throws {
         let request = await session().upload(Data(count: 10_000), to: "http://h/").resume()

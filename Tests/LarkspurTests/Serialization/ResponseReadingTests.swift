@@ -1,0 +1,221 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+@Suite("Reading responses", .timeLimit(.minutes(1)))
+struct ResponseReadingTests {
+    private struct User: Codable, Sendable, Equatable { var name: String }
+
+    private func request(_ answer: StubAnswer, method: HTTPMethod = .get) async -> DataRequest {
+        await TransportLog().session { _, _ in answer }.request("http://h/p", method: method)
+    }
+
+    // MARK: Empty bodies
+
+    @Test(
+        "No body is no failure with 204, 205 and to HEAD, and one with everything else",
+        arguments: [
+            (204, "GET", true), (205, "GET", true), (200, "HEAD", true), (200, "GET", false), (404, "GET", false),
+        ])
+    func empty(status: Int, method: String, isExpected: Bool) async throws {
+        let request = await request(.response(status), method: HTTPMethod(rawValue: method))
+        let json = await request.serializingJSON().response
+        let empty = await request.serializingDecodable(Empty.self).response
+        let optional = await request.serializingDecodable(User?.self).response
+        #expect(json.value == (isExpected ? .null : nil))
+        #expect(empty.value == (isExpected ? Empty.value : nil))
+        #expect((optional.value != nil) == isExpected)
+        if !isExpected { #expect(json.error?.code == .emptyBody && empty.error?.code == .emptyBody) }
+        #expect(await request.serializingDecodable(User.self).response.error?.code == .emptyBody)
+        #expect(try await request.serializingData().value.isEmpty)
+        #expect(try await request.serializingString().value.isEmpty)
+    }
+
+    @Test("The codes and methods are the caller's choice")
+    func ownEmptyRules() async throws {
+        let request = await request(.response(200), method: .delete)
+        #expect(try await request.serializingJSON(emptyResponseCodes: [200]).value == .null)
+        #expect(try await request.serializingJSON(emptyRequestMethods: [.delete]).value == .null)
+        #expect(try await request.serializingDecodable(Empty.self, emptyResponseCodes: [200]).value == .value)
+        #expect(await request.serializingJSON(emptyResponseCodes: [], emptyRequestMethods: []).response.error != nil)
+    }
+
+    // MARK: Preprocessors
+
+    private struct Shouting: DataPreprocessor {
+        func preprocess(_ data: Data) throws -> Data {
+            if data == Data("no".utf8) { throw ForeignError() }
+            return Data(String(decoding: data, as: UTF8.self).uppercased().utf8)
+        }
+    }
+
+    @Test("A preprocessor comes before every serializer, and not before an empty body")
+    func preprocessors() async throws {
+        let text = await request(.text("ab"))
+        #expect(try await text.serializingData(preprocessor: Shouting()).value == Data("AB".utf8))
+        #expect(try await text.serializingString(preprocessor: Shouting()).value == "AB")
+        #expect(try await text.serializingString().value == "ab", "the body itself stays as it is")
+        let guarded = await request(.text(")]}',\n{\"name\": \"Ada\"}"))
+        #expect(try await guarded.serializingJSON(preprocessor: .googleXSSI).value["name"] == "Ada")
+        #expect(try await guarded.serializingDecodable(User.self, preprocessor: .googleXSSI).value.name == "Ada")
+        #expect(await guarded.serializingJSON().response.error?.code == .invalidJSON)
+        let plain = await request(.text("[1]"))
+        #expect(try await plain.serializingJSON(preprocessor: .googleXSSI).value[0].int == 1)
+        let empty = await request(.response())
+        #expect(try await empty.serializingData(preprocessor: Shouting()).value.isEmpty)
+        let failing = await request(.text("no"))
+        let error = await failing.serializingData(preprocessor: Shouting()).response.error
+        #expect(error?.underlying as? ForeignError == ForeignError())
+        #expect(error?.isSerialization == true)
+    }
+
+    // MARK: Typed failures
+
+    private static let problem =
+        #"{"type": "https://h/out-of-credit", "title": "No credit", "status": 403, "detail": "30 needed", "balance": 12.50}"#
+
+    @Test("The server's words about a refused response are decoded, and stand in the error")
+    func typedFailure() async throws {
+        let request = await request(.text(Self.problem, status: 403, contentType: "application/problem+json"))
+            .validate()
+        let task = request.serializingDecodable(User.self, failure: APIProblem.self)
+        let error = try #require(await task.response.error)
+        #expect(error.code == .unacceptableStatus && error.statusCode == 403 && error.isValidation)
+        let problem = try #require(error.failure(as: APIProblem.self))
+        #expect(problem.title == "No credit" && problem.detail == "30 needed" && problem.status == 403)
+        #expect(problem.type == "https://h/out-of-credit" && problem.instance == nil)
+        #expect(problem.extensions == ["balance": 12.5])
+        #expect("\(problem)" == "No credit: 30 needed")
+        let again = try JSONDecoder().decode(APIProblem.self, from: JSONEncoder().encode(problem))
+        #expect(again == problem)
+        await #expect(throws: RequestError.self) { try await task.value }
+        let closure = AsyncStream<RequestError?>.makeStream()
+        request.responseDecodable(of: User.self, failure: APIProblem.self) { closure.continuation.yield($0.error) }
+        #expect(await closure.stream.first { _ in true }??.failure(as: APIProblem.self) == problem)
+    }
+
+    @Test("Without a refusal, and where the words are others, nothing is decoded into the failure")
+    func otherFailures() async throws {
+        let others = await request(.text("<html>", status: 500)).validate()
+        let error = await others.serializingDecodable(User.self, failure: APIProblem.self).response.error
+        #expect(error?.code == .unacceptableStatus && error?.underlying == nil)
+        let unvalidated = await request(.json(Self.problem, status: 403))
+        let own = await unvalidated.serializingDecodable(User.self, failure: APIProblem.self).response.error
+        #expect(own?.code == .decodingFailed && own?.failure(as: APIProblem.self) == nil)
+        let good = await request(.json(#"{"name": "Ada"}"#)).validate()
+        #expect(try await good.serializingDecodable(User.self, failure: APIProblem.self).value.name == "Ada")
+    }
+
+    @Test(
+        "Problems may lack everything, and have members of wrong types",
+        arguments: [
+            ("{}", "problem"), (#"{"title": 7, "status": "x", "detail": "d"}"#, "problem: d"), (#"{"type": "t"}"#, "t"),
+        ])
+    func oddProblems(text: String, words: String) throws {
+        #expect("\(try JSONDecoder().decode(APIProblem.self, from: Data(text.utf8)))" == words)
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(APIProblem.self, from: Data("[1]".utf8)) }
+    }
+
+    // MARK: Property lists, compounds
+
+    @Test(
+        "Property lists of both formats are read",
+        arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
+    func propertyLists(format: PropertyListSerialization.PropertyListFormat) async throws {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = format
+        let request = await request(.response(chunks: [try encoder.encode(User(name: "Ada"))]))
+        #expect(try await request.serializingPropertyList(User.self).value == User(name: "Ada"))
+        let closure = AsyncStream<User?>.makeStream()
+        request.responsePropertyList(of: User.self) { closure.continuation.yield($0.value) }
+        #expect(await closure.stream.first { _ in true } == User(name: "Ada"))
+    }
+
+    private struct Fixed: ResponseSerializer {
+        let value: Int?
+        let journal: Journal
+        func serialize(_ exchange: CompletedExchange) throws -> Int {
+            journal.note("\(value ?? -1)")
+            guard let value else { throw ForeignError(description: "no value") }
+            return value
+        }
+        func recover(from error: RequestError, _ exchange: CompletedExchange) throws -> Int {
+            guard let value else { throw error }
+            return value
+        }
+    }
+
+    @Test("Of several serializers the first that succeeds gives the value, and the later ones are not asked")
+    func compound() async throws {
+        let journal = Journal()
+        let serializers = [nil, 2, 3].map { Fixed(value: $0, journal: journal) }
+        let good = await request(.text("x"))
+        #expect(try await good.serializingResponse(using: .firstOf(serializers)).value == 2)
+        #expect(journal.lines == ["-1", "2"])
+        let failed = await good.serializingResponse(using: .firstOf([serializers[0], serializers[0]])).response.error
+        #expect((failed?.underlying as? CompoundFailure)?.errors.count == 2)
+        #expect(await good.serializingResponse(using: CompoundResponseSerializer<Int>([])).response.error != nil)
+        let bad = await request(.failure(.connectionLost))
+        #expect(try await bad.serializingResponse(using: .firstOf(serializers)).value == 2, "also from a failure")
+        let error = await bad.serializingResponse(using: .firstOf([serializers[0]])).response.error
+        #expect(error?.code == .connectionLost && error?.stage == .sending)
+    }
+
+    // MARK: DataResponse
+
+    @Test("A response has every attempt and every redirect, each with its hops")
+    func history() async throws {
+        let log = TransportLog()
+        let session = log.session { request, number in
+            if request.url.path == "/a" { return .redirect(to: "/b") }
+            return number == 2 ? .text("busy", status: 503) : .text("ok")
+        }
+        let response = await session.request("http://h/a").validate()
+            .retry(using: .retrier { _, _, _ in .retryAfter(.milliseconds(1)) }).serializingString().response
+        #expect(response.attempts.map { $0.hops.map { $0.head?.status } } == [[302, 503], [302, 200]])
+        #expect(response.attempts[0].error?.statusCode == 503 && response.attempts[0].delay == .milliseconds(1))
+        #expect(response.attempts[1].error == nil)
+        #expect(response.redirects.map { $0.request.url.path } == ["/a"])
+        let lost = await log.session { _, _ in .failure(.connectionLost) }.request("http://h/").serializingData()
+            .response
+        #expect(lost.attempts.map { $0.error?.code } == [.connectionLost])
+        let unbuilt = await log.session().request("no url").serializingData().response
+        #expect(unbuilt.attempts.map { $0.error?.code } == [.invalidURL] && unbuilt.attempts[0].hops.isEmpty)
+    }
+
+    @Test("A response is mapped, and what the mapping throws is its error with all that is known")
+    func mapping() async throws {
+        let response = await request(.text("7")).serializingString().response
+        #expect(response.map { $0.count }.value == 1)
+        #expect(response.tryMap { Int($0) }.value == 7)
+        let thrown = response.tryMap { _ in throw ForeignError() } as DataResponse<Int>
+        #expect(thrown.error?.statusCode == 200 && thrown.error?.underlying as? ForeignError == ForeignError())
+        let failed = await request(.failure(.connectionLost)).serializingString().response
+        #expect(failed.map { $0.count }.error?.code == .connectionLost)
+        #expect(failed.mapError { _ in RequestError(.emptyBody, "other") }.error?.code == .emptyBody)
+        #expect(response.mapError { _ in RequestError(.emptyBody, "other") }.error == nil)
+    }
+
+    @Test("The long description is for a person: request, response, texts, and no secret")
+    func longDescription() async throws {
+        let body = #"{"name": "Ada", "token": "s3cret1"}"#
+        let session = TransportLog().session { request, _ in
+            request.url.path == "/a" ? .redirect(307, to: "/b?token=s3cret2") : .json(body)
+        }
+        let response = await session.request(
+            "http://u:s3cret3@h/a?page=1", method: .post, parameters: ["password": "s3cret4", "x": "y"], encoder: .json,
+            headers: [.authorization(bearerToken: "s3cret5")]
+        ).serializingString().response
+        let text = response.map { _ in "value" }.debugDescription
+        for words in [
+            "redirect: POST http://h/a?page=1, status 307", "request: POST http://h/b?token=REDACTED",
+            "Authorization: Bearer REDACTED", #""x":"y""#, "response: HTTP/1.1 200", #""name":"Ada""#, "success: value",
+        ] {
+            #expect(text.contains(words), "\(words) in \(text)")
+        }
+        #expect(!text.contains("s3cret"), "\(text)")
+        let binary = await request(.response(headers: ["Content-Type": "image/png"], chunks: [Data(count: 9)]))
+            .serializingData().response
+        #expect(binary.debugDescription.contains("body: 9 bytes"))
+    }
+}
