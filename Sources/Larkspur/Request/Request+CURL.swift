@@ -111,7 +111,10 @@ private struct CURLCommand {
     }
 
     /// In single quotes, in which a shell takes everything as it is but the quote itself.
+    ///
+    /// By scalars: a quote with a combining mark is another character to Swift, and the same byte to a shell.
     private static func quoted(_ text: String) -> String {
-        "'\(text.replacing("'", with: #"'\''"#))'"
+        let pieces = text.unicodeScalars.split(separator: "'", omittingEmptySubsequences: false)
+        return "'\(pieces.map { String($0) }.joined(separator: #"'\''"#))'"
     }
 }

@@ -99,6 +99,18 @@ struct RedactionTests {
         try PropertyListParameterEncoder(format: .binary).encode(["password": "hunter2"], into: &request)
         guard case .data(let data) = request.body else { return #expect(Bool(false)) }
         #expect(!request.cURLDescription().contains(data.base64EncodedString().prefix(20)))
+        "A quote with a mark over it does not end the word that it stands in",
+        arguments: ["\u{301}", "\u{200D}", "\u{FE0F}"])
+    func markedQuote(mark: String) throws {
+        let request = try request {
+            $0.method = .post
+            $0.headers.add(name: "X", value: "a'\(mark) b")
+            $0.body = .data(Data("'\(mark); touch owned '".utf8))
+        }
+        let command = Array(request.cURLDescription().unicodeScalars)
+        for word in ["-H 'X: a'\\''\(mark) b'", "--data-raw ''\\''\(mark); touch owned '\\'''"] {
+            #expect(command.contains(Array(word.unicodeScalars)))
+        }
     }
 
     @Test("A body without secrets stays as it is, to the last space")
