@@ -1,7 +1,8 @@
 /// What must not show where requests are described: the values of header fields, query items, form fields and JSON
 /// members whose names sound like secrets.
 ///
-/// Names are compared without regard to case, hyphens and underscores.
+/// Names are compared without regard to case, hyphens and underscores; of one that is put together, `card[pin]` or
+/// `card.pin`, each part is.
 public struct Redaction: Sendable, Hashable {
     /// What is put in place of a secret.
     public static let replacement = "REDACTED"
@@ -18,11 +19,15 @@ public struct Redaction: Sendable, Hashable {
 
     /// Credentials, sessions, keys and signatures, as they are usually called.
     public static let standard = Redaction(
-        names: ["auth", "code", "cred", "creds", "jwt", "key", "otp", "pass", "pin", "pwd", "sid", "sig", "xpass"],
+        names: [
+            "auth", "code", "cred", "creds", "cvc", "cvv", "jwt", "key", "otp", "pass", "pin", "pwd", "sid", "sig",
+            "xauth", "xpass",
+        ],
         fragments: [
-            "accesskey", "apikey", "authorization", "authentic", "cookie", "credential", "csrf", "passcode",
-            "passphrase",
-            "password", "passwd", "privatekey", "secret", "session", "signature", "token", "vault", "xsrf",
+            "accesskey", "apikey", "appkey", "applicationkey", "assertion", "authentic", "authkey", "authorization",
+            "codeverifier", "consumerkey", "cookie", "credential", "csrf", "customerkey", "encryptionkey",
+            "functionskey", "masterkey", "passcode", "passphrase", "password", "passwd", "privatekey", "samlresponse",
+            "secret", "session", "sharedkey", "signature", "signingkey", "subscriptionkey", "token", "vault", "xsrf",
         ])
 
     /// Everything shows.
@@ -31,7 +36,8 @@ public struct Redaction: Sendable, Hashable {
     /// Whether values of this name are hidden.
     public func hides(_ name: String) -> Bool {
         let name = Self.normal(name)
-        return names.contains(name) || fragments.contains { name.contains($0) }
+        if names.contains(name) || fragments.contains(where: { name.contains($0) }) { return true }
+        return name.split { "[].".contains($0) }.contains { names.contains(String($0)) }
     }
 
     private static func normal(_ name: String) -> String {
@@ -51,33 +57,71 @@ extension Redaction {
     }
 
     /// A query, or a form in the same notation.
+    ///
+    /// By scalars: what ends a pair or a name may have a combining mark after it, and is another character then.
     func form(_ text: some StringProtocol) -> String {
         if isNone { return String(text) }
-        return String(text).split(separator: "&", omittingEmptySubsequences: false).map { pair in
-            let name = String(pair.prefix { $0 != "=" })
+        let pairs = String(text).unicodeScalars.split(separator: "&", omittingEmptySubsequences: false)
+        return pairs.map { pair in
+            guard let end = pair.firstIndex(of: "=") else { return String(pair) }
+            let name = String(pair[..<end])
             let plain = name.replacing("+", with: " ").removingPercentEncoding ?? name
-            return hides(plain) && name.count < pair.count ? "\(name)=\(Self.replacement)" : String(pair)
+            return hides(plain) ? "\(name)=\(Self.replacement)" : String(pair)
         }.joined(separator: "&")
     }
 
-    /// A URL, without user and password, which it never shows.
+    /// A URL without its fragment, and without user and password, which it never shows.
     func url(_ url: RequestURL) -> String {
-        guard let query = url.query, !isNone else { return url.text }
-        return ((try? url.replacingQuery(form(query))) ?? url).text
+        let text = url.text.prefix { $0 != "#" }
+        guard let query = url.query, !isNone else { return String(text) }
+        return text.dropLast(query.count) + form(query)
     }
 
-    /// A body of this type: JSON and forms without the values of secrets, whatever type they are given; anything else as it
+    /// A body of this type: JSON and forms of both kinds without the values of secrets, whatever type they are given; anything else as it
     /// is, unless the name of a secret stands in it. Then nobody can tell where the secret is, and nothing is shown.
     func body(_ data: Data, type: String?) -> Data {
         if isNone || data.isEmpty { return data }
-        let type = type?.lowercased() ?? ""
+        let kind = type?.lowercased() ?? ""
         if let json = try? JSON(data: data), json.array != nil || json.object != nil {
             let shown = self.json(json)
             return shown == json ? data : shown.data()
         }
-        if type.contains("x-www-form-urlencoded") { return Data(form(String(decoding: data, as: UTF8.self)).utf8) }
-        let text = Self.normal(String(decoding: data, as: UTF8.self))
-        return fragments.contains { text.contains($0) } ? Data("\(Self.replacement) (\(data.count) bytes)".utf8) : data
+        let text = String(decoding: data, as: UTF8.self)
+        if kind.contains("x-www-form-urlencoded") {
+            let shown = form(text)
+            return shown == text ? data : Data(shown.utf8)
+        }
+        if let type, kind.hasPrefix("multipart/form-data") { return parts(data, type) }
+        let plain = Self.normal(text)
+        return fragments.contains { plain.contains($0) } ? Data("\(Self.replacement) (\(data.count) bytes)".utf8) : data
+    }
+
+    /// A form of parts (RFC 7578): the content of those with secret names goes.
+    private func parts(_ data: Data, _ type: String) -> Data {
+        guard let start = type.range(of: "boundary=", options: .caseInsensitive)?.upperBound else { return data }
+        let value = type[start...]
+        let boundary = value.first == "\"" ? value.dropFirst().prefix { $0 != "\"" } : value.prefix { $0 != ";" }
+        let delimiter = Data("\r\n--\(boundary)".utf8)
+        var shown = Data()
+        var rest = data[...]
+        while !rest.isEmpty {
+            let end = rest.range(of: delimiter)?.lowerBound ?? rest.endIndex
+            shown += part(rest[..<end])
+            let next = rest.index(end, offsetBy: delimiter.count, limitedBy: rest.endIndex) ?? rest.endIndex
+            shown += rest[end..<next]
+            rest = rest[next...]
+        }
+        return shown
+    }
+
+    /// One part with its header.
+    private func part(_ data: Data) -> Data {
+        guard let end = data.range(of: Data("\r\n\r\n".utf8))?.upperBound else { return data }
+        let header = String(decoding: data[..<end], as: UTF8.self)
+        guard let start = header.range(of: "[; ]name=\"", options: [.caseInsensitive, .regularExpression])?.upperBound,
+            hides(String(header[start...].prefix { $0 != "\"" }))
+        else { return data }
+        return data[..<end] + Data(Self.replacement.utf8)
     }
 
     /// A JSON value.

@@ -46,8 +46,7 @@ private struct CURLCommand {
     }
 
     var text: String {
-        let url = redaction.url(request.url)
-        let words = options + [Self.quoted(String(url.prefix { $0 != "#" }))]
+        let words = options + [Self.quoted(redaction.url(request.url))]
         return prefix + (["curl"] + words).joined(separator: " \\\n    ")
     }
 

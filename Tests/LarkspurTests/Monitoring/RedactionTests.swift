@@ -18,7 +18,9 @@ struct RedactionTests {
             "Authorization", "proxy-authorization", "Cookie", "Set-Cookie", "X-Api-Key", "api_key", "apiKey",
             "access_token",
             "X-Amz-Security-Token", "X-Amz-Signature", "PASSWORD", "new_password", "client_secret", "sessionId", "sid",
-            "pwd", "key", "code", "private_key",
+            "pwd", "key", "code", "private_key", "pass", "cvv", "X-Auth", "X-Auth-Key", "Ocp-Apim-Subscription-Key",
+            "access_key", "AccessKeyId", "x-functions-key", "code_verifier", "client_assertion", "SAMLResponse",
+            "X-Amz-Server-Side-Encryption-Customer-Key", "DD-APPLICATION-KEY", "api.key", "card[pin]", "pin[]", "a.otp",
         ])
     func hidden(name: String) {
         #expect(Redaction.standard.hides(name))
@@ -27,7 +29,7 @@ struct RedactionTests {
 
     @Test(
         "Other names are shown",
-        arguments: ["Accept", "Content-Type", "id", "page", "keyword", "side", "codec", "name", ""])
+        arguments: ["Accept", "Content-Type", "id", "page", "keyword", "side", "codec", "name", "", "[]", "card[name]"])
     func shown(name: String) {
         #expect(!Redaction.standard.hides(name))
     }
@@ -99,6 +101,76 @@ struct RedactionTests {
         try PropertyListParameterEncoder(format: .binary).encode(["password": "hunter2"], into: &request)
         guard case .data(let data) = request.body else { return #expect(Bool(false)) }
         #expect(!request.cURLDescription().contains(data.base64EncodedString().prefix(20)))
+    }
+
+    @Test(
+        "A secret in a form is hidden inside other keys, and whatever marks follow what ends a name or a pair",
+        arguments: [
+            "card[pin]=s3", "login%5Bpwd%5D=s3", "pin[]=s3", "pin[0]=s3", "user.pin=s3", "token=\u{301}s3",
+            "a=1&\u{301}token=s3",
+        ])
+    func nested(form: String) throws {
+        let request = try request {
+            $0.method = .post
+            $0.headers = [.contentType("application/x-www-form-urlencoded")]
+            $0.body = .data(Data(form.utf8))
+        }
+        #expect(!request.cURLDescription().unicodeScalars.contains("3"))
+        #expect(request.cURLDescription().contains("=REDACTED"))
+    }
+
+    @Test("A secret in a query is hidden where its replacement makes the URL too long, and the fragment goes")
+    func longQuery() throws {
+        let url = "http://h/?token=s3cret&a=" + String(repeating: "x", count: 65_490) + "#token=s3cret"
+        let text = try request(url).cURLDescription()
+        #expect(!text.contains("s3cret"))
+        #expect(text.contains("http://h/?token=REDACTED&a=x"))
+    }
+
+    /// What a command writes in Base64.
+    private func decoded(_ command: String) throws -> Data {
+        let words = command.split(separator: "'")
+        try #require(words.first == "echo ")
+        return try #require(Data(base64Encoded: String(words[1])))
+    }
+
+    @Test("Secrets in a form of parts are hidden, and all else of it is shown", arguments: ["b", "a b"])
+    func parts(boundary: String) throws {
+        var (form, expected) = (MultipartFormData(boundary: boundary), MultipartFormData(boundary: boundary))
+        for (name, text) in [("user", "Ada"), ("password", "s3cret"), ("card[pin]", "s3\r\n\r\ncret"), ("n", "")] {
+            form.append(text, name: name)
+            expected.append(text.hasPrefix("s3") ? Redaction.replacement : text, name: name)
+        }
+        for (name, fileName) in [("token", "t"), ("file", "token.bin")] {
+            let data = Data([0, 0xFF])
+            let shown = name == "token" ? Data(Redaction.replacement.utf8) : data
+            form.append(data, name: name, fileName: fileName, mimeType: "a/b")
+            expected.append(shown, name: name, fileName: fileName, mimeType: "a/b")
+        }
+        var (sent, shown) = (try request(), try request())
+        try sent.setBody(form)
+        try shown.setBody(expected)
+        #expect(try decoded(sent.cURLDescription()) == decoded(shown.cURLDescription(redacting: .none)))
+    }
+
+    @Test("Forms that are no UTF-8, or that their type does not describe, are shown as they are")
+    func oddForms() throws {
+        let samples: [(String, [UInt8])] = [
+            ("application/x-www-form-urlencoded", [0x61, 0x3D, 0xFC]), ("multipart/form-data", [0xFF]),
+            ("multipart/form-data; boundary=b", [0xFF]), ("multipart/form-data; boundary=b", Array("--b\r\n--b".utf8)),
+            ("multipart/form-data; boundary=", Array("\r\n--\r\n--".utf8)),
+        ]
+        for (type, bytes) in samples {
+            let request = try request {
+                $0.method = .post
+                $0.headers = [.contentType(type)]
+                $0.body = .data(Data(bytes))
+            }
+            #expect(try decoded(request.cURLDescription()) == Data(bytes))
+        }
+    }
+
+    @Test(
         "A quote with a mark over it does not end the word that it stands in",
         arguments: ["\u{301}", "\u{200D}", "\u{FE0F}"])
     func markedQuote(mark: String) throws {
