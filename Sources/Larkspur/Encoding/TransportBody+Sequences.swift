@@ -91,6 +91,7 @@ struct OnceOnly<Value>: Sendable {
 extension BodyPipe {
     fileprivate func pump<Pieces: AsyncSequence>(_ pieces: Pieces) async throws where Pieces.Element: DataProtocol {
         for try await piece in pieces {
+            if Task.isCancelled { return }  // also of a sequence that does not look, and gives nothing but empty pieces
             for region in piece.regions {
                 var start = 0
                 while start < region.count {
@@ -105,7 +106,11 @@ extension BodyPipe {
 
     fileprivate func pump<Bytes: AsyncSequence>(_ bytes: Bytes) async throws where Bytes.Element == UInt8 {
         for try await byte in bytes {
-            while let count = withUnsafeBytes(of: byte, { write($0) }), count == 0 { await waitForRoom() }
+            while true {
+                guard let count = withUnsafeBytes(of: byte, { write($0) }) else { return }
+                if count > 0 { break }
+                await waitForRoom()
+            }
         }
     }
 
