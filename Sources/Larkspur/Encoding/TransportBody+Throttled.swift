@@ -20,12 +20,13 @@ private final class ThrottledBodyStream: TransportBodyStream {
         var left: Int
         /// Whether the transport was told `.pending` because nothing was left.
         var isAwaited = false
-        var isOver = false
     }
 
     private let base: any TransportBodyStream
     private let packetSize: Int
     private let pause: @Sendable () async throws -> Void
+    /// Rings when a packet is used up: what nobody reads costs no time.
+    private let (packets, packetIsOver) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let box: Protected<State>
 
     init(_ base: any TransportBodyStream, packetSize: Int, pause: @escaping @Sendable () async throws -> Void) {
@@ -37,22 +38,22 @@ private final class ThrottledBodyStream: TransportBodyStream {
 
     func begin(wake: @escaping @Sendable () -> Void) {
         base.begin(wake: wake)
-        // One task for the whole body, which ends with the first pause that finds it over.
+        // One task for the whole body, which ends with it, or with the pause that it finds under way.
         Task {
-            repeat {
-                do { try await pause() } catch { return }
-            } while refill(wake)
+            for await _ in packets {
+                try? await pause()  // a clock that fails must not hold the body for ever
+                refill(wake)
+            }
         }
     }
 
-    private func refill(_ wake: @Sendable () -> Void) -> Bool {
-        let (isAwaited, isOver) = box.withLock { state in
+    private func refill(_ wake: @Sendable () -> Void) {
+        let isAwaited = box.withLock { state in
             defer { state.isAwaited = false }
             state.left = packetSize
-            return (state.isAwaited, state.isOver)
+            return state.isAwaited
         }
         if isAwaited { wake() }
-        return !isOver
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
@@ -62,13 +63,17 @@ private final class ThrottledBodyStream: TransportBodyStream {
         }
         guard left > 0 else { return .pending }
         let read = base.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(left)))
-        // Refilled meanwhile, it is a little less than it might be, and never more.
-        if case .bytes(let count) = read { box.withLock { $0.left = max(0, $0.left - count) } }
+        guard case .bytes(let count) = read else { return read }
+        let isOver = box.withLock { state in
+            state.left -= min(count, state.left)
+            return state.left == 0
+        }
+        if isOver { packetIsOver.yield() }
         return read
     }
 
     func end() {
         base.end()
-        box.withLock { $0.isOver = true }
+        packetIsOver.finish()
     }
 }

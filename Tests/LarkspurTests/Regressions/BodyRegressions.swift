@@ -33,4 +33,28 @@ struct BodyRegressions {
         }
         #expect(same == 500)
     }
+
+    /// Counts its pauses, which are none.
+    private struct RestlessClock: Clock {
+        let pauses: Counter
+        var now: ContinuousClock.Instant { ContinuousClock.now }
+        var minimumResolution: Duration { .zero }
+
+        func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+            pauses.increment()
+            await Task.yield()
+        }
+    }
+
+    @Test("A throttled body that nobody reads costs no time")
+    func restlessPauses() async {
+        let pauses = Counter()
+        let body = TransportBody.data(Data(count: 10))
+            .throttled(packetSize: 5, pause: .zero, clock: RestlessClock(pauses: pauses))
+        let stream = body.open()
+        stream.begin {}
+        for _ in 0..<1_000 { await Task.yield() }
+        #expect(pauses.value == 0)
+        stream.end()
+    }
 }
