@@ -116,6 +116,9 @@ public struct MultipartFormData: Sendable {
             do {
                 var request = OutgoingRequest(method: .post, url: try RequestURL("http://part.invalid/"))
                 try encoder.encode(value, into: &request)
+                if case .none = request.body {
+                    throw RequestError(.encodingFailed, "an encoder that makes no body cannot make a part of a form")
+                }
                 form.append(request.body, name: name, fileName: fileName, mimeType: request.headers["Content-Type"])
             } catch {
                 throw RequestError(wrapping: error, as: .encodingFailed)

@@ -57,4 +57,11 @@ struct BodyRegressions {
         #expect(pauses.value == 0)
         stream.end()
     }
+
+    @Test("A part of a form that its encoder makes no body for is an error, not an empty part")
+    func bodilessPart() {
+        var form = MultipartFormData()
+        form.append(encoding: ["a": 1], name: "n", encoder: .urlEncodedForm(destination: .queryString))
+        #expect { try form.body() } throws: { ($0 as? RequestError)?.code == .encodingFailed }
+    }
 }
