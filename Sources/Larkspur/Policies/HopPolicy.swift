@@ -30,7 +30,9 @@ package enum HopPolicy {
         guard let hop = hops.last, let head = hop.head, isRedirect(head, options: hop.request.options),
             let location = head["Location"], case .follow(let limit) = hop.request.options.redirects ?? .standard
         else { return .deliver }
-        guard hops.count <= limit else {
+        // Hops that a refused expectation caused are none.
+        let redirects = hops.count { $0.head.map { isRedirect($0, options: hop.request.options) } ?? false }
+        guard redirects <= limit else {
             return .fail(
                 RequestError(
                     .tooManyRedirects, "redirected more than \(limit) times; raise options.redirects if that is right"))

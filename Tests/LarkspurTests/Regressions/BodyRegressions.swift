@@ -64,4 +64,17 @@ struct BodyRegressions {
         form.append(encoding: ["a": 1], name: "n", encoder: .urlEncodedForm(destination: .queryString))
         #expect { try form.body() } throws: { ($0 as? RequestError)?.code == .encodingFailed }
     }
+
+    @Test("A server's refusal of an expectation is no redirect")
+    func refusalsAndRedirects() async throws {
+        let transport = StubTransport { request in
+            if HTTPHeaders(request.fields)["Expect"] != nil { return .text("", status: 417) }
+            return request.url.path == "/a" ? .redirect(307, to: "/b") : .text("there")
+        }
+        var request = OutgoingRequest(method: .put, url: try RequestURL("http://h/a"), body: .data(Data("x".utf8)))
+        request.options.expectsContinueFrom = 1
+        request.options.redirects = .follow(limit: 1)
+        let response = await Session(transport: transport).request(request).serializingString().response
+        #expect(response.value == "there")
+    }
 }
