@@ -33,7 +33,7 @@ struct CurlHead {
     private var fields: [UInt8] = []
     private var size = 0
     private var interims = 0
-    private var contentLength: Int64?
+    private(set) var contentLength: Int64?
 
     /// Whether the final head has come.
     var isWhole: Bool { place == .over }

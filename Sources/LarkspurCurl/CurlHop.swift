@@ -22,6 +22,11 @@ final class CurlHop {
     let post: Data?
     /// A body that is pulled.
     var upload: CurlUpload?
+    /// Whether the head asks the peer if it wants the body.
+    let expects: Bool
+    /// Whether the peer has answered that it knows no expectations. libcurl takes that for a reason to send the request
+    /// once more, of which it must be kept: a hop is sent and answered once (T2).
+    var isExpectationRefused = false
     var isBodyPaused = false
     var isUploadPaused = false
     /// Whether the upload is paused only because its user wants it so.
@@ -48,7 +53,9 @@ final class CurlHop {
         self.start = start
         lastActivity = start
         lastSend = start
-        if case .data(let data) = task.request.body, (1...Self.postLimit).contains(data.count) {
+        expects = task.request.body.length != 0 && task.request.fields.contains { $0.name.lowercased() == "expect" }
+        // What waits for the peer's word does not go with the head.
+        if case .data(let data) = task.request.body, (1...Self.postLimit).contains(data.count), !expects {
             post = data
         } else {
             post = nil

@@ -17,7 +17,7 @@ final class CurlTransfer {
 
     let slot: Slot
     private let loop: CurlLoop  // which lets go of its transfers when it ends
-    private let easy: UnsafeMutableRawPointer
+    private var easy: UnsafeMutableRawPointer
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: errorSize)
     @exclusivity(unchecked) private var options: CurlOptions
     @exclusivity(unchecked) private var url: CurlURL
@@ -33,8 +33,21 @@ final class CurlTransfer {
         self.loop = loop
         self.easy = easy
         options = CurlOptions(easy: easy)
-        options.setUp(loop.configuration, url: self.url.handle)
+        setUp()
+    }
+
+    private func setUp() {
+        options = CurlOptions(easy: easy)
+        options.setUp(loop.configuration, url: url.handle)
         setCallbacks()
+    }
+
+    /// Takes a new handle: libcurl waits for no `100 Continue` with one that once met a peer which knows none.
+    private func renew() {
+        guard let fresh = clarkspur_easy_open() else { return }
+        clarkspur_easy_close(easy)
+        easy = fresh
+        setUp()
     }
 
     /// Called once, when the loop ends.
@@ -168,6 +181,7 @@ final class CurlTransfer {
         let metrics = metrics(of: hop)
         hop.upload?.end()
         self.hop = nil
+        if hop.isExpectationRefused { renew() }
         loop.didEnd(slot, of: hop.origin)
         hop.task.end(error, metrics: metrics)
     }
@@ -191,6 +205,11 @@ final class CurlTransfer {
     private func error(for code: Int32, _ hop: CurlHop) -> TransportError? {
         if let fault = hop.fault { return fault }
         if hop.wasStopped { return .cancelled }
+        if hop.isExpectationRefused, [5, 6, 7, 35, 42, 65].contains(code) {
+            // What failed is libcurl's attempt to send the request once more: the answer is there, if not all of it.
+            if hop.head.contentLength == Int64(hop.received) { return nil }
+            return TransportError(.truncated, "libcurl dropped the body of a 417 response", phase: .receiving)
+        }
         if code != 0 { return failure(code, hop).error }
         if hop.head.isWhole { return nil }
         return TransportError(.connectionLost, "the connection ended before the response's head", phase: phase(of: hop))
@@ -262,10 +281,7 @@ extension CurlTransfer {
             easy, { this, offset, origin in this.map { CurlTransfer.of($0).seek(offset, origin) } ?? 1 }, this)
         clarkspur_easy_on_request(
             easy,
-            { this, _, _, _, _ in
-                this.map { CurlTransfer.of($0).didConnect() }
-                return 0
-            }, this)
+            { this, _, _, _, _ in this.map { CurlTransfer.of($0).mayBegin() } == true ? 0 : 1 }, this)
         clarkspur_easy_on_sockets(
             easy,
             { loop, _, address in
@@ -277,6 +293,12 @@ extension CurlTransfer {
                 loop.map { CurlLoop.of($0).close(descriptor) }
                 return 0
             }, Unmanaged.passUnretained(loop).toOpaque())
+    }
+
+    /// libcurl is about to send the request; what was answered already is not sent again.
+    private func mayBegin() -> Bool {
+        didConnect()
+        return hop?.isExpectationRefused != true
     }
 
     private func didConnect() {
@@ -297,6 +319,7 @@ extension CurlTransfer {
         case .head(let head):
             if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
             loop.setAlarm(hop.deadline.time, for: slot)
+            hop.isExpectationRefused = hop.expects && head.status == 417
             // libcurl may want no more of the body after this head, and finds that out by asking once more.
             if hop.isUploadPaused { hop.task.wake() }
             hop.delegate.received(.head(head), for: hop.task.id)
@@ -334,7 +357,7 @@ extension CurlTransfer {
     func deliverPending() { hop?.deliverPending() }
 
     private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
-        guard let hop, let upload = hop.upload else { return CurlAnswer.abortUpload }
+        guard let hop, let upload = hop.upload, !hop.isExpectationRefused else { return CurlAnswer.abortUpload }
         didConnect()
         if hop.task.isSuspended {
             (hop.isUploadPaused, hop.isUploadHeld) = (true, true)
@@ -360,7 +383,7 @@ extension CurlTransfer {
 
     /// libcurl wants the body from its first byte again.
     private func seek(_ offset: Int64, _ origin: Int32) -> Int32 {
-        guard let hop, offset == 0, origin == 0 else { return 1 }
+        guard let hop, !hop.isExpectationRefused, offset == 0, origin == 0 else { return 1 }
         defer { loop.setAlarm(hop.deadline.time, for: slot) }
         return hop.rewind(at: loop.now) ? 0 : 1
     }

@@ -78,3 +78,57 @@ struct BodyRegressions {
         #expect(response.value == "there")
     }
 }
+
+#if os(Linux)
+    extension BodyRegressions {
+        private static let expecting = SessionConfiguration { $0.options.expectsContinueFrom = 1 }
+
+        @Test(
+            "A server that knows no expectations gets the request twice, and its second answer counts",
+            arguments: [1_000, 5_000_000], [0, 100])
+        func unknownExpectation(size: Int, read: UInt64) async throws {
+            let server = try MockServer { _ in .text("") }
+            let session = Session(configuration: Self.expecting)
+            let data = Data(count: size)
+            for body in [TransportBody.data(data), .sequence(length: UInt64(size)) { Pieces(elements: [data]) }] {
+                server.on("POST", "/", reading: .upTo(read), .text("no", status: 417), .text("yes"), .text("again"))
+                let before = server.requests.count
+                let request = await session.upload(body, to: server.url)
+                #expect(try await request.serializingString().value == "yes")
+                #expect(server.requests.dropFirst(before).map { $0.headers["Expect"] } == ["100-continue", nil])
+                #expect(request.attempts.map { $0.hops.map { $0.head?.status } } == [[417, 200]])
+            }
+        }
+
+        @Test("A body that can be sent once is not sent to a server that refuses its expectation", arguments: [0, 7])
+        func refusedOnce(length: Int) async throws {
+            let server = try MockServer { _ in .text("") }
+            server.on(
+                "POST", "/", reading: .upTo(0),
+                .response(417, chunks: [Data(count: length)], framing: .length(UInt64(length))), .text("sent again"))
+            let body = TransportBody.sequence(Pieces(elements: [Data(count: 100)]), length: 100)
+            let request = await Session(configuration: Self.expecting).upload(body, to: server.url)
+            let response = await request.serializingData().response
+            #expect(server.requests.count == 1)
+            #expect(request.attempts.map { $0.hops.map { $0.head?.status } } == [[417]])
+            #expect(response.error?.code == (length == 0 ? nil : .truncated))
+        }
+
+        @Test("After a server that knows no expectations, others are still waited for")
+        func waitsAgain() async throws {
+            let server = try MockServer { .text("\($0.bodyCount)") }
+            server.on("POST", "/no", reading: .upTo(0), .text("no", status: 417), .text("yes"))
+            server.on("POST", "/full", reading: .upTo(0), .text("too large", status: 413))
+            let session = Session(configuration: Self.expecting)
+            _ = try await session.upload(Data(count: 1_000), to: server.url + "/no").serializingString().value
+            for size in [1_000, 5_000_000] {
+                let request = await session.upload(Data(count: size), to: server.url + "/full")
+                let progress = Journal()
+                request.uploadProgress { progress.note("\($0)") }
+                #expect(try await request.serializingString().value == "too large")
+                #expect(request.metrics?.requestBodyBytes == 0)
+                #expect(progress.lines.isEmpty)
+            }
+        }
+    }
+#endif
