@@ -22,6 +22,9 @@ struct CurlFailure {
     /// Only HTTP/2 fails so: a whole connection's end reaches all its requests, of which none may have been processed.
     var isHTTP2: Bool { code == 16 || code == 92 }
 
+    /// A body in chunks was to go over a kept connection whose peer last spoke HTTP/1.0; nothing was sent.
+    var isForFreshConnection: Bool { code == 25 && message.contains("HTTP 1.0") }
+
     /// libcurl would have sent the request again, but for the count of times it did: some versions never set it back
     /// while a handle lives, and so give up on the sixth stale connection that the handle has met.
     var isGivingUp: Bool { code == 55 && message.hasPrefix("Connection died, tried") }

@@ -27,6 +27,8 @@ final class CurlHop {
     /// Whether the peer has answered that it knows no expectations. libcurl takes that for a reason to send the request
     /// once more, of which it must be kept: a hop is sent and answered once (T2).
     var isExpectationRefused = false
+    /// Whether none of the kept connections will do.
+    var needsFreshConnection = false
     var isBodyPaused = false
     var isUploadPaused = false
     /// Whether the upload is paused only because its user wants it so.

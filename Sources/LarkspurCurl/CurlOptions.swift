@@ -12,6 +12,7 @@ enum CurlOption {
     static let noBody: Int32 = 44
     static let upload: Int32 = 46
     static let verifiesPeer: Int32 = 64
+    static let freshConnection: Int32 = 74
     static let authorityFile: Int32 = 10_065
     static let authorityFolder: Int32 = 10_097
     static let get: Int32 = 80
@@ -126,7 +127,8 @@ struct CurlOptions {
     }
 
     mutating func set(
-        _ request: TransportRequest, shape: Shape, version: CurlVersion, fields: UnsafePointer<clarkspur_line>?
+        _ request: TransportRequest, shape: Shape, version: CurlVersion, fields: UnsafePointer<clarkspur_line>?,
+        isFresh: Bool
     ) {
         if !request.url.hasTarget(target) {
             target = String(request.url.target)
@@ -154,6 +156,7 @@ struct CurlOptions {
         isPlain ? set(CurlOption.method, pointer: nil) : set(CurlOption.method, request.method)
         set(CurlOption.version, version.rawValue)
         set(CurlOption.pipeWait, version == .http1 ? 0 : 1)
+        set(CurlOption.freshConnection, isFresh ? 1 : 0)
     }
 }
 

@@ -106,7 +106,7 @@ final class CurlTransfer {
         hop.beginSending(at: loop.now)
         options.set(
             request, shape: shape(of: hop), version: CurlVersion(request, loop.configuration, .current),
-            fields: fields.set(request))
+            fields: fields.set(request), isFresh: hop.needsFreshConnection)
         if clarkspur_multi_add(loop.multi, easy) != 0 {
             hop.fault = TransportError(.other, "libcurl did not take the request")
             return loop.setAlarm(loop.now, for: slot)
@@ -193,9 +193,14 @@ final class CurlTransfer {
             return false
         }
         let failure = failure(code, hop)
+        let isReused = clarkspur_easy_long(easy, CurlInfo.connections) == 0
+        if failure.isForFreshConnection, isReused {
+            hop.needsFreshConnection = true
+            return hop.rewind(at: loop.now)
+        }
         guard failure.isLoss,
             ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method) || failure.isGivingUp,
-            failure.isHTTP2 || clarkspur_easy_long(easy, CurlInfo.connections) == 0
+            failure.isHTTP2 || isReused
         else { return false }
         return hop.rewind(at: loop.now)
     }

@@ -130,5 +130,17 @@ struct BodyRegressions {
                 #expect(progress.lines.isEmpty)
             }
         }
+
+        @Test("A body in chunks goes to a peer that answered in HTTP/1.0 and kept the connection")
+        func oldPeer() async throws {
+            let head = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"
+            let server = try MockServer { _ in MockResponse([.raw(Data(head.utf8))]) }
+            let session = Session()
+            for _ in 0..<3 {
+                let body = TransportBody.sequence(Pieces(elements: [Data("abc".utf8)]))
+                #expect(try await session.upload(body, to: server.url).serializingString().value == "ok")
+            }
+            #expect(server.requests.map(\.bodyCount) == [3, 3, 3])
+        }
     }
 #endif
