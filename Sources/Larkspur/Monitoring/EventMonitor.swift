@@ -1,7 +1,7 @@
 /// Is told what happens to requests: for logs, metrics, tests. It observes and changes nothing.
 ///
-/// Events of one request arrive in order. Each monitor has a mailbox of its own: it is called one event at a time, never
-/// on a transport's thread or under a lock, and a slow one delays nobody else.
+/// Events of one request arrive in order. A monitor has a mailbox of its own in each session that it was given to: there it
+/// is called one event at a time, never on a transport's thread or under a lock, and a slow one delays nobody else.
 public protocol EventMonitor: Sendable {
     func request(_ request: any Request, did event: RequestEvent)
 }

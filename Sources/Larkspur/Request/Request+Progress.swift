@@ -12,7 +12,8 @@ extension Request {
     }
 
     /// Calls the closure as the request's body is sent, one call at a time, with the latest value of each moment: on a
-    /// task of its own, or on an actor with `{ @MainActor progress in … }`. It does not start the request.
+    /// task of its own, or on an actor with `{ @MainActor progress in … }`. It does not start the request, and is held, with
+    /// all that it holds, until the request has ended or is let go of.
     @discardableResult
     public func uploadProgress(perform handler: @escaping @Sendable (TransferProgress) async -> Void) -> Self {
         let stream = handle.core.observeUpload()

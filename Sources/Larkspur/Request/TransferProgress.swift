@@ -1,6 +1,7 @@
 /// How far a body has come, in bytes as they go over the wire.
 public struct TransferProgress: Sendable, Hashable {
-    /// Never falls, and never exceeds the total: what a retry or a redirect sends once more is not counted again.
+    /// Never exceeds the total, and never falls: what a retry or a redirect sends once more is not counted again. (Only a
+    /// later attempt with a shorter body, whose total is another, can bring it down.)
     public let completed: UInt64
     /// Nil if nobody knows before the end.
     public let total: UInt64?
