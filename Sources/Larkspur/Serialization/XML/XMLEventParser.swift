@@ -1,0 +1,287 @@
+import Foundation
+
+extension XML {
+    /// What an ``XMLEventParser`` comes across, in the order of the document.
+    public enum Event: Sendable, Hashable {
+        case start(Name, attributes: [Attribute])
+        /// Also of an element that is one empty tag.
+        case end(Name)
+        /// All text between two of the other events, references replaced, white space and CDATA sections included.
+        case text(String)
+        case comment(String)
+        case instruction(target: String, String)
+    }
+}
+
+/// Reads a document event by event, for those too large for a tree, or of which little is wanted:
+///
+/// ```swift
+/// var parser = try XMLEventParser(data: body)
+/// while let event = try parser.next() {
+///     if case .start(let name, let attributes) = event { … }
+/// }
+/// ```
+///
+/// It checks what XML 1.0 calls well-formed, and the rules of namespaces. A document type declaration is skipped
+/// without reading it: the only entities are `lt`, `gt`, `amp`, `quot` and `apos`. Any input whatever gives events and
+/// an end or an error, in time that grows no faster than the input.
+public struct XMLEventParser: Sendable {
+    /// What may come next.
+    private enum Stage {
+        case documentType  // or what may follow it
+        case root
+        case content
+        /// The end of the element whose empty tag was the last event.
+        case endOfEmptyTag
+        case nothing
+        case failed(XMLError)
+    }
+
+    private struct OpenElement {
+        let name: XML.Name
+        /// Where its name is written.
+        let written: Range<Int>
+        /// What its declarations hide.
+        let shadowed: [XMLNamespaces.Shadowed]
+    }
+
+    private var scanner: XMLScanner
+    private var stage = Stage.documentType
+    private var open: [OpenElement] = []
+    private var namespaces = XMLNamespaces()
+    /// Text with references, while it is put together; kept for its storage.
+    private var buffer: [UInt8] = []
+
+    /// Begins with a document in UTF-8, UTF-16 or ISO-8859-1, as its byte order mark, `charset` or its declaration says,
+    /// the first of these that is there.
+    ///
+    /// - Parameter charset: What a response's `Content-Type` names.
+    public init(data: Data, charset: String? = nil) throws(XMLError) {
+        scanner = try XMLScanner(document: data, charset: charset)
+        try scanner.skipDeclaration()
+    }
+
+    /// The next event; nil at the end of the document. After an error there is only that error.
+    public mutating func next() throws(XMLError) -> XML.Event? {
+        do throws(XMLError) {
+            while true {
+                switch stage {
+                case .failed(let error): throw error
+                case .endOfEmptyTag: return endElement()
+                case .content:
+                    if let event = try text() { return event }
+                    if let event = try markup() { return event }
+                case .documentType, .root, .nothing:
+                    scanner.skipWhitespace()
+                    if case .nothing = stage, scanner.isAtEnd { return nil }
+                    if let event = try markup() { return event }
+                }
+            }
+        } catch {
+            stage = .failed(error)
+            throw error
+        }
+    }
+
+    /// Text up to the next markup; nil if there is none.
+    private mutating func text() throws(XMLError) -> XML.Event? {
+        buffer.removeAll(keepingCapacity: true)
+        var pending = scanner.position
+        func flush() { buffer.append(contentsOf: scanner.text[pending..<scanner.position]) }
+        while !scanner.isAtEnd {
+            switch scanner.current {
+            case UInt8(ascii: "&"):
+                flush()
+                try scanner.skipReference(into: &buffer)
+                pending = scanner.position
+            case UInt8(ascii: "<") where scanner.sees("<![CDATA["):
+                flush()
+                _ = scanner.skip("<![CDATA[")
+                let section = try scanner.skip(through: "]]>", "\"]]>\" after the CDATA section")
+                buffer.append(contentsOf: scanner.text[section])
+                pending = scanner.position
+            case UInt8(ascii: "<"):
+                flush()
+                return buffer.isEmpty ? nil : .text(String(decoding: buffer, as: UTF8.self))
+            case UInt8(ascii: "]") where scanner.sees("]]>"):
+                throw scanner.expected("\"]]&gt;\", for \"]]>\" ends a CDATA section")
+            default: scanner.position += 1
+            }
+        }
+        throw scanner.expected("the end tag of the element")
+    }
+
+    /// The next tag, comment or processing instruction; nil for what is not told of.
+    private mutating func markup() throws(XMLError) -> XML.Event? {
+        if scanner.skip("<!--") { return try comment() }
+        if scanner.skip("<?") { return try instruction() }
+        switch stage {
+        case .content where scanner.skip("</"): return try endTag()
+        case .documentType where scanner.skip("<!DOCTYPE"):
+            try scanner.skipDocumentType()
+            stage = .root
+            return nil
+        case .nothing: throw scanner.expected("nothing but comments after the outermost element")
+        default:
+            guard scanner.skip("<") else { throw scanner.expected("the outermost element") }
+            return try startTag()
+        }
+    }
+
+    private mutating func comment() throws(XMLError) -> XML.Event {
+        let comment = try scanner.skip(through: "--", "\"-->\" after the comment")
+        guard scanner.skip(">") else { throw scanner.expected("\">\" after the two hyphens") }
+        return .comment(scanner.string(comment))
+    }
+
+    private mutating func instruction() throws(XMLError) -> XML.Event {
+        let start = scanner.position
+        let target = scanner.string(try scanner.skipName())
+        guard target.lowercased() != "xml" else {
+            let place = scanner.isAtEnd ? nil : start
+            throw scanner.expected("the XML declaration at the start of the document only", .malformedName, at: place)
+        }
+        if scanner.skip("?>") { return .instruction(target: target, "") }
+        guard scanner.skipWhitespace() else { throw scanner.expected("white space or \"?>\" after the target") }
+        let data = try scanner.skip(through: "?>", "\"?>\" after the processing instruction")
+        return .instruction(target: target, scanner.string(data))
+    }
+}
+
+// Elements.
+extension XMLEventParser {
+    /// An attribute whose namespace is not known yet, and where it is.
+    private typealias WrittenAttribute = (position: Int, name: XML.Name, value: String)
+
+    private mutating func startTag() throws(XMLError) -> XML.Event {
+        let start = scanner.position
+        guard open.count < XML.maximumDepth else {
+            throw scanner.expected("fewer elements inside one another; see XML.maximumDepth", .tooDeep, at: start - 1)
+        }
+        let (prefix, local) = try scanner.skipQualifiedName()
+        let end = scanner.position
+        var attributes: [WrittenAttribute] = []
+        while true {
+            let hasSpace = scanner.skipWhitespace()
+            if scanner.skip(">") {
+                stage = .content
+                break
+            }
+            if scanner.skip("/>") {
+                stage = .endOfEmptyTag
+                break
+            }
+            guard hasSpace else { throw scanner.expected("white space, \">\" or \"/>\"") }
+            guard attributes.count < XML.maximumAttributes else {
+                throw scanner.expected("fewer attributes; see XML.maximumAttributes", .tooManyAttributes)
+            }
+            attributes.append(try attribute())
+        }
+        let shadowed = try declare(attributes)
+        let name = XML.Name(prefix: prefix, local: local, namespace: try namespace(of: prefix, at: start).name)
+        open.append(OpenElement(name: name, written: start..<end, shadowed: shadowed))
+        return .start(name, attributes: try resolve(attributes))
+    }
+
+    private mutating func endTag() throws(XMLError) -> XML.Event {
+        let start = scanner.position
+        _ = try scanner.skipQualifiedName()
+        // Byte by byte: strings are equal also if they are written with other scalars.
+        guard let element = open.last,
+            scanner.text[element.written].elementsEqual(scanner.text[start..<scanner.position])
+        else {
+            throw scanner.expected(
+                "the end tag of the innermost open element", .mismatchedTag, at: scanner.isAtEnd ? nil : start)
+        }
+        scanner.skipWhitespace()
+        guard scanner.skip(">") else { throw scanner.expected("\">\" after the name") }
+        return endElement()
+    }
+
+    private mutating func endElement() -> XML.Event {
+        let element = open.removeLast()
+        namespaces.restore(element.shadowed)
+        stage = open.isEmpty ? .nothing : .content
+        return .end(element.name)
+    }
+
+    private mutating func attribute() throws(XMLError) -> WrittenAttribute {
+        let position = scanner.position
+        let (prefix, local) = try scanner.skipQualifiedName()
+        try scanner.skipEqualsSign()
+        return (position, XML.Name(prefix: prefix, local: local, namespace: ""), try attributeValue())
+    }
+
+    private mutating func attributeValue() throws(XMLError) -> String {
+        let quote = scanner.current
+        guard scanner.skip("\"") || scanner.skip("'") else { throw scanner.expected("a value in quotation marks") }
+        buffer.removeAll(keepingCapacity: true)
+        while !scanner.isAtEnd, scanner.current != quote {
+            switch scanner.current {
+            case UInt8(ascii: "&"):
+                try scanner.skipReference(into: &buffer)
+                continue
+            case UInt8(ascii: "<"): throw scanner.expected("\"&lt;\" in the value of an attribute")
+            case 0x09, 0x0A: buffer.append(0x20)  // as the standard has it; references stay what they are
+            case let byte: buffer.append(byte)
+            }
+            scanner.position += 1
+        }
+        guard !scanner.isAtEnd else { throw scanner.expected("the closing quotation mark") }
+        scanner.position += 1
+        return String(decoding: buffer, as: UTF8.self)
+    }
+}
+
+// Namespaces.
+extension XMLEventParser {
+    /// Declares the namespaces of a tag; returns what they hide.
+    private mutating func declare(_ attributes: [WrittenAttribute]) throws(XMLError) -> [XMLNamespaces.Shadowed] {
+        var shadowed: [XMLNamespaces.Shadowed] = []
+        for attribute in attributes {
+            guard let prefix = attribute.name.declaredPrefix else { continue }
+            let name = attribute.value
+            guard prefix != "xmlns", name != XMLNamespaces.Namespace.declarations.name, !name.isEmpty || prefix.isEmpty,
+                (prefix == "xml") == (name == XMLNamespaces.Namespace.xml.name)
+            else { throw scanner.expected("another prefix or namespace", .invalidNamespace, at: attribute.position) }
+            shadowed.append(namespaces.declare(prefix, as: name))
+        }
+        return shadowed
+    }
+
+    private func namespace(of prefix: String, at position: Int) throws(XMLError) -> XMLNamespaces.Namespace {
+        guard prefix != "xmlns", let namespace = namespaces[prefix] else {
+            throw scanner.expected("a prefix whose namespace is declared", .unboundPrefix, at: position)
+        }
+        return namespace
+    }
+
+    private struct ResolvedName: Hashable {
+        let namespace: Int
+        let local: String
+    }
+
+    private func resolve(_ attributes: [WrittenAttribute]) throws(XMLError) -> [XML.Attribute] {
+        var names: Set<ResolvedName> = []
+        var resolved: [XML.Attribute] = []
+        resolved.reserveCapacity(attributes.count)
+        for attribute in attributes {
+            let namespace: XMLNamespaces.Namespace
+            var value = attribute.value
+            if let prefix = attribute.name.declaredPrefix {
+                namespace = .declarations
+                value = namespaces[prefix]?.name ?? value  // the same text, in the storage that all names share
+            } else if attribute.name.prefix.isEmpty {
+                namespace = .none  // whatever the element's is
+            } else {
+                namespace = try self.namespace(of: attribute.name.prefix, at: attribute.position)
+            }
+            guard names.insert(ResolvedName(namespace: namespace.number, local: attribute.name.local)).inserted else {
+                throw scanner.expected("each attribute once", .duplicateAttribute, at: attribute.position)
+            }
+            let name = XML.Name(prefix: attribute.name.prefix, local: attribute.name.local, namespace: namespace.name)
+            resolved.append(XML.Attribute(name: name, value: value))
+        }
+        return resolved
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+
+extension XMLScanner {
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    /// A scanner of a document in any of its encodings.
+    init(document: Data, charset: String?) throws(XMLError) {
+        self.init(try Self.checked(Self.decoded([UInt8](document), charset: charset)))
+    }
+
+    /// The document in UTF-8.
+    private static func decoded(_ bytes: [UInt8], charset: String?) throws(XMLError) -> [UInt8] {
+        if bytes.starts(with: byteOrderMark) { return try decodedUTF8(bytes.dropFirst(3)) }
+        // No document begins with a NUL, nor has one after its first "<".
+        if bytes.starts(with: [0xFE, 0xFF]) { return try decodedUTF16(bytes.dropFirst(2), high: 0) }
+        if bytes.starts(with: [0xFF, 0xFE]) { return try decodedUTF16(bytes.dropFirst(2), high: 1) }
+        if bytes.starts(with: [0, 0x3C]) { return try decodedUTF16(bytes[...], high: 0) }
+        if bytes.starts(with: [0x3C, 0]) { return try decodedUTF16(bytes[...], high: 1) }
+        var scanner = XMLScanner(bytes)
+        switch (charset ?? (try? scanner.skipDeclaration()) ?? "UTF-8").uppercased() {
+        case "ISO-8859-1", "LATIN1": return try decoded(bytes.map(UInt16.init), as: UTF16.self)
+        // Services that make documents as text in memory name UTF-16 and send UTF-8: what the bytes say counts.
+        case "UTF-8", "UTF8", "US-ASCII", "UTF-16": return try decodedUTF8(bytes[...])
+        default:
+            throw XMLError(
+                .unsupportedEncoding, at: 0, of: bytes, expected: "a document in UTF-8, UTF-16 or ISO-8859-1")
+        }
+    }
+
+    private static func decodedUTF8(_ bytes: ArraySlice<UInt8>) throws(XMLError) -> [UInt8] {
+        // Where bytes are not UTF-8, others took their place; only then is it worth finding out where.
+        var text = String(decoding: bytes, as: UTF8.self)
+        let isIntact = text.withUTF8 { utf8 in
+            bytes.withUnsafeBytes { $0.elementsEqual(utf8) }
+        }
+        return isIntact ? Array(bytes) : try decoded(bytes, as: UTF8.self)
+    }
+
+    /// - Parameter high: Which of two bytes is the high one.
+    private static func decodedUTF16(_ bytes: ArraySlice<UInt8>, high: Int) throws(XMLError) -> [UInt8] {
+        var units = stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map { index in
+            UInt16(bytes[index + high]) << 8 | UInt16(bytes[index + 1 - high])
+        }
+        if bytes.count % 2 > 0 { units.append(0xDC00) }  // half a unit is no more text than half a pair
+        return try decoded(units, as: UTF16.self)
+    }
+
+    private static func decoded<Encoding: Unicode.Encoding>(
+        _ units: some Collection<Encoding.CodeUnit>, as encoding: Encoding.Type
+    ) throws(XMLError) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(units.count)
+        let hasFault = transcode(units.makeIterator(), from: encoding, to: UTF8.self, stoppingOnError: true) {
+            text.append($0)
+        }
+        guard hasFault else { return text }
+        let offset = text.count
+        text.append(contentsOf: "\u{FFFD}".utf8)
+        throw XMLError(.malformedEncoding, at: offset, of: text, expected: "text in the document's encoding")
+    }
+
+    /// The same text with LF for the ends of lines, if it has no characters but those of XML.
+    private static func checked(_ text: [UInt8]) throws(XMLError) -> [UInt8] {
+        var hasCarriageReturns = false
+        for (offset, byte) in text.enumerated() where byte < 0x20 || byte == 0xEF {
+            switch byte {
+            case 0x09, 0x0A: break
+            case 0x0D: hasCarriageReturns = true
+            case 0xEF where text[offset + 1] != 0xBF || text[offset + 2] < 0xBE: break
+            default: throw XMLError(.invalidCharacter, at: offset, of: text, expected: "the characters that XML has")
+            }
+        }
+        guard hasCarriageReturns else { return text }
+        let lineFeed: UInt8 = 0x0A
+        return text.indices.compactMap { index in
+            guard text[index] == 0x0D else { return text[index] }
+            return index + 1 < text.count && text[index + 1] == lineFeed ? nil : lineFeed
+        }
+    }
+
+    /// Goes past the XML declaration if there is one, and gives the encoding that it names.
+    @discardableResult
+    mutating func skipDeclaration() throws(XMLError) -> String? {
+        let start = position
+        guard skip("<?xml"), skipWhitespace() else {
+            position = start  // perhaps `<?xml-stylesheet`
+            return nil
+        }
+        position -= 1  // white space is part of what follows it
+        guard let version = try skipPart("version"), ["1.0", "1.1"].contains(version) else {
+            throw expected("the version of the XML, 1.0, before this")
+        }
+        let encoding = try skipPart("encoding")
+        if let standalone = try skipPart("standalone"), !["yes", "no"].contains(standalone) {
+            throw expected("\"yes\" or \"no\" before this")
+        }
+        skipWhitespace()
+        guard skip("?>") else { throw expected("\"?>\" after the XML declaration") }
+        return encoding
+    }
+
+    /// Goes past one part of the declaration, if that is what comes next, and gives its value.
+    private mutating func skipPart(_ name: StaticString) throws(XMLError) -> String? {
+        let start = position
+        guard skipWhitespace(), skip(name) else {
+            position = start
+            return nil
+        }
+        try skipEqualsSign()
+        return string(try skipLiteral())
+    }
+
+    /// Goes past a document type declaration, beginning after its keyword.
+    ///
+    /// What it declares is not read: no entity can be expanded, and nothing outside of the document be asked for.
+    mutating func skipDocumentType() throws(XMLError) {
+        try skipRequiredWhitespace()
+        _ = try skipQualifiedName()
+        skipWhitespace()
+        if skip("PUBLIC") {
+            try skipRequiredWhitespace()
+            _ = try skipLiteral()
+            try skipRequiredWhitespace()
+            _ = try skipLiteral()
+        } else if skip("SYSTEM") {
+            try skipRequiredWhitespace()
+            _ = try skipLiteral()
+        }
+        skipWhitespace()
+        if skip("[") { try skipInternalSubset() }
+        skipWhitespace()
+        guard skip(">") else { throw expected("\">\" after the document type") }
+    }
+
+    /// Goes past declarations and the bracket after them; only brackets that are no part of them count.
+    private mutating func skipInternalSubset() throws(XMLError) {
+        while !skip("]") {
+            if skip("<!--") {
+                _ = try skip(through: "-->", "\"-->\" after the comment")
+            } else if skip("<?") {
+                _ = try skip(through: "?>", "\"?>\" after the processing instruction")
+            } else if sees("\"") || sees("'") {
+                _ = try skipLiteral()
+            } else if !isAtEnd {
+                position += 1
+            } else {
+                throw expected("\"]\" after the declarations")
+            }
+        }
+    }
+
+    private mutating func skipRequiredWhitespace() throws(XMLError) {
+        guard skipWhitespace() else { throw expected("white space") }
+    }
+}
