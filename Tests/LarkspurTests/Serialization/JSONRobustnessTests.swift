@@ -150,7 +150,7 @@ struct JSONRobustnessTests {
                 }
                 let isSame = value == twin && value.hashValue == twin.hashValue
                 let isWritten = value.text() == text && value.text([.prettyPrinted, .sortedKeys]).count > text.count
-                continuation.resume(returning: isSame && isWritten)
+                continuation.resume(returning: isSame && isWritten && value.removingNulls() == twin)
             }
             thread.stackSize = 512 * 1024
             thread.start()

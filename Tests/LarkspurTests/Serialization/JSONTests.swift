@@ -96,6 +96,18 @@ struct JSONTests {
         #expect(copy == ["a": [9, 2]])
     }
 
+    @Test("Members that are null can be taken away at every level, and elements of arrays stay")
+    func removingNulls() throws {
+        let value = try JSON(
+            text: #"{"z":null,"b":{"y":null,"x":[null,{"w":null,"v":[[{"u":null}]]},1]},"a":"null","c":{"d":null}}"#)
+        #expect(value.removingNulls().text() == #"{"b":{"x":[null,{"v":[[{}]]},1]},"a":"null","c":{}}"#)
+        let members = try JSON(
+            text: "{" + (0..<40).map { "\"k\($0)\":\($0 % 2 == 0 ? "null" : "1")" }.joined(separator: ",") + "}")
+        let kept = members.removingNulls()
+        #expect(kept.object?.count == 20 && kept["k39"] == 1 && kept.object?["k38"] == nil)
+        for other: JSON in [nil, 1, "x", [nil], [:]] { #expect(other.removingNulls() == other) }
+    }
+
     @Test("Members keep their order, and equality and hash do not mind it", arguments: [2, 16, 17, 300])
     func objectOrder(count: Int) {
         let pairs = (0..<count).map { ("key\($0)", JSON($0)) }

@@ -128,6 +128,22 @@ public enum JSON: Sendable, Hashable {
         defer { self = .object(members) }
         return members.removeValue(forKey: key)
     }
+
+    /// The same value without the members of objects that are `null`, at every level.
+    ///
+    /// Elements of arrays stay, also those that are `null`: without one, those behind it would change their index.
+    public func removingNulls() -> JSON {
+        switch self {
+        case .null, .bool, .number, .string: self
+        case .array(let elements): .array(elements.map { $0.removingNulls() })
+        case .object(let members):
+            .object(
+                Object(
+                    distinct: members.filter { !$0.value.isNull }.map {
+                        .init(key: $0.key, value: $0.value.removingNulls())
+                    }))
+        }
+    }
 }
 
 extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
