@@ -12,6 +12,8 @@ struct JSONParser {
     /// The text of a string with escapes, while it is put together; kept for its storage.
     var unescaped: [UInt8] = []
 
+    var usual = UsualCounts()
+
     var end: Int { text.count }
     /// The byte at `position`, which must be before `end`.
     var current: UInt8 { text[position] }
@@ -59,8 +61,9 @@ struct JSONParser {
     private mutating func array() throws(JSONError) -> JSON {
         var elements: [JSON] = []
         guard try open("]") else { return .array(elements) }
-        elements.reserveCapacity(4)
+        elements.reserveCapacity(usual.elements[depth])
         repeat { elements.append(try value()) } while try goesOn("]", "\",\" or \"]\" after the element")
+        usual.elements[depth + 1] = min(elements.count, UsualCounts.limit)
         return .array(elements)
     }
 
@@ -68,11 +71,12 @@ struct JSONParser {
         var keys = Keys()
         var members: [JSON.Object.Member] = []
         guard try open("}") else { return .object([:]) }
-        members.reserveCapacity(8)
+        members.reserveCapacity(usual.members[depth])
         repeat {
             let key = try key(&keys, members)
             members.append(JSON.Object.Member(key: key, value: try value()))
         } while try goesOn("}", "\",\" or \"}\" after the member")
+        usual.members[depth + 1] = min(members.count, UsualCounts.limit)
         guard keys.mayRepeat else { return .object(JSON.Object(distinct: members)) }
         return .object(JSON.Object(members.map { ($0.key, $0.value) }))
     }
@@ -96,6 +100,14 @@ struct JSONParser {
         guard skip(UInt8(ascii: closing)) else { throw expected(what) }
         depth -= 1
         return false
+    }
+
+    /// How many elements and members the last array and object of each depth had: those beside one another are mostly
+    /// alike, so their storage is made once, neither too small nor too large.
+    struct UsualCounts {
+        static let limit = 16
+        var elements = Array(repeating: 4, count: JSON.maximumDepth + 1)
+        var members = Array(repeating: 4, count: JSON.maximumDepth + 1)
     }
 
     private struct Keys {

@@ -2,6 +2,7 @@ import Larkspur
 import Measuring
 
 // bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
+// bench json FILE
 // bench load|cancel|memory|sessions URL [OPTIONS]
 // Prints one line of figures: name=value …
 
@@ -19,6 +20,12 @@ case "pipeline":
         print("a request makes \(allocations) allocations, the limit is \(limit)")
         exit(1)
     }
+case "json":
+    guard let path = arguments.dropFirst().first, let document = FileManager.default.contents(atPath: path) else {
+        print("usage: bench json FILE")
+        exit(2)
+    }
+    try JSONBenchmark(document: document).run()
 case "load", "cancel", "memory", "sessions":
     guard let plan = Plan(arguments.dropFirst()) else {
         print("usage: bench \(arguments[0]) URL \(Plan.options)")
@@ -32,7 +39,7 @@ case "load", "cancel", "memory", "sessions":
     }
 default:
     print(
-        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | load|cancel|memory|sessions URL \(Plan.options)"
-    )
+        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json FILE",
+        "| load|cancel|memory|sessions URL \(Plan.options)")
     exit(2)
 }
