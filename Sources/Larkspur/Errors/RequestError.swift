@@ -150,6 +150,7 @@ extension RequestError {
         public static let emptyBody = Code(rawValue: "emptyBody")
         public static let invalidText = Code(rawValue: "invalidText")
         public static let invalidJSON = Code(rawValue: "invalidJSON")
+        public static let invalidXML = Code(rawValue: "invalidXML")
         public static let decodingFailed = Code(rawValue: "decodingFailed")
         public static let serializationFailed = Code(rawValue: "serializationFailed")
 

@@ -19,6 +19,17 @@ public struct GoogleXSSIPreprocessor: DataPreprocessor {
     }
 }
 
+/// Takes the members that are null away from JSON, at every level, for types to which a missing key means something else.
+public struct NullRemovingPreprocessor: DataPreprocessor {
+    public init() {}
+
+    public func preprocess(_ data: Data) throws -> Data { try JSON(data: data).removingNulls().data() }
+}
+
+extension DataPreprocessor where Self == NullRemovingPreprocessor {
+    public static var removingNulls: Self { NullRemovingPreprocessor() }
+}
+
 extension DataPreprocessor where Self == PassthroughPreprocessor {
     public static var passthrough: Self { PassthroughPreprocessor() }
 }

@@ -126,6 +126,19 @@ extension SerializableRequest {
         return response(using: serializer, completion: completion)
     }
 
+    // MARK: XML
+
+    /// The body as XML.
+    public func serializingXML(automaticallyCancelling: Bool = true) -> DataTask<XML> {
+        handle.core.task(XMLResponseSerializer(), for: self, automaticallyCancelling)
+    }
+
+    /// Calls the closure with the body as XML.
+    @discardableResult
+    public func responseXML(completion: @escaping @Sendable (DataResponse<XML>) async -> Void) -> Self {
+        response(using: .xml, completion: completion)
+    }
+
     // MARK: Property lists
 
     /// The body, a property list of any format, as a value of your type.

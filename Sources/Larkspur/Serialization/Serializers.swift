@@ -25,7 +25,7 @@ public struct StringResponseSerializer: ResponseSerializer {
 
     public func serialize(_ exchange: CompletedExchange) throws -> String {
         let data = try body.serialize(exchange)
-        if let encoding = encoding ?? Self.named(in: exchange.head?["Content-Type"]) {
+        if let encoding = encoding ?? Self.named(in: exchange.head) {
             guard let text = String(data: data, encoding: encoding) else {
                 throw RequestError(.invalidText, "the body is not text in the encoding \(encoding)")
             }
@@ -34,21 +34,30 @@ public struct StringResponseSerializer: ResponseSerializer {
         return String(data: data, encoding: .utf8) ?? String(data: data, encoding: .isoLatin1) ?? ""
     }
 
-    private static func named(in contentType: String?) -> String.Encoding? {
-        guard let parameters = contentType?.lowercased().split(separator: ";").dropFirst() else { return nil }
+    private static func named(in head: ResponseHead?) -> String.Encoding? {
+        switch head?.charset {
+        case "utf-8", "utf8": .utf8
+        case "us-ascii": .ascii
+        case "iso-8859-1", "latin1": .isoLatin1
+        case "utf-16": .utf16
+        case "utf-16be": .utf16BigEndian
+        case "utf-16le": .utf16LittleEndian
+        case "utf-32": .utf32
+        case "utf-32be": .utf32BigEndian
+        case "utf-32le": .utf32LittleEndian
+        default: nil
+        }
+    }
+}
+
+extension ResponseHead {
+    /// The charset that the content type names, in lower case.
+    var charset: String? {
+        let parameters = self["Content-Type"]?.lowercased().split(separator: ";").dropFirst() ?? []
         for parameter in parameters {
             let pair = parameter.split(separator: "=", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
             guard pair.count == 2, pair[0] == "charset" else { continue }
-            switch pair[1].trimmingCharacters(in: CharacterSet(charactersIn: "\"")) {
-            case "utf-8", "utf8": return .utf8
-            case "us-ascii": return .ascii
-            case "iso-8859-1", "latin1": return .isoLatin1
-            case "utf-16": return .utf16
-            case "utf-16be": return .utf16BigEndian
-            case "utf-16le": return .utf16LittleEndian
-            case "utf-32": return .utf32
-            default: return nil
-            }
+            return pair[1].trimmingCharacters(in: CharacterSet(charactersIn: "\""))
         }
         return nil
     }
@@ -76,6 +85,22 @@ public struct JSONResponseSerializer: ResponseSerializer {
             return try JSON(data: data)
         } catch {
             throw RequestError(.invalidJSON, "the body is not JSON: \(error)", underlying: error)
+        }
+    }
+}
+
+/// The body as XML. An empty body is a failure: no document is empty.
+public struct XMLResponseSerializer: ResponseSerializer {
+    public init() {}
+
+    public func serialize(_ exchange: CompletedExchange) throws -> XML {
+        guard let data = exchange.data, !data.isEmpty else {
+            throw RequestError(.emptyBody, "the response has no body to make a value of")
+        }
+        do {
+            return try XML(data: data, charset: exchange.head?.charset)
+        } catch {
+            throw RequestError(.invalidXML, "the body is not XML: \(error)", underlying: error)
         }
     }
 }
@@ -172,6 +197,10 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
             preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods
         )
     }
+}
+
+extension ResponseSerializer where Self == XMLResponseSerializer {
+    public static var xml: Self { XMLResponseSerializer() }
 }
 
 extension ResponseSerializer {

@@ -131,6 +131,28 @@ struct ResponseReadingTests {
         #expect(await closure.stream.first { _ in true } == User(name: "Ada"))
     }
 
+    @Test("XML is read in the charset that the response names, and what is none is an error with its place")
+    func xml() async throws {
+        let latin = Data("<a b='1'><c>".utf8) + Data([0xFC]) + Data("</c></a>".utf8)
+        let request = await request(
+            .response(headers: ["Content-Type": "text/xml; charset=\"ISO-8859-1\""], chunks: [latin]))
+        #expect(try await request.serializingXML().value["c"].text == "ü")
+        let closure = AsyncStream<String?>.makeStream()
+        request.responseXML { closure.continuation.yield($0.value?.attribute("b")) }
+        #expect(await closure.stream.first { _ in true } == "1")
+        let broken = await self.request(.text("<a>\n<b></a>", contentType: "text/xml"))
+        let error = try #require(await broken.serializingXML().response.error)
+        #expect(error.code == .invalidXML && (error.underlying as? XMLError)?.line == 2)
+        #expect(await self.request(.response()).serializingXML().response.error?.code == .emptyBody)
+    }
+
+    @Test("Null members are taken away before decoding, and exact numbers stay")
+    func nullRemoval() async throws {
+        let request = await request(.json(#"{"a": null, "b": [{"c": null, "d": 1.5}], "e": 12345678901234567890}"#))
+        let text = try await request.serializingString(preprocessor: .removingNulls).value
+        #expect(text == #"{"b":[{"d":1.5}],"e":12345678901234567890}"#)
+    }
+
     private struct Fixed: ResponseSerializer {
         let value: Int?
         let journal: Journal
