@@ -18,7 +18,10 @@ let package = Package(
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(
             name: "Larkspur",
-            dependencies: ["LarkspurTransport", .target(name: "LarkspurCurl", condition: .when(platforms: [.linux]))],
+            dependencies: [
+                "CLarkspur", "LarkspurTransport",
+                .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
+            ],
             swiftSettings: settings),
         .target(name: "LarkspurTesting", dependencies: ["Larkspur", "CLarkspur"], swiftSettings: settings),
         .testTarget(name: "LarkspurTransportTests", dependencies: ["LarkspurTransport"]),

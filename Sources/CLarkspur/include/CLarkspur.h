@@ -1,3 +1,4 @@
+#include "coding.h"
 #include "curl.h"
 #include "loopback.h"
 #include "poller.h"

@@ -1,0 +1,52 @@
+#include "binding.h"
+#include "coding.h"
+
+#include <pthread.h>
+
+enum { failed = 0, succeeded = 1 };
+
+#define FUNCTIONS(F) \
+    F(BrotliDecoderCreateInstance, void *, (void *, void *, void *)) \
+    F(BrotliDecoderDestroyInstance, void, (void *)) \
+    F(BrotliDecoderDecompressStream, int, (void *, size_t *, const uint8_t **, size_t *, uint8_t **, size_t *)) \
+    F(BrotliDecoderGetErrorCode, int, (const void *)) \
+    F(BrotliDecoderErrorString, const char *, (int))
+
+FUNCTIONS(DECLARE_WEAK)
+
+static struct {
+    FUNCTIONS(DECLARE_MEMBER)
+} bound;
+
+static bool is_whole = true;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void) {
+    void *library = dlopen(LIBRARY_NAME("libbrotlidec", "1"), RTLD_NOW | RTLD_LOCAL);
+    FUNCTIONS(BIND)
+}
+
+static void *open_decoder(int format) {
+    (void)format;
+    return bound.BrotliDecoderCreateInstance(NULL, NULL, NULL);
+}
+
+static clarkspur_coding_state decode(void *coder, clarkspur_coding_step *step, bool is_last) {
+    (void)is_last;
+    switch (bound.BrotliDecoderDecompressStream(
+        coder, &step->input_count, &step->input, &step->output_count, &step->output, NULL)) {
+    case failed:
+        step->problem = bound.BrotliDecoderErrorString(bound.BrotliDecoderGetErrorCode(coder));
+        return clarkspur_coding_failed;
+    case succeeded: return clarkspur_coding_ended;
+    default: return clarkspur_coding_continues;
+    }
+}
+
+static void close_decoder(void *coder) { bound.BrotliDecoderDestroyInstance(coder); }
+
+const clarkspur_coder *clarkspur_brotli_decoder(void) {
+    static const clarkspur_coder decoder = {open_decoder, decode, NULL, close_decoder};
+    pthread_once(&once, load);
+    return is_whole ? &decoder : NULL;
+}

@@ -1,0 +1,78 @@
+#include "binding.h"
+#include "coding.h"
+
+#include <pthread.h>
+
+typedef struct {
+    const void *bytes;
+    size_t count;
+    size_t position;
+} input_buffer;
+
+typedef struct {
+    void *bytes;
+    size_t count;
+    size_t position;
+} output_buffer;
+
+enum { option_window_log_max = 100, eight_mebibytes = 23, reset_session = 1 };
+
+// Setting and resetting came with 1.4.0: what is older is left alone.
+#define FUNCTIONS(F) \
+    F(ZSTD_createDCtx, void *, (void)) \
+    F(ZSTD_freeDCtx, size_t, (void *)) \
+    F(ZSTD_DCtx_setParameter, size_t, (void *, int, int)) \
+    F(ZSTD_DCtx_reset, size_t, (void *, int)) \
+    F(ZSTD_decompressStream, size_t, (void *, output_buffer *, input_buffer *)) \
+    F(ZSTD_isError, unsigned, (size_t)) \
+    F(ZSTD_getErrorName, const char *, (size_t))
+
+FUNCTIONS(DECLARE_WEAK)
+
+static struct {
+    FUNCTIONS(DECLARE_MEMBER)
+} bound;
+
+static bool is_whole = true;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void) {
+    void *library = dlopen(LIBRARY_NAME("libzstd", "1"), RTLD_NOW | RTLD_LOCAL);
+    FUNCTIONS(BIND)
+}
+
+static void *open_decoder(int format) {
+    (void)format;
+    void *context = bound.ZSTD_createDCtx();
+    if (!context || !bound.ZSTD_isError(bound.ZSTD_DCtx_setParameter(context, option_window_log_max, eight_mebibytes))) {
+        return context;
+    }
+    bound.ZSTD_freeDCtx(context);
+    return NULL;
+}
+
+static clarkspur_coding_state decode(void *coder, clarkspur_coding_step *step, bool is_last) {
+    (void)is_last;
+    input_buffer input = {step->input, step->input_count, 0};
+    output_buffer output = {step->output, step->output_count, 0};
+    size_t result = bound.ZSTD_decompressStream(coder, &output, &input);
+    step->input += input.position;
+    step->input_count -= input.position;
+    step->output += output.position;
+    step->output_count -= output.position;
+    if (bound.ZSTD_isError(result)) {
+        step->problem = bound.ZSTD_getErrorName(result);
+        return clarkspur_coding_failed;
+    }
+    return result == 0 ? clarkspur_coding_ended : clarkspur_coding_continues;
+}
+
+static bool reset_decoder(void *coder) { return !bound.ZSTD_isError(bound.ZSTD_DCtx_reset(coder, reset_session)); }
+
+static void close_decoder(void *coder) { bound.ZSTD_freeDCtx(coder); }
+
+const clarkspur_coder *clarkspur_zstd_decoder(void) {
+    static const clarkspur_coder decoder = {open_decoder, decode, reset_decoder, close_decoder};
+    pthread_once(&once, load);
+    return is_whole ? &decoder : NULL;
+}
