@@ -36,6 +36,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let protocolViolation = Code(rawValue: "protocolViolation")
         /// The body ended before its declared length.
         public static let truncated = Code(rawValue: "truncated")
+        /// The body is larger than the request allows.
+        public static let contentTooLarge = Code(rawValue: "contentTooLarge")
         /// The request's body could not be read.
         public static let bodyFailed = Code(rawValue: "bodyFailed")
         /// The request's body was needed a second time and cannot be had.

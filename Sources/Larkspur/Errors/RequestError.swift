@@ -138,6 +138,10 @@ extension RequestError {
         public static let bodyFailed = Code(.bodyFailed)
         public static let bodyNotReplayable = Code(.bodyNotReplayable)
 
+        // Receiving
+        /// The body is larger than `maximumBodySize`.
+        public static let contentTooLarge = Code(.contentTooLarge)
+
         // Redirects
         public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")
         public static let redirectLoop = Code(rawValue: "redirectLoop")

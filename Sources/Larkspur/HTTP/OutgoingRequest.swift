@@ -109,6 +109,13 @@ public struct RequestOptions: Sendable, Hashable {
     /// nothing by the protocol, many servers drop it, some reject it, and most often it is a mistake.
     public var allowsBodyInGET: Bool?
 
+    /// How many bytes of a response's body are received, as they are sent; nil leaves it to the session, and there means
+    /// 2 GiB for what is kept in memory, and without end for what is not.
+    ///
+    /// A larger body fails with `.contentTooLarge`: at once if the head says how long it will be, else with the byte that
+    /// is too many.
+    public var maximumBodySize: UInt64?
+
     /// Fills in what was left to the session.
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects
@@ -116,6 +123,7 @@ public struct RequestOptions: Sendable, Hashable {
         allowsBodyInGET = allowsBodyInGET ?? session.allowsBodyInGET
         ownTimeouts = ownTimeouts ?? session.ownTimeouts
         httpVersion = httpVersion ?? session.httpVersion
+        maximumBodySize = maximumBodySize ?? session.maximumBodySize
     }
 
     public init() {}

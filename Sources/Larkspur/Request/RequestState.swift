@@ -241,12 +241,15 @@ struct RequestState {
         switch event {
         case .head(let head):
             hop.head = head
-            guard HopPolicy.isAnswered(head, to: hop.request) else { return .none }
+            guard HopPolicy.isAnswered(head, to: hop.request) else {
+                return hop.acceptsDeclaredLength() ? .none : .endHop(hop.task)
+            }
             hop.sink = .discard(budget: BodySink.discardLimit)
             return .allowAll(hop.task)
         case .body(let bytes):
-            if case .channel(let channel) = hop.sink { return .fill(channel, bytes) }
             let length = hop.sink.isGrowing ? hop.head?.contentLength : nil
+            guard hop.accepts(bytes, expecting: length) else { return .endHop(hop.task) }
+            if case .channel(let channel) = hop.sink { return .fill(channel, bytes) }
             return hop.sink.append(bytes, expecting: length) == .endHop ? .endHop(hop.task) : .none
         case .bodySent(let count):
             guard let progress = advanceUpload(to: count, of: hop.request.body.length) else { return .none }
@@ -327,6 +330,10 @@ final class HopProgress {
         case applying
     }
 
+    /// How much of the body has come, and why no more of it is wanted.
+    var received: UInt64 = 0
+    var refusal: TransportError?
+
     let id: TransportTaskID
     let task: any TransportTask
     let request: OutgoingRequest
@@ -347,6 +354,7 @@ final class HopProgress {
 
     /// The hop as it ended. The end of a body that is thrown away does not matter: the head has said what follows.
     func ended(with error: TransportError?) -> Hop {
+        if let refusal { return Hop(request: request, head: head, metrics: metrics, error: refusal) }
         if case .discard = sink { return Hop(request: request, head: head, metrics: metrics) }
         return Hop(request: request, head: head, metrics: metrics, error: error)
     }
