@@ -139,8 +139,12 @@ extension RequestError {
         public static let bodyNotReplayable = Code(.bodyNotReplayable)
 
         // Receiving
-        /// The body is larger than `maximumBodySize`.
+        /// The body is larger than `maximumBodySize`, or gets larger by decoding than `decodingLimits` allow.
         public static let contentTooLarge = Code(.contentTooLarge)
+        /// The body's content coding is damaged, ends early or goes on after its end.
+        public static let undecodableContent = Code(rawValue: "undecodableContent")
+        /// The body has a content coding that nobody knows here, or whose library is missing; or too many of them.
+        public static let unsupportedCoding = Code(rawValue: "unsupportedCoding")
 
         // Redirects
         public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")

@@ -109,6 +109,16 @@ public struct RequestOptions: Sendable, Hashable {
     /// nothing by the protocol, many servers drop it, some reject it, and most often it is a mistake.
     public var allowsBodyInGET: Bool?
 
+    /// Whether a body that comes in a content coding (gzip, deflate, br, zstd, several of them) is decoded; nil leaves it
+    /// to the session, and there means yes.
+    ///
+    /// With false, bodies are delivered as they are sent, and codings are not asked for. Parts of a body (206) never are
+    /// decoded: they do not stand for themselves.
+    public var decodesContent: Bool?
+
+    /// How much may become of a body by decoding; nil leaves it to the session, and there means `DecodingLimits()`.
+    public var decodingLimits: DecodingLimits?
+
     /// How many bytes of a response's body are received, as they are sent; nil leaves it to the session, and there means
     /// 2 GiB for what is kept in memory, and without end for what is not.
     ///
@@ -123,6 +133,8 @@ public struct RequestOptions: Sendable, Hashable {
         allowsBodyInGET = allowsBodyInGET ?? session.allowsBodyInGET
         ownTimeouts = ownTimeouts ?? session.ownTimeouts
         httpVersion = httpVersion ?? session.httpVersion
+        decodesContent = decodesContent ?? session.decodesContent
+        decodingLimits = decodingLimits ?? session.decodingLimits
         maximumBodySize = maximumBodySize ?? session.maximumBodySize
     }
 
@@ -135,6 +147,7 @@ extension OutgoingRequest {
     /// It runs after the last adapter, so that nothing gets past it.
     mutating func complete() throws(RequestError) {
         moveUserInfoToHeader()
+        askForIdentity()
         do { try check() } catch {
             throw RequestError(wrapping: error, as: .invalidRequest, stage: .building, about: self)
         }
@@ -229,6 +242,14 @@ extension OutgoingRequest {
             headers.add(.authorization(username: user, password: url.password ?? ""))
         }
         change { $0.url = $0.url.withoutUserInfo }
+    }
+
+    /// Has the body sent as it is where nobody is going to decode it: because nobody should, or because only a part of it is
+    /// wanted. What the user says of codings stands.
+    private mutating func askForIdentity() {
+        guard headers["Range"] != nil || options.decodesContent == false else { return }
+        let accepted = headers["Accept-Encoding"] ?? HTTPHeader.defaultAcceptEncoding.value
+        if accepted == HTTPHeader.defaultAcceptEncoding.value { headers.update(.acceptEncoding("identity")) }
     }
 
     func transportRequest(initialAllowance: UInt64) -> TransportRequest {

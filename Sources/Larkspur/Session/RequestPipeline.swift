@@ -111,7 +111,7 @@ struct RequestPipeline: Sendable {
                 return failed(RequestError(wrapping: error, as: .connectionLost, stage: .sending), exchange)
             }
             switch HopPolicy.verdict(on: core.read { $0.attempt?.hops ?? [] }) {
-            case .deliver: return exchange
+            case .deliver: return decoded(exchange)
             case .fail(let error):
                 return failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)
             case .follow(let next):
@@ -125,7 +125,7 @@ struct RequestPipeline: Sendable {
         do { return .success(try await prepare(number)) } catch { return .failure(error) }
     }
 
-    private func failed(_ error: RequestError, _ exchange: CompletedExchange) -> CompletedExchange {
+    func failed(_ error: RequestError, _ exchange: CompletedExchange) -> CompletedExchange {
         exchange.failed(with: error.adding(to: exchange, requestID: core.id))
     }
 

@@ -188,9 +188,14 @@ struct DefaultHeadersTests {
         _ = try await session.request("http://h/", headers: ["ACCEPT": "a/b", "X": "1"]).serializingData().value
         let sent = HTTPHeaders(try #require(log.requests.first).fields)
         #expect(sent.values(for: "Accept") == ["a/b"])
-        #expect(sent["Accept-Encoding"] == "identity", "what cannot be decoded must not be asked for")
+        #expect(sent["Accept-Encoding"] == HTTPHeader.defaultAcceptEncoding.value)
         #expect(sent["User-Agent"]?.hasSuffix("Larkspur/\(LarkspurInfo.version)") == true)
         #expect(Array(sent.prefix(2)) == [HTTPHeader(name: "ACCEPT", value: "a/b"), HTTPHeader(name: "X", value: "1")])
+    }
+
+    @Test("What is asked for is what can be decoded here, best first; the tests' machines have it all")
+    func acceptEncoding() {
+        #expect(HTTPHeader.defaultAcceptEncoding.value == "br, zstd;q=0.9, gzip;q=0.8, deflate;q=0.7")
     }
 
     @Test("The user agent names the program, Larkspur and the system, and leaves out what is not known")

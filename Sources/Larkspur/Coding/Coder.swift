@@ -1,0 +1,38 @@
+internal import CLarkspur
+
+/// A coder of one of the bound libraries, open: used by one task at a time.
+final class Coder {
+    enum State { case continues, ended, failed(String) }
+
+    private let functions: clarkspur_coder
+    private let handle: UnsafeMutableRawPointer
+
+    /// Nil if the system has no memory for it.
+    init?(_ functions: clarkspur_coder, format: Int32) {
+        guard let handle = functions.open(format) else { return nil }
+        self.functions = functions
+        self.handle = handle
+    }
+
+    deinit { functions.close(handle) }
+
+    /// Takes from the input, which becomes what is left of it, and gives to the output: how many bytes.
+    func run(
+        _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, isLast: Bool = false
+    ) -> (count: Int, state: State) {
+        var step = clarkspur_coding_step(
+            input: input.baseAddress?.assumingMemoryBound(to: UInt8.self), input_count: input.count,
+            output: output.baseAddress?.assumingMemoryBound(to: UInt8.self), output_count: output.count, problem: nil)
+        let state = functions.run(handle, &step, isLast)
+        input = UnsafeRawBufferPointer(rebasing: input.suffix(step.input_count))
+        let count = output.count - step.output_count
+        switch state {
+        case clarkspur_coding_continues: return (count, .continues)
+        case clarkspur_coding_ended: return (count, .ended)
+        default: return (count, .failed(step.problem.map { String(cString: $0) } ?? "no reason is given"))
+        }
+    }
+
+    /// Begins another stream of the same format; false where a body is one stream.
+    func reset() -> Bool { functions.reset?(handle) ?? false }
+}

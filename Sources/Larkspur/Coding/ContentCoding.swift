@@ -1,0 +1,50 @@
+internal import CLarkspur
+import LarkspurTransport
+
+/// A content coding that can be undone, by the name it has in header fields.
+enum ContentCoding: String, CaseIterable, Sendable {
+    // In the order of preference: the fewest bytes first. Brotli packs texts smallest; zstd nearly as small, and unpacks
+    // in a third of the time; gzip is understood everywhere; deflate comes last, because servers disagree about what it is.
+    case br, zstd, gzip, deflate
+
+    /// Nil for a coding that nobody here knows. Names are compared as RFC 9110 has it, whatever their case.
+    init?(named name: some StringProtocol) {
+        let name = name.lowercased()
+        guard let coding = Self(rawValue: name == "x-gzip" ? "gzip" : name) else { return nil }
+        self = coding
+    }
+
+    /// Whether the library that undoes it is on this machine.
+    var isAvailable: Bool { decoder != nil }
+
+    /// The names of the codings that can be undone on this machine, in the order of preference.
+    static let available = allCases.filter(\.isAvailable).map(\.rawValue)
+
+    /// The names that `Content-Encoding` fields give, in the order in which they were applied; `identity` is none.
+    static func names(in values: [String]) -> [String] {
+        values.flatMap { $0.split(separator: ",") }
+            .map { $0.trimmingCharacters(in: .whitespaces) }
+            .filter { !$0.isEmpty && $0.lowercased() != "identity" }
+    }
+
+    var decoder: UnsafePointer<clarkspur_coder>? {
+        switch self {
+        case .br: clarkspur_brotli_decoder()
+        case .zstd: clarkspur_zstd_decoder()
+        case .gzip, .deflate: clarkspur_zlib_decoder()
+        }
+    }
+
+    /// The format of a body that begins with this byte.
+    ///
+    /// `deflate` means the zlib format, but many servers send the raw one. A zlib header says 8 in its low bits; of a raw
+    /// stream that would be a stored block with its padding set, which no encoder writes.
+    func format(beginningWith byte: UInt8) -> Int32 {
+        let format =
+            switch self {
+            case .deflate: byte & 0x0F == 8 ? clarkspur_format_zlib : clarkspur_format_raw
+            case .gzip, .br, .zstd: clarkspur_format_gzip
+            }
+        return Int32(format)
+    }
+}

@@ -1,0 +1,39 @@
+import LarkspurTransport
+
+extension RequestPipeline {
+    /// The exchange with its body decoded, for validators and serializers; or failed, with the body as it came.
+    func decoded(_ exchange: CompletedExchange) -> CompletedExchange {
+        do {
+            return try exchange.decoded()
+        } catch {
+            return failed(RequestError(wrapping: error, as: .undecodableContent, stage: .sending), exchange)
+        }
+    }
+}
+
+extension CompletedExchange {
+    /// The content codings that are to be undone; none for most bodies.
+    var codings: [String] {
+        guard let hop, let head = hop.head, let data, !data.isEmpty, !head.bodyIsDecoded, head.status != 206,
+            hop.request.options.decodesContent ?? true, head["Content-Encoding"] != nil
+        else { return [] }
+        return ContentCoding.names(in: head.values(for: "Content-Encoding"))
+    }
+
+    /// Runs on the pipeline's task: it takes time, and what a peer sends decides how much.
+    func decoded() throws -> CompletedExchange {
+        let codings = codings
+        guard !codings.isEmpty, let data else { return self }
+        var decoder = try ContentDecoder(
+            codings: codings, limits: hop?.request.options.decodingLimits ?? DecodingLimits())
+        var decoded = Data()
+        try data.withUnsafeBytes { bytes in
+            try decoder.decode(bytes) { piece in
+                try Task.checkCancellation()  // nobody waits for the rest
+                decoded.append(contentsOf: piece)
+            }
+        }
+        try decoder.finish()
+        return CompletedExchange(hop: hop, data: decoded, attempts: attempts, error: error)
+    }
+}
