@@ -58,4 +58,11 @@ struct BodySizeTests {
         #expect(try await session.request(server.url).serializingData().value == Data())
         #expect(try await session.request(server.url + "/moved").serializingString().value == "here")
     }
+
+    @Test("The limit is on what is sent; what becomes of it has limits of its own")
+    func encoded() async throws {
+        let coded = Data(try Bomb.zeros(100_000))
+        server.on("GET", "/", .response(headers: ["Content-Encoding": "gzip"], chunks: [coded]))
+        #expect(try await session.request(server.url).serializingData().value.count == 100_000)
+    }
 }

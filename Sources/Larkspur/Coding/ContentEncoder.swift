@@ -1,0 +1,44 @@
+internal import CLarkspur
+import LarkspurTransport
+
+/// Puts bytes into a content coding, piece by piece.
+final class ContentEncoder {
+    private let coder: Coder
+    private var piece = [UInt8](repeating: 0, count: 64 * 1_024)
+
+    static var isAvailable: Bool { clarkspur_zlib_encoder() != nil }
+
+    init(_ coding: RequestCompressor.Coding) throws(RequestError) {
+        guard let functions = clarkspur_zlib_encoder()?.pointee,
+            let coder = Coder(functions, format: Int32(coding.format))
+        else {
+            throw RequestError(.unsupportedCoding, "the body cannot be compressed, because zlib is not installed")
+        }
+        self.coder = coder
+    }
+
+    /// Takes the next bytes of the body, the last ones perhaps; the closure is given what becomes of them.
+    func encode(_ bytes: UnsafeRawBufferPointer, isLast: Bool, into take: (ArraySlice<UInt8>) -> Void) throws {
+        var rest = bytes
+        while true {
+            let (count, state) = piece.withUnsafeMutableBytes { coder.run(&rest, into: $0, isLast: isLast) }
+            if count > 0 { take(piece[..<count]) }
+            switch state {
+            case .continues where count == piece.count || !rest.isEmpty: continue
+            case .continues, .ended: return
+            case .failed(let problem):
+                throw RequestError(.encodingFailed, "the body cannot be compressed: \(problem)")
+            }
+        }
+    }
+}
+
+extension RequestCompressor.Coding {
+    /// `deflate` is zlib's format, as RFC 9110 has it, whatever many servers take it for.
+    fileprivate var format: Int {
+        switch self {
+        case .gzip: clarkspur_format_gzip
+        case .deflate: clarkspur_format_zlib
+        }
+    }
+}

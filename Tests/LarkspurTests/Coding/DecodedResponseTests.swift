@@ -1,0 +1,163 @@
+import Foundation
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Decoded responses", .timeLimit(.minutes(1)))
+struct DecodedResponseTests {
+    private let server: MockServer
+    private let session = Session()
+    private static let text = Data(CodedBody.text)
+
+    init() throws {
+        server = try MockServer()
+    }
+
+    private func serve(
+        _ path: String, _ body: [UInt8], _ fields: HTTPHeaders, status: Int = 200,
+        framing: MockResponse.Framing = .automatic
+    ) {
+        let response = MockResponse.response(
+            status, headers: fields, chunks: [Data(body.prefix(20)), Data(body.dropFirst(20))], framing: framing)
+        server.on(nil, path, response)
+    }
+
+    @Test("A response in any coding reads as the text, and is counted as it was sent", arguments: CodedBody.all)
+    func decoded(_ body: CodedBody) async throws {
+        for framing in [MockResponse.Framing.automatic, .chunked, .untilClose] {
+            serve("/", body.bytes, ["Content-Encoding": body.codings[0]], framing: framing)
+            let request = await session.request(server.url)
+            let response = await request.serializingData().response
+            #expect(response.value == Self.text)
+            #expect(response.data == Self.text)
+            #expect(request.metrics?.responseBodyBytes == UInt64(body.bytes.count))
+            #expect(response.head?["Content-Encoding"] == body.codings[0], "the head is kept as it came")
+        }
+    }
+
+    @Test("Several fields are one list, undone from its end", arguments: CodedBody.stacked)
+    func stacked(_ body: CodedBody) async throws {
+        let fields = body.codings.map { HTTPHeader(name: "content-encoding", value: $0.uppercased()) }
+        serve("/", body.bytes, HTTPHeaders(fields))
+        #expect(try await session.request(server.url).serializingData().value == Self.text)
+    }
+
+    @Test("Validators and serializers see the decoded body")
+    func aboveSeesDecoded() async throws {
+        serve("/", CodedBody.br.bytes, ["Content-Encoding": "br", "Content-Type": "text/plain"])
+        let seen = Journal()
+        let validator = ResponseValidator { seen.note(String(decoding: $0.data ?? Data(), as: UTF8.self)) }
+        let text = try await session.request(server.url).validate(using: validator).serializingString().value
+        #expect(text == String(decoding: CodedBody.text, as: UTF8.self))
+        #expect(seen.lines == [text])
+    }
+
+    @Test("A damaged body is an error with its status, which retriers are asked about; the body is kept as it came")
+    func damaged() async throws {
+        let cut = Data(CodedBody.gzip.bytes.dropLast(3))
+        server.on(
+            "GET", "/",
+            .response(203, headers: ["Content-Encoding": "gzip"], chunks: [cut]),
+            .response(headers: ["Content-Encoding": "gzip"], chunks: [Data(CodedBody.gzip.bytes)]))
+        let asked = Journal()
+        let retrying = Interceptor.retrier { _, _, error in
+            asked.note("\(error)")
+            return .retry
+        }
+        let request = await session.request(server.url, interceptor: retrying)
+        #expect(try await request.serializingData().value == Self.text)
+        #expect(asked.count("end") == 2)
+        let error = try #require(request.attempts.first?.error)
+        #expect(error.code == .undecodableContent)
+        #expect(error.stage == .sending)
+        #expect(error.statusCode == 203)
+        #expect(error.responseData == cut)
+        #expect(!error.isConnectivity)
+    }
+
+    @Test("A coding that nobody knows is an error that names it and the way out")
+    func unknown() async throws {
+        serve("/", CodedBody.text, ["Content-Encoding": "compress"])
+        let error = try #require(await session.request(server.url).serializingData().response.error)
+        #expect(error.code == .unsupportedCoding)
+        #expect(error.description.contains("\"compress\""))
+        #expect(error.description.contains("options.decodesContent"))
+        #expect(error.responseData == Self.text)
+    }
+
+    @Test("Who wants bodies as they are sent gets them so, and asks for no coding")
+    func optedOut() async throws {
+        serve("/", CodedBody.gzip.bytes, ["Content-Encoding": "gzip"])
+        let session = Session(configuration: SessionConfiguration { $0.options.decodesContent = false })
+        #expect(try await session.request(server.url).serializingData().value == Data(CodedBody.gzip.bytes))
+        let own = await session.request(server.url, headers: ["accept-encoding": "gzip"])
+        #expect(try await own.serializingData().value == Data(CodedBody.gzip.bytes))
+        let decoding = await session.request(server.url) { $0.options.decodesContent = true }
+        #expect(try await decoding.serializingData().value == Self.text)
+        #expect(
+            server.requests.map { $0.headers["Accept-Encoding"] }
+                == ["identity", "gzip", HTTPHeader.defaultAcceptEncoding.value])
+    }
+
+    @Test("What a transport has decoded is not decoded again")
+    func decodedBelow() async throws {
+        let session = Session(
+            transport: StubTransport { _ in
+                let field = HeaderField(name: "Content-Encoding", value: "gzip")
+                return StubAnswer([
+                    .head(ResponseHead(status: 200, fields: [field], bodyIsDecoded: true)), .body(Self.text),
+                ])
+            })
+        #expect(try await session.request("http://h/").serializingData().value == Self.text)
+    }
+
+    @Test("A response without a body has nothing to decode", arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
+    func bodiless(_ method: String, _ status: Int) async throws {
+        server.on(method, "/", .response(status, headers: ["Content-Encoding": "gzip"]))
+        let request = await session.request(server.url, method: HTTPMethod(rawValue: method))
+        let response = await request.serializingData().response
+        #expect(response.value == Data())
+        #expect(response.head?.status == status)
+    }
+
+    @Test("A part of a body is asked for without a coding, unless the request says otherwise, and never decoded")
+    func ranges() async throws {
+        serve("/", CodedBody.gzip.bytes, ["Content-Encoding": "gzip"], status: 206)
+        let ranged = await session.request(server.url, headers: ["Range": "bytes=0-9"])
+        #expect(try await ranged.serializingData().value == Data(CodedBody.gzip.bytes))
+        let both: HTTPHeaders = ["Range": "bytes=0-9", "Accept-Encoding": "gzip"]
+        _ = try await session.request(server.url, headers: both).serializingData().value
+        let bare = session.extending { $0.headers = [:] }
+        _ = try await bare.request(server.url, headers: ["Range": "bytes=0-9"]).serializingData().value
+        #expect(
+            server.requests.map { $0.headers.values(for: "Accept-Encoding") } == [["identity"], ["gzip"], ["identity"]])
+    }
+
+    @Test("The limits of a session hold for its requests, and a request may have its own")
+    func limits() async throws {
+        serve("/", try Bomb.zeros(5 << 20), ["Content-Encoding": "gzip"])
+        let error = try #require(await session.request(server.url).serializingData().response.error)
+        #expect(error.code == .contentTooLarge)
+        #expect(error.statusCode == 200)
+        let trusting = session.extending { $0.options.decodingLimits = DecodingLimits.none }
+        #expect(try await trusting.request(server.url).serializingData().value.count == 5 << 20)
+        let request = await trusting.request(server.url) { $0.options.decodingLimits = DecodingLimits() }
+        #expect(await request.serializingData().response.error?.code == .contentTooLarge)
+    }
+
+    @Test("Decoding ends with its task: nobody waits for the rest")
+    func cancelled() async throws {
+        let coded = Data(try Bomb.zeros(1 << 20))
+        let fields = [HeaderField(name: "Content-Encoding", value: "gzip")]
+        let hop = Hop(
+            request: OutgoingRequest(url: try RequestURL("http://h/")), head: ResponseHead(status: 200, fields: fields))
+        let exchange = CompletedExchange(hop: hop, data: coded)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try exchange.decoded()
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try exchange.decoded().data == Data(count: 1 << 20))
+    }
+}

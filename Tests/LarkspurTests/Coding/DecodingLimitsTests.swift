@@ -1,0 +1,139 @@
+import Foundation
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Limits of decoding", .timeLimit(.minutes(1)))
+struct DecodingLimitsTests {
+    /// How many bytes were handed out, and how it ended.
+    private func outcome(
+        _ bytes: [UInt8], _ codings: [String], _ limits: DecodingLimits = DecodingLimits()
+    ) throws -> (count: Int, code: RequestError.Code?) {
+        var count = 0
+        do {
+            var decoder = try ContentDecoder(codings: codings, limits: limits)
+            try bytes.withUnsafeBytes { bytes in try decoder.decode(bytes) { count += $0.count } }
+            try decoder.finish()
+            return (count, nil)
+        } catch let error as RequestError {
+            return (count, error.code)
+        }
+    }
+
+    @Test(
+        "A bomb is refused once it has become larger than 4 MiB",
+        arguments: ["gzip", "deflate", "br", "zstd", "gzip, gzip", "br, gzip"])
+    func bombs(_ names: String) throws {
+        let codings = ContentCoding.names(in: [names])
+        var bomb =
+            switch codings[0] {
+            case "br": Bomb.br
+            case "zstd": Bomb.zstd(blocks: 1_600)
+            case "deflate": try Bomb.zeros(200 << 20, .deflate)
+            default: try Bomb.gzip.get()
+            }
+        for _ in codings.dropFirst() {
+            var coded: [UInt8] = []
+            try bomb.withUnsafeBytes { try ContentEncoder(.gzip).encode($0, isLast: true) { coded += $0 } }
+            bomb = coded
+        }
+        let (count, code) = try outcome(bomb, codings)
+        #expect(code == .contentTooLarge)
+        #expect(count <= 4 << 20)
+        let whole = try outcome(bomb, codings, .none)
+        #expect(whole.count == 200 << 20)
+        #expect(whole.code == nil)
+    }
+
+    @Test("The limits hold for each of several codings: zeros after a gzip stream come to nothing, but not for free")
+    func innerBomb() throws {
+        let padded = CodedBody.gzip.bytes + [UInt8](repeating: 0, count: 20 << 20)
+        var bomb: [UInt8] = []
+        try padded.withUnsafeBytes { try ContentEncoder(.gzip).encode($0, isLast: true) { bomb += $0 } }
+        #expect(try outcome(bomb, ["gzip", "gzip"]).code == .contentTooLarge)
+        #expect(try outcome(bomb, ["gzip", "gzip"], .none).code == nil)
+    }
+
+    @Test("Texts pass, however long, and so does a short body that repeats itself")
+    func legitimate() throws {
+        let line = "2026-11-21T10:53:55Z INFO request finished status=200 path=/users/"
+        let text = Array((0..<200_000).map { "\(line)\($0 &* 7_919 % 100_003)\n" }.joined().utf8)
+        var coded: [UInt8] = []
+        try text.withUnsafeBytes { try ContentEncoder(.gzip).encode($0, isLast: true) { coded += $0 } }
+        #expect(text.count > 12 << 20)
+        #expect(coded.count * 10 < text.count)
+        #expect(try outcome(coded, ["gzip"]) == (text.count, nil))
+        #expect(try outcome(Bomb.zeros(4 << 20), ["gzip"]) == (4 << 20, nil))
+    }
+
+    @Test("Each limit is exact: so much passes, and not a byte more")
+    func exact() throws {
+        let coded = try Bomb.zeros(100_000)
+        var limits = DecodingLimits.none
+        limits.maximumSize = 100_000
+        #expect(try outcome(coded, ["gzip"], limits).code == nil)
+        limits.maximumSize = 99_999
+        #expect(try outcome(coded, ["gzip"], limits).code == .contentTooLarge)
+        limits = .none
+        (limits.maximumRatio, limits.sizeFreeOfRatio) = (10, 100_000)
+        #expect(try outcome(coded, ["gzip"], limits).code == nil)
+        limits.sizeFreeOfRatio = 99_999
+        #expect(try outcome(coded, ["gzip"], limits).code == .contentTooLarge)
+        limits.maximumRatio = UInt64(100_000 / coded.count + 1)
+        #expect(try Decoded(coded, ["gzip"], limits: limits) == .bytes([UInt8](repeating: 0, count: 100_000)))
+    }
+
+    @Test("A zstd frame may want a window of 8 MiB and no larger one", arguments: [(13, true), (14, false)])
+    func window(_ exponent: UInt8, _ isAllowed: Bool) throws {
+        let (count, code) = try outcome(Bomb.zstd(blocks: 2, windowExponent: exponent), ["zstd"])
+        #expect(code == (isAllowed ? nil : .undecodableContent))
+        #expect(count == (isAllowed ? 256 << 10 : 0))
+    }
+
+    #if os(Linux)
+        /// Sanitizers keep what was freed, so memory means nothing under them.
+        private static let isSanitized = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
+
+        @Test(
+            "A response of 200 MiB of zeros in 200 KB of gzip is refused within 8 MiB of memory",
+            .disabled(if: isSanitized))
+        func peakMemory() async {
+            await #expect(processExitsWith: .success) {
+                let bomb = Data(try Bomb.zeros(200 << 20))
+                let log = TransportLog()
+                let session = log.session { _, number in
+                    number == 1
+                        ? .text("a first request, so that all is loaded")
+                        : .response(headers: ["Content-Encoding": "gzip"], chunks: [bomb])
+                }
+                _ = try await session.request("http://h/").serializingData().value
+                let before = try Memory(resettingPeak: true)
+                let error = await session.request("http://h/").serializingData().response.error
+                #expect(error?.code == .contentTooLarge)
+                let growth = try Memory().peak - before.current
+                #expect(growth < 8 << 20, "grew by \(growth) bytes")
+            }
+        }
+    #endif
+}
+
+#if os(Linux)
+    /// The process's resident memory in bytes, as the kernel counts it.
+    private struct Memory {
+        let current: Int
+        let peak: Int
+
+        init(resettingPeak: Bool = false) throws {
+            if resettingPeak { try "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .utf8) }
+            let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+            func value(_ name: String) throws -> Int {
+                let line = try #require(status.split(separator: "\n").first { $0.hasPrefix(name + ":") })
+                return try #require(line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) })
+                    * 1_024
+            }
+            current = try value("VmRSS")
+            peak = try value("VmHWM")
+        }
+    }
+#endif
