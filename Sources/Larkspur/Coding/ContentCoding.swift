@@ -4,7 +4,7 @@ import LarkspurTransport
 /// A content coding that can be undone, by the name it has in header fields.
 enum ContentCoding: String, CaseIterable, Sendable {
     // In the order of preference: the fewest bytes first. Brotli packs texts smallest; zstd nearly as small, and unpacks
-    // in a third of the time; gzip is understood everywhere; deflate comes last, because servers disagree about what it is.
+    // faster; gzip is understood everywhere; deflate comes last, because servers disagree about what it is.
     case br, zstd, gzip, deflate
 
     /// Nil for a coding that nobody here knows. Names are compared as RFC 9110 has it, whatever their case.
