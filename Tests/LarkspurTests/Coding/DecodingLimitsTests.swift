@@ -55,6 +55,17 @@ struct DecodingLimitsTests {
         #expect(try outcome(bomb, ["gzip", "gzip"], .none).code == nil)
     }
 
+    @Test("The ratio is that of the whole, however little each of several codings adds to it")
+    func wholeRatio() throws {
+        let bomb = try Bomb.gzip.get()
+        var coded: [UInt8] = []
+        try bomb.withUnsafeBytes { try ContentEncoder(.gzip).encode($0, isLast: true) { coded += $0 } }
+        var limits = DecodingLimits()
+        limits.maximumRatio = 2_000
+        #expect(try outcome(bomb, ["gzip"], limits).code == nil)
+        #expect(try outcome(coded, ["gzip", "gzip"], limits).code == .contentTooLarge)
+    }
+
     @Test("Texts pass, however long, and so does a short body that repeats itself")
     func legitimate() throws {
         let line = "2026-11-21T10:53:55Z INFO request finished status=200 path=/users/"
