@@ -41,6 +41,11 @@ public final class CompletedExchange: Sendable {
     /// The redirects that the last attempt followed, in order.
     public var redirects: [Hop] { past.last?.hops.dropLast() ?? [] }
 
+    /// The same exchange with its body in another form.
+    func with(_ data: Data) -> CompletedExchange {
+        CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past)
+    }
+
     /// The same exchange with an error that was found out about it later.
     func failed(with error: RequestError) -> CompletedExchange {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past)

@@ -34,6 +34,6 @@ extension CompletedExchange {
             }
         }
         try decoder.finish()
-        return CompletedExchange(hop: hop, data: decoded, attempts: attempts, error: error)
+        return with(decoded)
     }
 }
