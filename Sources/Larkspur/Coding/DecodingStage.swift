@@ -21,7 +21,7 @@ final class DecodingStage {
     private var place = Place.beginning
     private(set) var consumed: UInt64 = 0
     private var produced: UInt64 = 0
-    private let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: pieceSize, alignment: 16)
+    private let piece: UnsafeMutableRawBufferPointer
 
     init(codingNamed name: String, limits: DecodingLimits) throws(RequestError) {
         guard let coding = ContentCoding(named: name), let functions = coding.decoder else {
@@ -33,6 +33,8 @@ final class DecodingStage {
         self.coding = coding
         self.functions = functions.pointee
         self.limits = limits
+        // Last: an object whose init throws has no deinit.
+        piece = .allocate(byteCount: Self.pieceSize, alignment: 16)
     }
 
     deinit { piece.deallocate() }

@@ -8,7 +8,7 @@ import Testing
 struct DecodedResponseTests {
     private let server: MockServer
     private let session = Session()
-    private static let text = Data(CodedBody.text)
+    private static var text: Data { Data(CodedBody.text) }
 
     init() throws {
         server = try MockServer()

@@ -8,7 +8,9 @@ import Testing
 struct RequestCompressorTests {
     private let server: MockServer
     private let session = Session()
-    private static let text = Data(String(repeating: "a line of a text that repeats itself\n", count: 3_000).utf8)
+    private static var text: Data {
+        Data(String(repeating: "a line of a text that repeats itself\n", count: 3_000).utf8)
+    }
 
     init() throws {
         server = try MockServer { _ in .text("ok") }
