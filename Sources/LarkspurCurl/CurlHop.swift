@@ -30,9 +30,9 @@ final class CurlHop {
     /// Whether none of the kept connections will do.
     var needsFreshConnection = false
     var isBodyPaused = false
-    var isUploadPaused = false
-    /// Whether the upload is paused only because its user wants it so.
-    var isUploadHeld = false
+    /// Whether libcurl may ask for more of the request's body.
+    enum UploadFlow { case running, waitingForBytes, heldByUser }
+    var uploadFlow = UploadFlow.running
     /// What we found wrong; libcurl then only knows that a callback of ours refused.
     var fault: TransportError?
     /// Whether a callback refused because the task is to end.
@@ -84,7 +84,7 @@ final class CurlHop {
         }
         // Only where bytes are under way, and not while their receiver, or the body, holds them back.
         let isMoving = head.isWhole || isConnected && upload != nil && uploadEnd == nil
-        if isMoving, !isBodyPaused, !isUploadPaused {
+        if isMoving, !isBodyPaused, uploadFlow == .running {
             consider(CurlClock.instant(lastActivity, after: limits.$idle), "idle")
         }
         return next
@@ -104,7 +104,7 @@ final class CurlHop {
 
     /// Prepares to send the request's body from its first byte again; false if that cannot be.
     func rewind(at now: CurlClock.Instant) -> Bool {
-        (uploadEnd, isUploadPaused, isUploadHeld, lastActivity) = (nil, false, false, now)
+        (uploadEnd, uploadFlow, lastActivity) = (nil, .running, now)
         guard let upload else { return true }
         if upload.rewind({ delegate.answer($0, for: task.id) }) { return true }
         fault = TransportError(

@@ -134,9 +134,9 @@ final class CurlTransfer {
         guard let hop else { return }
         if let error = orders.end { return fail(error) }
         var goesOn = false
-        if orders.hasWoken, hop.isUploadPaused { hop.isUploadHeld = true }  // from now on by the user alone
-        if hop.isUploadHeld, !orders.isSuspended {
-            (hop.isUploadPaused, hop.isUploadHeld) = (false, false)
+        if orders.hasWoken, hop.uploadFlow == .waitingForBytes { hop.uploadFlow = .heldByUser }
+        if hop.uploadFlow == .heldByUser, !orders.isSuspended {
+            hop.uploadFlow = .running
             goesOn = true
         }
         if hop.isBodyPaused, hop.task.flow(at: hop.received) == .deliver {
@@ -146,7 +146,7 @@ final class CurlTransfer {
         guard goesOn else { return }
         hop.lastActivity = loop.now
         loop.setAlarm(hop.deadline.time, for: slot)
-        let code = clarkspur_easy_pause(easy, (hop.isBodyPaused ? 1 : 0) | (hop.isUploadPaused ? 4 : 0))
+        let code = clarkspur_easy_pause(easy, (hop.isBodyPaused ? 1 : 0) | (hop.uploadFlow == .running ? 0 : 4))
         if code != 0 { fail(error(for: code, hop)) }
     }
 
@@ -210,8 +210,7 @@ final class CurlTransfer {
     private func error(for code: Int32, _ hop: CurlHop) -> TransportError? {
         if let fault = hop.fault { return fault }
         if hop.wasStopped { return .cancelled }
-        if hop.isExpectationRefused, [5, 6, 7, 35, 42, 65].contains(code) {
-            // What failed is libcurl's attempt to send the request once more: the answer is there, if not all of it.
+        if hop.isExpectationRefused, CurlFailure.endsSecondSending(code) {
             if hop.head.contentLength == Int64(hop.received) { return nil }
             return TransportError(.truncated, "libcurl dropped the body of a 417 response", phase: .receiving)
         }
@@ -326,7 +325,7 @@ extension CurlTransfer {
             loop.setAlarm(hop.deadline.time, for: slot)
             hop.isExpectationRefused = hop.expects && head.status == 417
             // libcurl may want no more of the body after this head, and finds that out by asking once more.
-            if hop.isUploadPaused { hop.task.wake() }
+            if hop.uploadFlow != .running { hop.task.wake() }
             hop.delegate.received(.head(head), for: hop.task.id)
             return count
         case .broken(let error):
@@ -365,7 +364,7 @@ extension CurlTransfer {
         guard let hop, let upload = hop.upload, !hop.isExpectationRefused else { return CurlAnswer.abortUpload }
         didConnect()
         if hop.task.isSuspended {
-            (hop.isUploadPaused, hop.isUploadHeld) = (true, true)
+            hop.uploadFlow = .heldByUser
             return CurlAnswer.pause
         }
         switch upload.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: count)) {
@@ -378,7 +377,7 @@ extension CurlTransfer {
             if count > 0 { hop.delegate.received(.bodySent(upload.position), for: hop.task.id) }
             return count
         case .pending:
-            hop.isUploadPaused = true
+            hop.uploadFlow = .waitingForBytes
             return CurlAnswer.pause
         case .failed(let error):
             hop.fault = error

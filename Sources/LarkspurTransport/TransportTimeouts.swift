@@ -17,4 +17,15 @@ public struct TransportTimeouts: Sendable, Hashable {
 
     /// The defaults.
     public init() {}
+
+    /// The same with the other's limits in place of those that are as by default.
+    package func filled(from other: TransportTimeouts) -> TransportTimeouts {
+        let standard = TransportTimeouts()
+        var result = self
+        if $connect == standard.$connect { result.$connect = other.$connect }
+        if $firstByte == standard.$firstByte { result.$firstByte = other.$firstByte }
+        if $idle == standard.$idle { result.$idle = other.$idle }
+        if $total == standard.$total { result.$total = other.$total }
+        return result
+    }
 }

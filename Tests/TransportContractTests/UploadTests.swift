@@ -147,7 +147,7 @@
             defer { try? FileManager.default.removeItem(at: file) }
             var form = MultipartFormData()
             form.append("", name: "empty")
-            form.append(file: file, name: "file", fileName: "a.png")
+            form.append(file, name: "file", fileName: "a.png")
             for kind in Kind.allCases { form.append(try body(kind, bytes), name: kind.rawValue, mimeType: "x/y") }
             form.append(encoding: [1, 2, 3], name: "json")
             let received: Form = try await send(form.body(), to: "/form", contentType: form.contentType)

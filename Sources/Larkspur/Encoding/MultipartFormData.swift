@@ -93,7 +93,7 @@ public struct MultipartFormData: Sendable {
 
     /// Adds a file. What is not given follows from it: its name from the URL, its type from the extension of either
     /// name or, failing that, from its first bytes.
-    public mutating func append(file url: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
+    public mutating func append(_ url: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
         attempt { form throws(RequestError) in
             let file = try ReadableFile.open(url)
             let fileName = fileName ?? url.lastPathComponent
@@ -101,11 +101,6 @@ public struct MultipartFormData: Sendable {
             form.append(
                 try file.body(), name: name, fileName: fileName, mimeType: type ?? MIMEType.ofContent(file.beginning))
         }
-    }
-
-    /// Adds a file, as `append(file:name:fileName:mimeType:)` does.
-    public mutating func append(_ fileURL: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
-        append(file: fileURL, name: name, fileName: fileName, mimeType: mimeType)
     }
 
     /// Adds a value as the encoder writes it into a request's body, with the type that it gives it.

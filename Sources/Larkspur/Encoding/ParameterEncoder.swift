@@ -13,10 +13,18 @@ extension ParameterEncoder {
         guard let url = request.url else { throw RequestError(.invalidURL, "the URLRequest has no URL") }
         var outgoing = try OutgoingRequest(url)
         outgoing.urlRequest = request
+        let method = outgoing.method
         try encode(parameters, into: &outgoing)
+        if let problem = outgoing.problem { throw problem }
+        switch outgoing.body {
+        case .none, .data: break
+        case .file, .stream:
+            throw RequestError(.encodingFailed, "a URLRequest cannot carry a body that is read while it is sent")
+        }
         let encoded = outgoing.urlRequest
         var result = request
         (result.url, result.httpBody) = (encoded.url, encoded.httpBody)
+        if outgoing.method != method { result.httpMethod = outgoing.method.rawValue }
         result.allHTTPHeaderFields = encoded.allHTTPHeaderFields
         return result
     }

@@ -205,6 +205,9 @@ extension RequestError {
         return copy
     }
 
+    /// Whether this is that very error, handed on.
+    func isSame(as other: RequestError) -> Bool { storage === other.storage }
+
     /// What a serializer's `failure` type made of the server's words; nil if it was given none, or they were others.
     public func failure<Failure: Error>(as type: Failure.Type = Failure.self) -> Failure? { underlying as? Failure }
 

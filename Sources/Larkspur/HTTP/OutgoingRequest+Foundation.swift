@@ -38,14 +38,20 @@ extension OutgoingRequest {
             case (nil, .file), (nil, .stream): break
             }
             if newValue.timeoutInterval != before.timeoutInterval {
-                let limit = Duration.seconds(newValue.timeoutInterval)
-                (options.timeouts.firstByte, options.timeouts.idle) = (limit, limit)
+                setTimeout(seconds: newValue.timeoutInterval)
             }
             if newValue.httpBodyStream != nil {
                 problem = RequestError(
                     .invalidRequest, "a URLRequest's httpBodyStream cannot be sent; set OutgoingRequest.body instead")
             }
         }
+    }
+
+    /// Longer than thirty years is without limit; zero or less, and what is no number, means that none was chosen.
+    private mutating func setTimeout(seconds: Double) {
+        guard seconds > 0 else { return }
+        let limit: Duration? = seconds < 1e9 ? .seconds(seconds) : nil
+        (options.timeouts.firstByte, options.timeouts.idle) = (limit, limit)
     }
 
     private mutating func updateHeaders(from before: [String: String], to after: [String: String]) {
@@ -62,7 +68,6 @@ extension ResponseHead {
     /// The same head as Foundation's value, made anew on each call; repeated fields are joined with commas.
     package func httpURLResponse(url: RequestURL) -> HTTPURLResponse? {
         guard let url = URL(string: url.text) else { return nil }
-        let fields = Dictionary(fields.map { ($0.name, $0.value) }) { "\($0), \($1)" }
-        return HTTPURLResponse(url: url, statusCode: status, httpVersion: version, headerFields: fields)
+        return HTTPURLResponse(url: url, statusCode: status, httpVersion: version, headerFields: headers.dictionary)
     }
 }

@@ -131,7 +131,7 @@ public struct RequestOptions: Sendable, Hashable {
         redirects = redirects ?? session.redirects
         expectsContinueFrom = expectsContinueFrom ?? session.expectsContinueFrom
         allowsBodyInGET = allowsBodyInGET ?? session.allowsBodyInGET
-        ownTimeouts = ownTimeouts ?? session.ownTimeouts
+        if let theirs = session.ownTimeouts { ownTimeouts = ownTimeouts?.filled(from: theirs) ?? theirs }
         httpVersion = httpVersion ?? session.httpVersion
         decodesContent = decodesContent ?? session.decodesContent
         decodingLimits = decodingLimits ?? session.decodingLimits

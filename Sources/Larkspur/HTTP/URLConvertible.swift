@@ -69,13 +69,17 @@ extension CharacterSet {
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 }
 
-/// What can make a whole request: a router's case, a prepared `URLRequest`, an `OutgoingRequest`.
+/// What can make a whole request by way of Foundation's value: a router's case, a prepared `URLRequest`.
 ///
-/// It is asked again at each attempt. `asOutgoingRequest()` has a default that goes through `asURLRequest()`; implement
-/// it as well, or alone by `OutgoingRequestConvertible`, when order or repeats of fields matter: a `URLRequest` has neither, and
-/// only its method, URL, fields, body and timeout are taken over.
-public protocol URLRequestConvertible: Sendable {
+/// Its method, URL, fields, body and timeout are taken over; order and repeats of fields it does not have. Be an
+/// `OutgoingRequestConvertible` where they matter.
+public protocol URLRequestConvertible: OutgoingRequestConvertible {
     func asURLRequest() throws -> URLRequest
+}
+
+/// What makes a whole request without passing through a `URLRequest`: a router that keeps order and repeats of fields, or
+/// has a body that `URLRequest` cannot carry. It is asked again at each attempt.
+public protocol OutgoingRequestConvertible: Sendable {
     func asOutgoingRequest() throws -> OutgoingRequest
 }
 
@@ -87,16 +91,6 @@ extension URLRequestConvertible {
         outgoing.urlRequest = request
         return outgoing
     }
-}
-
-/// What makes a whole request without passing through a `URLRequest`: a router that keeps order and repeats of fields, or
-/// has a body that `URLRequest` cannot carry.
-public protocol OutgoingRequestConvertible: URLRequestConvertible {
-    func asOutgoingRequest() throws -> OutgoingRequest
-}
-
-extension OutgoingRequestConvertible {
-    public func asURLRequest() throws -> URLRequest { try asOutgoingRequest().urlRequest }
 }
 
 extension URLRequest: URLRequestConvertible {

@@ -77,7 +77,7 @@ extension Redaction {
         return text.dropLast(query.count) + form(query)
     }
 
-    /// A body of this type: JSON and forms of both kinds without the values of secrets, whatever type they are given; anything else as it
+    /// A body of this type: JSON, whatever its type, and forms of both kinds by theirs, without the values of secrets; anything else as it
     /// is, unless the name of a secret stands in it. Then nobody can tell where the secret is, and nothing is shown.
     func body(_ data: Data, type: String?) -> Data {
         if isNone || data.isEmpty { return data }
@@ -91,16 +91,19 @@ extension Redaction {
             let shown = form(text)
             return shown == text ? data : Data(shown.utf8)
         }
-        if let type, kind.hasPrefix("multipart/form-data") { return parts(data, type) }
+        if let type, kind.hasPrefix("multipart/form-data"), let shown = parts(data, type) { return shown }
         let plain = Self.normal(text)
         return fragments.contains { plain.contains($0) } ? Data("\(Self.replacement) (\(data.count) bytes)".utf8) : data
     }
 
     /// A form of parts (RFC 7578): the content of those with secret names goes.
-    private func parts(_ data: Data, _ type: String) -> Data {
-        guard let start = type.range(of: "boundary=", options: .caseInsensitive)?.upperBound else { return data }
+    ///
+    /// Nil where the boundary that the type names does not occur.
+    private func parts(_ data: Data, _ type: String) -> Data? {
+        guard let start = type.range(of: "boundary=", options: .caseInsensitive)?.upperBound else { return nil }
         let value = type[start...]
         let boundary = value.first == "\"" ? value.dropFirst().prefix { $0 != "\"" } : value.prefix { $0 != ";" }
+        guard !boundary.isEmpty, data.range(of: Data("--\(boundary)".utf8)) != nil else { return nil }
         let delimiter = Data("\r\n--\(boundary)".utf8)
         var shown = Data()
         var rest = data[...]

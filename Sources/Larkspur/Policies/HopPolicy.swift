@@ -4,7 +4,8 @@
 package enum HopPolicy {
     package enum Verdict: Sendable {
         case deliver
-        case follow(OutgoingRequest)
+        /// Another hop: because of a redirect, or of something that is the client's to mend.
+        case follow(OutgoingRequest, isRedirect: Bool)
         case fail(RequestError)
     }
 
@@ -14,7 +15,7 @@ package enum HopPolicy {
         isRedirect(head, options: request.options) || refusesExpectation(head, of: request)
     }
 
-    private static func isRedirect(_ head: ResponseHead, options: RequestOptions) -> Bool {
+    static func isRedirect(_ head: ResponseHead, options: RequestOptions) -> Bool {
         guard case .follow = options.redirects ?? .standard else { return false }
         return [301, 302, 303, 307, 308].contains(head.status) && head["Location"] != nil
     }
@@ -25,7 +26,7 @@ package enum HopPolicy {
             var next = hop.request
             next.headers.remove(name: "Expect")
             next.options.expectsContinueFrom = nil
-            return .follow(next)
+            return .follow(next, isRedirect: false)
         }
         guard let hop = hops.last, let head = hop.head, isRedirect(head, options: hop.request.options),
             let location = head["Location"], case .follow(let limit) = hop.request.options.redirects ?? .standard
@@ -43,7 +44,7 @@ package enum HopPolicy {
             return isLoop
                 ? .fail(
                     RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url.withoutQuery)"))
-                : .follow(next)
+                : .follow(next, isRedirect: true)
         } catch {
             return .fail(error)
         }

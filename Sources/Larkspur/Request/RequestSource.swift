@@ -5,7 +5,7 @@ public typealias RequestModifier = @Sendable (inout OutgoingRequest) async throw
 struct RequestSource: Sendable {
     enum Origin: Sendable {
         case parts(any URLConvertible, HTTPMethod, HTTPHeaders)
-        case convertible(any URLRequestConvertible)
+        case convertible(any OutgoingRequestConvertible)
     }
 
     private let origin: Origin

@@ -39,7 +39,11 @@ public final class CompletedExchange: Sendable {
     }
 
     /// The redirects that the last attempt followed, in order.
-    public var redirects: [Hop] { past.last?.hops.dropLast() ?? [] }
+    public var redirects: [Hop] {
+        past.last?.hops.dropLast().filter { hop in
+            hop.head.map { HopPolicy.isRedirect($0, options: hop.request.options) } ?? false
+        } ?? []
+    }
 
     /// The same exchange with its body in another form.
     func with(_ data: Data) -> CompletedExchange {

@@ -53,8 +53,8 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
 
     /// The text of what a person may want to read, and the size of everything else.
     private static func body(_ data: Data, type: String?) -> String {
-        let type = type?.lowercased() ?? ""
-        let isText = ["json", "xml", "text/", "x-www-form-urlencoded"].contains { type.contains($0) }
+        let kind = type?.lowercased().prefix { $0 != ";" } ?? ""
+        let isText = ["json", "xml", "text/", "x-www-form-urlencoded"].contains { kind.contains($0) }
         guard isText, !data.isEmpty, data.count <= 100_000,
             let text = String(data: redaction.body(data, type: type), encoding: .utf8)
         else { return "\(data.count) bytes" }

@@ -16,14 +16,15 @@ public struct CompoundResponseSerializer<Value: Sendable>: ResponseSerializer {
         do {
             return try await first { try await $0.recover(from: error, exchange) }
         } catch let failures as CompoundFailure {
-            // None made anything of the failure: it stands as it is, or as the first one words it.
-            throw failures.errors.first ?? error
+            // None made a value of the failure: it stands, unless one of them has something else to say.
+            throw failures.errors.first { ($0 as? RequestError)?.isSame(as: error) != true } ?? error
         }
     }
 
     private func first(_ attempt: (any ResponseSerializer<Value>) async throws -> Value) async throws -> Value {
         var errors: [any Error] = []
         for serializer in serializers {
+            try Task.checkCancellation()
             do { return try await attempt(serializer) } catch { errors.append(error) }
         }
         throw CompoundFailure(errors: errors)

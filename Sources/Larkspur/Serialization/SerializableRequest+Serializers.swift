@@ -106,7 +106,7 @@ extension SerializableRequest {
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {
         let serializer = DecodableResponseSerializer<Value>(
-            decoder: decoder ?? handle.core.context.configuration.decoder, failure: failure, preprocessor: preprocessor,
+            failure: failure, decoder: decoder ?? handle.core.context.configuration.decoder, preprocessor: preprocessor,
             emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
         return handle.core.task(serializer, for: self, automaticallyCancelling)
     }
@@ -121,7 +121,7 @@ extension SerializableRequest {
         completion: @escaping @Sendable (DataResponse<Value>) async -> Void
     ) -> Self {
         let serializer = DecodableResponseSerializer<Value>(
-            decoder: decoder ?? handle.core.context.configuration.decoder, failure: failure, preprocessor: preprocessor,
+            failure: failure, decoder: decoder ?? handle.core.context.configuration.decoder, preprocessor: preprocessor,
             emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
         return response(using: serializer, completion: completion)
     }

@@ -118,7 +118,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
     ///   - emptyResponseCodes: The statuses with which an empty body is no failure.
     ///   - emptyRequestMethods: The methods with which an empty body is no failure.
     public init(
-        decoder: any DataDecoder = JSONDecoder(), failure: (any (Decodable & Error & Sendable).Type)? = nil,
+        failure: (any (Decodable & Error & Sendable).Type)? = nil, decoder: any DataDecoder = JSONDecoder(),
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
     ) {
@@ -204,14 +204,16 @@ extension ResponseSerializer where Self == XMLResponseSerializer {
 }
 
 extension ResponseSerializer {
+    /// A value of the caller's type. A serializer made by itself does not know the session's decoder: give it one where
+    /// it is not a plain `JSONDecoder`.
     public static func decodable<Value>(
-        of type: Value.Type, decoder: any DataDecoder = JSONDecoder(),
-        failure: (any (Decodable & Error & Sendable).Type)? = nil, preprocessor: any DataPreprocessor = .passthrough,
+        of type: Value.Type, failure: (any (Decodable & Error & Sendable).Type)? = nil,
+        decoder: any DataDecoder = JSONDecoder(), preprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
     ) -> Self where Self == DecodableResponseSerializer<Value> {
         DecodableResponseSerializer(
-            decoder: decoder, failure: failure, preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
+            failure: failure, decoder: decoder, preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods)
     }
 }

@@ -114,8 +114,8 @@ struct RequestPipeline: Sendable {
             case .deliver: return decoded(exchange)
             case .fail(let error):
                 return failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)
-            case .follow(let next):
-                core.emit(.redirect(next))
+            case .follow(let next, let isRedirect):
+                if isRedirect { core.emit(.redirect(next)) }
                 exchange = try await core.perform(next, for: session)
             }
         }

@@ -15,7 +15,7 @@ extension Session {
 
     /// Uploads bytes with a request of your own.
     public func upload(
-        _ data: Data, with request: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
+        _ data: Data, with request: any OutgoingRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
         upload(.convertible(request), requestModifier, interceptor, startsAutomatically, .body(.data(data)))
@@ -35,7 +35,7 @@ extension Session {
     /// Uploads a file with a request of your own, read from disk while it is sent. Its type, if no field says it, follows
     /// from its extension.
     public func upload(
-        _ file: URL, with request: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
+        _ file: URL, with request: any OutgoingRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
         upload(.convertible(request), requestModifier, interceptor, startsAutomatically, .file(file))
@@ -54,7 +54,8 @@ extension Session {
 
     /// Uploads a body of any kind with a request of your own.
     public func upload(
-        _ body: TransportBody, with request: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
+        _ body: TransportBody, with request: any OutgoingRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
         upload(.convertible(request), requestModifier, interceptor, startsAutomatically, .body(body))
@@ -76,7 +77,7 @@ extension Session {
     /// Uploads a form with a request of your own, put together by the closure at each attempt.
     public func upload(
         multipart build: @escaping @Sendable (inout MultipartFormData) throws -> Void,
-        with request: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
+        with request: any OutgoingRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
         upload(.convertible(request), requestModifier, interceptor, startsAutomatically, .multipart(build))
@@ -93,7 +94,7 @@ extension Session {
 
     /// Uploads a form that is there already with a request of your own.
     public func upload(
-        multipart form: MultipartFormData, with request: any URLRequestConvertible,
+        multipart form: MultipartFormData, with request: any OutgoingRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> UploadRequest {

@@ -110,7 +110,7 @@ public actor Session {
 
     /// Makes a request from a value that can make one; it is asked again at each attempt.
     public func request(
-        _ convertible: any URLRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
+        _ convertible: any OutgoingRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> DataRequest {
         let source = RequestSource(.convertible(convertible), modifier: requestModifier)

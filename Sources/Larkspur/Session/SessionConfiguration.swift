@@ -9,8 +9,10 @@ public struct SessionConfiguration: Sendable {
     ///
     /// The base counts as a folder, whether or not it ends with a slash; all else is RFC 3986: `/users` replaces the
     /// whole path, `//host/users` the host as well, and a URL with a scheme everything. Without a base, relative URLs fail.
+    /// It is asked once, when a session is made; whole requests are not resolved against it.
     public var baseURL: (any URLConvertible)?
-    /// Fields for every request that does not set them itself; `HTTPHeaders.default` unless replaced.
+    /// Fields for every request that does not set them itself; `HTTPHeaders.default` unless replaced. They are added after
+    /// modifiers, and seen by adapters.
     public var headers = HTTPHeaders.default
     /// What puts parameters into a request that names no encoder.
     public var encoder: any ParameterEncoder = .urlEncodedForm

@@ -127,8 +127,8 @@ struct MultipartFormDataTests {
         let url = try folder.write(Data("{}".utf8), to: "a b.json")
         let text = try await text {
             $0.append(url, name: "u")
-            $0.append(file: url, name: "u", fileName: "x.y", mimeType: "z/z")
-            $0.append(file: url, name: "u", fileName: "x.y")
+            $0.append(url, name: "u", fileName: "x.y", mimeType: "z/z")
+            $0.append(url, name: "u", fileName: "x.y")
         }
         #expect(text.contains("filename=\"a b.json\"\r\nContent-Type: application/json\r\n\r\n{}\r\n"))
         #expect(text.contains("filename=\"x.y\"\r\nContent-Type: z/z\r\n\r\n{}\r\n"))
@@ -186,7 +186,7 @@ struct MultipartFormDataTests {
         var form = MultipartFormData(boundary: "b")
         form.append("1", name: "n")
         var copy = form
-        copy.append(file: folder["missing"], name: "n")
+        copy.append(folder["missing"], name: "n")
         #expect(throws: RequestError.self) { try copy.body() }
         #expect(try await form.encode().count == 59)
     }

@@ -183,7 +183,8 @@ struct URLConvertibleTests {
             }
         }
         let log = TransportLog()
-        for router in [Own(), Foundations(method: .get), Foundations(method: .post)] as [any URLRequestConvertible] {
+        for router in [Own(), Foundations(method: .get), Foundations(method: .post)] as [any OutgoingRequestConvertible]
+        {
             _ = try await log.session().request(router).serializingData().value
         }
         #expect(log.requests.map(\.url.text) == ["http://h/own", "http://h/f?q&x=y%20z", "http://h/f?q"])
@@ -193,6 +194,36 @@ struct URLConvertibleTests {
         #expect(log.requests.map(\.timeouts.idle) == [.seconds(60), .seconds(1.5), .seconds(1.5)])
         #expect(log.requests[1].timeouts.firstByte == .seconds(1.5))
         #expect(try URLRequest(url: "http://h/", method: .get).headers.isEmpty)
+    }
+
+    @Test(
+        "A URLRequest's timeout counts, whatever number it is",
+        arguments: [
+            (1.5, .seconds(1.5)), (.infinity, nil), (.greatestFiniteMagnitude, nil), (1e30, nil), (2e9, nil),
+            (.nan, .seconds(60)), (0, .seconds(60)), (-1, .seconds(60)),
+        ] as [(Double, Duration?)])
+    func timeouts(seconds: Double, expected: Duration?) async throws {
+        let log = TransportLog()
+        var configuration = SessionConfiguration.bare
+        configuration.options.timeouts.total = .seconds(7)
+        var request = try URLRequest(url: "http://h/", method: .get)
+        request.timeoutInterval = seconds
+        _ = try await log.session(configuration).request(request).serializingData().value
+        let sent = try #require(log.requests.first).timeouts
+        #expect(sent.idle == expected && sent.firstByte == expected)
+        #expect(sent.total == .seconds(7), "setting one limit keeps the others, the session's too")
+    }
+
+    @Test("What an encoder did that a URLRequest cannot carry is an error, and its method counts")
+    func encodersOfRouters() throws {
+        let request = try URLRequest(url: "http://h/", method: .get)
+        let method = ClosureParameterEncoder { _, request in request.method = .put }
+        #expect(try method.encode(1, into: request).httpMethod == "PUT")
+        let body = ClosureParameterEncoder { _, request in request.body = .onceOnly }
+        #expect(throws: RequestError.self) { try body.encode(1, into: request) }
+        let problem = ClosureParameterEncoder { _, request in request.urlRequest.url = nil }
+        #expect(throws: RequestError.self) { try problem.encode(1, into: request) }
+        #expect(try body.encode(nil as Int?, into: request) == request)
     }
 
     // MARK: Base URLs

@@ -26,7 +26,7 @@ struct HopPolicyTests {
     private func followed(_ request: OutgoingRequest, _ status: Int = 302, to location: String = "/b")
         -> OutgoingRequest?
     {
-        if case .follow(let next) = HopPolicy.verdict(on: [hop(request, status, location: location)]) {
+        if case .follow(let next, _) = HopPolicy.verdict(on: [hop(request, status, location: location)]) {
             next
         } else {
             nil

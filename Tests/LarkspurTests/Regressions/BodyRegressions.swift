@@ -74,8 +74,14 @@ struct BodyRegressions {
         var request = OutgoingRequest(method: .put, url: try RequestURL("http://h/a"), body: .data(Data("x".utf8)))
         request.options.expectsContinueFrom = 1
         request.options.redirects = .follow(limit: 1)
-        let response = await Session(transport: transport).request(request).serializingString().response
+        let recorder = EventRecorder()
+        let session = Session(transport: transport, eventMonitors: [recorder])
+        let upload = await session.request(request)
+        let response = await upload.serializingString().response
         #expect(response.value == "there")
+        #expect(response.redirects.map { $0.head?.status } == [307])
+        await recorder.wait { events in events.contains { $0.name == "finish" } }
+        #expect(recorder.names(of: upload).count { $0 == "redirect" } == 1)
     }
 }
 

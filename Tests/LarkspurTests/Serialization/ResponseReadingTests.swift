@@ -131,6 +131,16 @@ struct ResponseReadingTests {
         #expect(await closure.stream.first { _ in true } == User(name: "Ada"))
     }
 
+    @Test("A failure that one of several serializers decodes is the compound's")
+    func compoundFailure() async throws {
+        let request = await request(.json(Self.problem, status: 403)).validate()
+        let serializer = CompoundResponseSerializer<User>([
+            .decodable(of: User.self), .decodable(of: User.self, failure: APIProblem.self),
+        ])
+        let error = try #require(await request.serializingResponse(using: serializer).response.error)
+        #expect(error.failure(as: APIProblem.self)?.title == "No credit" && error.statusCode == 403)
+    }
+
     @Test("XML is read in the charset that the response names, and what is none is an error with its place")
     func xml() async throws {
         let latin = Data("<a b='1'><c>".utf8) + Data([0xFC]) + Data("</c></a>".utf8)
@@ -218,6 +228,13 @@ struct ResponseReadingTests {
         #expect(response.mapError { _ in RequestError(.emptyBody, "other") }.error == nil)
     }
 
+    private func formDescription(boundary: String) async throws -> String {
+        var form = MultipartFormData(boundary: boundary)
+        form.append("s3cret", name: "password")
+        let session = TransportLog().session { _, _ in .text("ok") }
+        return await session.upload(multipart: form, to: "http://h/").serializingString().response.debugDescription
+    }
+
     @Test("The long description is for a person: request, response, texts, and no secret")
     func longDescription() async throws {
         let body = #"{"name": "Ada", "token": "s3cret1"}"#
@@ -236,6 +253,8 @@ struct ResponseReadingTests {
             #expect(text.contains(words), "\(words) in \(text)")
         }
         #expect(!text.contains("s3cret"), "\(text)")
+        let form = try await formDescription(boundary: "AbCxml")
+        #expect(form.contains("body: ") && !form.contains("s3cret"), "\(form)")
         let binary = await request(.response(headers: ["Content-Type": "image/png"], chunks: [Data(count: 9)]))
             .serializingData().response
         #expect(binary.debugDescription.contains("body: 9 bytes"))
