@@ -7,6 +7,7 @@ public struct APIProblem: Error, Sendable, Hashable {
     public var type: String
     /// The kind of problem in words, the same each time.
     public var title: String?
+    /// The status as the server's application gave it; a proxy may have sent another.
     public var status: Int?
     /// What went wrong this time.
     public var detail: String?
@@ -15,6 +16,7 @@ public struct APIProblem: Error, Sendable, Hashable {
     /// Further members, of the server's own.
     public var extensions: JSON.Object
 
+    /// A problem of one's own, for tests and servers.
     public init(
         type: String = "about:blank", title: String? = nil, status: Int? = nil, detail: String? = nil,
         instance: String? = nil, extensions: JSON.Object = [:]

@@ -1,14 +1,18 @@
 // The fields that people set by hand, under their names, so that values with rules are written by rule.
 
 extension HTTPHeader {
+    /// The media types that the answer may have.
     public static func accept(_ value: String) -> HTTPHeader { HTTPHeader(name: "Accept", value: value) }
 
+    /// The charsets that the answer may have.
     public static func acceptCharset(_ value: String) -> HTTPHeader { HTTPHeader(name: "Accept-Charset", value: value) }
 
+    /// The content codings that the answer may have.
     public static func acceptEncoding(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Encoding", value: value)
     }
 
+    /// The languages that the answer should have.
     public static func acceptLanguage(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Language", value: value)
     }
@@ -27,22 +31,29 @@ extension HTTPHeader {
         .authorization("Basic \(Data("\(username):\(password)".utf8).base64EncodedString())")
     }
 
+    /// The Bearer scheme (RFC 6750).
     public static func authorization(bearerToken: String) -> HTTPHeader { .authorization("Bearer \(bearerToken)") }
 
+    /// What caches may do with the request and its answer.
     public static func cacheControl(_ value: String) -> HTTPHeader { HTTPHeader(name: "Cache-Control", value: value) }
 
+    /// How the body is to be presented.
     public static func contentDisposition(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Disposition", value: value)
     }
 
+    /// The coding that the body is in.
     public static func contentEncoding(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Encoding", value: value)
     }
 
+    /// The media type of the body.
     public static func contentType(_ value: String) -> HTTPHeader { HTTPHeader(name: "Content-Type", value: value) }
 
+    /// Who sends the request.
     public static func userAgent(_ value: String) -> HTTPHeader { HTTPHeader(name: "User-Agent", value: value) }
 
+    /// The protocols that a WebSocket may speak.
     public static func websocketProtocol(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Sec-WebSocket-Protocol", value: value)
     }

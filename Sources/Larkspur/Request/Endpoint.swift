@@ -13,9 +13,11 @@
 /// It is a value that knows no session: base URL, credentials and everything else that all requests share stay with the
 /// session it is sent by.
 public struct Endpoint<Response: Sendable>: Sendable {
+    /// How it is asked.
     public var method: HTTPMethod
     /// Relative to the session's base URL, or absolute.
     public var path: any URLConvertible
+    /// Fields beside the session's.
     public var headers: HTTPHeaders
     let query: RequestContent?
     let body: RequestContent?

@@ -6,6 +6,7 @@ public struct TransferProgress: Sendable, Hashable {
     /// Nil if nobody knows before the end.
     public let total: UInt64?
 
+    /// A value of one's own, for previews and tests.
     public init(completed: UInt64, total: UInt64?) {
         self.completed = completed
         self.total = total

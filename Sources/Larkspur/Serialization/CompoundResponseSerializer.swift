@@ -33,6 +33,7 @@ public struct CompoundResponseSerializer<Value: Sendable>: ResponseSerializer {
 
 /// Why each of a compound's serializers failed, in their order.
 public struct CompoundFailure: Error, Sendable, CustomStringConvertible {
+    /// In the order of the serializers.
     public let errors: [any Error]
 
     public var description: String {

@@ -1,5 +1,6 @@
 /// Changes a response's body before it is serialized; not called for an empty one.
 public protocol DataPreprocessor: Sendable {
+    /// The body to be serialized in place of this one; what it throws is the serializer's failure.
     func preprocess(_ data: Data) throws -> Data
 }
 
@@ -27,19 +28,23 @@ public struct NullRemovingPreprocessor: DataPreprocessor {
 }
 
 extension DataPreprocessor where Self == NullRemovingPreprocessor {
+    /// Takes null members away from JSON.
     public static var removingNulls: Self { NullRemovingPreprocessor() }
 }
 
 extension DataPreprocessor where Self == PassthroughPreprocessor {
+    /// Leaves the body as it is.
     public static var passthrough: Self { PassthroughPreprocessor() }
 }
 
 extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
+    /// Takes the line `)]}',` away.
     public static var googleXSSI: Self { GoogleXSSIPreprocessor() }
 }
 
 /// A type that has a value for a response without a body.
 public protocol EmptyResponse {
+    /// The value for a response without a body.
     static func emptyValue() -> Self
 }
 

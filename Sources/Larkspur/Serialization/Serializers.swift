@@ -172,14 +172,18 @@ extension JSONResponseSerializer: PromptSerializer {
 }
 
 extension ResponseSerializer where Self == DataResponseSerializer {
+    /// The body as it is.
     public static var data: Self { DataResponseSerializer() }
+    /// The body as the preprocessor makes it.
     public static func data(preprocessor: any DataPreprocessor) -> Self {
         DataResponseSerializer(preprocessor: preprocessor)
     }
 }
 
 extension ResponseSerializer where Self == StringResponseSerializer {
+    /// The body as text.
     public static var string: Self { StringResponseSerializer() }
+    /// The body as text.
     public static func string(
         encoding: String.Encoding?, preprocessor: any DataPreprocessor = .passthrough
     ) -> Self {
@@ -188,7 +192,9 @@ extension ResponseSerializer where Self == StringResponseSerializer {
 }
 
 extension ResponseSerializer where Self == JSONResponseSerializer {
+    /// The body as a `JSON` value.
     public static var json: Self { JSONResponseSerializer() }
+    /// The body as a `JSON` value.
     public static func json(
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
@@ -200,6 +206,7 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
 }
 
 extension ResponseSerializer where Self == XMLResponseSerializer {
+    /// The body as XML.
     public static var xml: Self { XMLResponseSerializer() }
 }
 
