@@ -30,8 +30,8 @@ struct PulledBody {
     }
 
     mutating func rest(by size: Int) async throws {
+        defer { stream.end() }
         while try await next(size) > 0 {}
-        stream.end()
     }
 }
 
