@@ -173,16 +173,16 @@ extension OutgoingRequest {
             throw RequestError(
                 .bodyInGETRequest, "a GET has a body; if that is meant, set options.allowsBodyInGET to true")
         }
-        var singles: [String] = []
+        var singles: UInt = 0
         for field in headers {
             try check(field)
             guard let name = Self.single(field.name) else { continue }
-            if singles.contains(name) {
+            defer { singles |= 1 << name.utf8.count }  // which tells them apart
+            if singles & 1 << name.utf8.count != 0 {
                 throw RequestError(
                     .invalidRequest,
                     "there are two fields \(name), of which there can be one; use update instead of add")
             }
-            singles.append(name)
         }
     }
 

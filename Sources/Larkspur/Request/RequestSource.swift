@@ -48,6 +48,9 @@ struct RequestSource: Sendable {
             switch origin {
             case .parts(let url, let method, let headers):
                 let url = try context.baseURL.map { try url.asRequestURL(relativeTo: $0.get()) } ?? url.asRequestURL()
+                var headers = headers
+                // Where nothing comes between, at once: a change to the request would copy it.
+                if modifier == nil, content == nil { headers.addMissing(from: context.configuration.headers) }
                 return OutgoingRequest(
                     method: method, url: url, headers: headers, options: context.configuration.options)
             case .convertible(let convertible):
@@ -66,6 +69,7 @@ struct RequestSource: Sendable {
 
     private func finish(_ request: inout OutgoingRequest, _ context: SessionContext) throws(RequestError) {
         do { try content?.write(&request) } catch { throw Self.failure(error, about: request) }
+        if case .parts = origin, modifier == nil, content == nil { return }
         if !context.configuration.headers.isEmpty {
             request.headers.addMissing(from: context.configuration.headers)
         }
