@@ -2,12 +2,13 @@
 #define CLARKSPUR_BINDING_H
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 // How a library is bound at run time. A list of its functions is a macro FUNCTIONS(F) with one line F(name, result,
-// parameters) each: it declares a table of pointers and fills it, from the process where that has the function already (a
-// static build), or else from the library.
+// parameters) each; DEFINE_BINDING makes of it a table of pointers, `bound`, and `is_bound()`, which fills the table once: from
+// the process where that has a function already (a static build), or else from the library.
 
 #define DECLARE_MEMBER(name, result, parameters) result(*name) parameters;
 
@@ -26,5 +27,21 @@
 #define BIND(name, result, parameters) \
     *(void **)&bound.name = WEAK(name) ? WEAK(name) : library ? dlsym(library, #name) : NULL; \
     is_whole = is_whole && bound.name;
+
+#define DEFINE_BINDING(name, version) \
+    FUNCTIONS(DECLARE_WEAK) \
+    static struct { \
+        FUNCTIONS(DECLARE_MEMBER) \
+    } bound; \
+    static bool is_whole = true; \
+    static pthread_once_t once = PTHREAD_ONCE_INIT; \
+    static void load(void) { \
+        void *library = dlopen(LIBRARY_NAME(name, version), RTLD_NOW | RTLD_LOCAL); \
+        FUNCTIONS(BIND) \
+    } \
+    static bool is_bound(void) { \
+        pthread_once(&once, load); \
+        return is_whole; \
+    }
 
 #endif

@@ -1,8 +1,6 @@
 #include "binding.h"
 #include "coding.h"
 
-#include <pthread.h>
-
 enum { failed = 0, succeeded = 1 };
 
 #define FUNCTIONS(F) \
@@ -12,19 +10,7 @@ enum { failed = 0, succeeded = 1 };
     F(BrotliDecoderGetErrorCode, int, (const void *)) \
     F(BrotliDecoderErrorString, const char *, (int))
 
-FUNCTIONS(DECLARE_WEAK)
-
-static struct {
-    FUNCTIONS(DECLARE_MEMBER)
-} bound;
-
-static bool is_whole = true;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void load(void) {
-    void *library = dlopen(LIBRARY_NAME("libbrotlidec", "1"), RTLD_NOW | RTLD_LOCAL);
-    FUNCTIONS(BIND)
-}
+DEFINE_BINDING("libbrotlidec", "1")
 
 static void *open_decoder(int format) {
     (void)format;
@@ -47,6 +33,5 @@ static void close_decoder(void *coder) { bound.BrotliDecoderDestroyInstance(code
 
 const clarkspur_coder *clarkspur_brotli_decoder(void) {
     static const clarkspur_coder decoder = {open_decoder, decode, NULL, close_decoder};
-    pthread_once(&once, load);
-    return is_whole ? &decoder : NULL;
+    return is_bound() ? &decoder : NULL;
 }

@@ -2,7 +2,6 @@
 #include "coding.h"
 
 #include <limits.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 // MARK: What zlib declares
@@ -48,19 +47,7 @@ static const char abi[] = "1";
     F(deflate, int, (stream *, int)) \
     F(deflateEnd, int, (stream *))
 
-FUNCTIONS(DECLARE_WEAK)
-
-static struct {
-    FUNCTIONS(DECLARE_MEMBER)
-} bound;
-
-static bool is_whole = true;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void load(void) {
-    void *library = dlopen(LIBRARY_NAME("libz", "1"), RTLD_NOW | RTLD_LOCAL);
-    FUNCTIONS(BIND)
-}
+DEFINE_BINDING("libz", "1")
 
 // MARK: Coders
 
@@ -128,12 +115,10 @@ static void close_encoder(void *coder) {
 
 const clarkspur_coder *clarkspur_zlib_decoder(void) {
     static const clarkspur_coder decoder = {open_decoder, decode, reset_decoder, close_decoder};
-    pthread_once(&once, load);
-    return is_whole ? &decoder : NULL;
+    return is_bound() ? &decoder : NULL;
 }
 
 const clarkspur_coder *clarkspur_zlib_encoder(void) {
     static const clarkspur_coder encoder = {open_encoder, encode, NULL, close_encoder};
-    pthread_once(&once, load);
-    return is_whole ? &encoder : NULL;
+    return is_bound() ? &encoder : NULL;
 }

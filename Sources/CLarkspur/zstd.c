@@ -1,8 +1,6 @@
 #include "binding.h"
 #include "coding.h"
 
-#include <pthread.h>
-
 typedef struct {
     const void *bytes;
     size_t count;
@@ -27,19 +25,7 @@ enum { option_window_log_max = 100, eight_mebibytes = 23, reset_session = 1 };
     F(ZSTD_isError, unsigned, (size_t)) \
     F(ZSTD_getErrorName, const char *, (size_t))
 
-FUNCTIONS(DECLARE_WEAK)
-
-static struct {
-    FUNCTIONS(DECLARE_MEMBER)
-} bound;
-
-static bool is_whole = true;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void load(void) {
-    void *library = dlopen(LIBRARY_NAME("libzstd", "1"), RTLD_NOW | RTLD_LOCAL);
-    FUNCTIONS(BIND)
-}
+DEFINE_BINDING("libzstd", "1")
 
 static void *open_decoder(int format) {
     (void)format;
@@ -73,6 +59,5 @@ static void close_decoder(void *coder) { bound.ZSTD_freeDCtx(coder); }
 
 const clarkspur_coder *clarkspur_zstd_decoder(void) {
     static const clarkspur_coder decoder = {open_decoder, decode, reset_decoder, close_decoder};
-    pthread_once(&once, load);
-    return is_whole ? &decoder : NULL;
+    return is_bound() ? &decoder : NULL;
 }
