@@ -145,6 +145,8 @@ extension RequestError {
         public static let undecodableContent = Code(rawValue: "undecodableContent")
         /// The body has a content coding that nobody knows here, or whose library is missing; or too many of them.
         public static let unsupportedCoding = Code(rawValue: "unsupportedCoding")
+        /// Whoever was to take the body as it came could not.
+        public static let receivingFailed = Code(rawValue: "receivingFailed")
 
         // Redirects
         public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")

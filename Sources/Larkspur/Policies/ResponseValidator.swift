@@ -59,7 +59,7 @@ public struct ResponseValidator: Sendable {
     }
 
     private static func validateContentType(_ exchange: CompletedExchange, _ acceptable: [String]) throws {
-        guard let head = exchange.head, exchange.data?.isEmpty == false else { return }
+        guard let head = exchange.head, exchange.hasBody else { return }
         let accepted = acceptable.compactMap(MediaRange.init)
         if accepted.contains(where: { $0 == MediaRange("*/*") }) { return }
         let names = acceptable.map { $0.trimmingCharacters(in: .whitespaces) }.sorted().joined(separator: ", ")
@@ -68,6 +68,15 @@ public struct ResponseValidator: Sendable {
         }
         guard !accepted.contains(where: { $0.covers(type) }) else { return }
         throw RequestError(.unacceptableContentType, "the response is \(type), expected \(names)")
+    }
+}
+
+extension CompletedExchange {
+    /// Whether the response has a body, or will have one: a body that is not kept in memory has not come yet.
+    fileprivate var hasBody: Bool {
+        if let data { return !data.isEmpty }
+        guard let head, request?.method != .head else { return false }
+        return ![204, 205, 304].contains(head.status) && head.contentLength != 0
     }
 }
 

@@ -11,21 +11,8 @@ package enum BodySink: Sendable {
     /// Thrown away, up to so many bytes: the body of a response that nobody will see.
     case discard(budget: Int)
 
-    /// Where the bytes of a request's answer go.
-    package enum Plan: Sendable {
-        case memory
-        case channel(ByteChannel)
-    }
-
     /// How much of an answered response's body is worth reading to keep its connection: more, and the hop is ended.
     package static let discardLimit = 64 * 1024
-
-    init(_ plan: Plan) {
-        switch plan {
-        case .memory: self = .memory(Data())
-        case .channel(let channel): self = .channel(channel)
-        }
-    }
 
     package enum Verdict { case proceed, endHop }
 

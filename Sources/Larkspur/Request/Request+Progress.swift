@@ -66,7 +66,7 @@ extension RequestCore {
         }
     }
 
-    fileprivate func startIfAutomatic(_ face: any Request) {
+    func startIfAutomatic(_ face: any Request) {
         if startsAutomatically, read({ $0.pace }) == .flowing { start(face) }
     }
 }

@@ -45,7 +45,8 @@ extension Request {
         handle.core.read { state in
             switch state.phase {
             case .idle: state.pace == .suspended ? .suspended : .initialized
-            case .preparing, .transferring, .settling, .backingOff: state.pace == .suspended ? .suspended : .resumed
+            case .preparing, .transferring, .receiving, .settling, .backingOff:
+                state.pace == .suspended ? .suspended : .resumed
             case .cancellingHop, .unwinding: .cancelled
             case .finished: state.cancellation == nil ? .finished : .cancelled
             }

@@ -9,7 +9,8 @@ package final class RequestCore: Sendable {
     let id: RequestID
     let context: SessionContext
     let source: RequestSource
-    let sinkPlan: BodySink.Plan
+    /// Takes the body as it comes; nil if it is kept in memory.
+    let receiver: (any BodyReceiver)?
     let startsAutomatically: Bool
 
     // Guarded by the box
@@ -17,11 +18,11 @@ package final class RequestCore: Sendable {
 
     init(
         id: RequestID, source: RequestSource, session: Session, interceptor: (any RequestInterceptor)? = nil,
-        startsAutomatically: Bool? = nil, sinkPlan: BodySink.Plan = .memory
+        startsAutomatically: Bool? = nil, receiver: (any BodyReceiver)? = nil
     ) {
         self.id = id
         self.source = source
-        self.sinkPlan = sinkPlan
+        self.receiver = receiver
         context = session.context
         self.startsAutomatically = startsAutomatically ?? context.configuration.startsRequestsAutomatically
         var settings = RequestSettings(validators: context.configuration.validation, monitors: context.monitors)
@@ -55,7 +56,7 @@ package final class RequestCore: Sendable {
             switch state.phase {
             case .unwinding: return true
             case .finished: return state.cancellation != nil
-            case .idle, .preparing, .transferring, .settling, .backingOff, .cancellingHop:
+            case .idle, .preparing, .transferring, .receiving, .settling, .backingOff, .cancellingHop:
                 state.pipeline = task
                 return false
             }
@@ -81,8 +82,9 @@ package final class RequestCore: Sendable {
         case .cancelHop(let task):
             emit(.cancel)
             task?.cancel()
-        case .takeOver(let held, let discarded):
+        case .takeOver(let held, let task, let discarded):
             emit(.cancel)
+            task?.cancel()
             unwind(held, discarded)
         }
     }
@@ -196,42 +198,36 @@ package final class RequestCore: Sendable {
         read { $0.attempt?.hops.allSatisfy(\.request.body.isReplayable) ?? true }
     }
 
-    /// Hands one hop to the transport and waits for its end: the exchange so far.
-    func perform(
-        _ request: OutgoingRequest, for session: Session
-    ) async throws(Exit) -> CompletedExchange {
+    /// Hands one hop to the transport and waits for its end, or for the head of a body that is not kept in memory.
+    func perform(_ request: OutgoingRequest, for session: Session) async throws(Exit) -> HopOutcome {
         let outcome = await suspended { beginHop(request, for: session, $0) }
-        switch outcome {
-        case .ended(let exchange): return exchange
-        case .notBegun(let verdict):
-            try obey(verdict)
-            throw .abandon
-        }
+        guard case .notBegun(let verdict) = outcome else { return outcome }
+        try obey(verdict)
+        throw .abandon
     }
 
     private func beginHop(_ request: OutgoingRequest, for session: Session, _ continuation: HopProgress.Continuation) {
         let refusal = box.withLock { state -> RequestPhase.Verdict? in
             state.phase.receiving(.beginHop).verdict == .proceed ? nil : state.step(.beginHop)
         }
-        let verdict = refusal ?? beginHop(request, for: session, continuation) { $0.beginHop($1) }
+        let verdict = refusal ?? beginHop(request, for: session, .pipeline(continuation)) { $0.beginHop($1) }
         if verdict != .proceed { continuation.resume(returning: .notBegun(verdict)) }
     }
 
     /// Makes the transport's task and, if the state takes it, sets it going.
     func beginHop(
-        _ request: OutgoingRequest, for session: Session, _ continuation: HopProgress.Continuation?,
+        _ request: OutgoingRequest, for session: Session, _ waiter: HopProgress.Waiter,
         _ begin: (inout RequestState, HopProgress) -> RequestPhase.Verdict
     ) -> RequestPhase.Verdict {
         let id = context.registerTask(of: self)
-        var channel: ByteChannel?
-        if case .channel(let planned) = sinkPlan { channel = planned }
+        let channel = receiver.map { ByteChannel(capacity: $0.capacity) }
         let task = context.transport.task(
             for: request.transportRequest(initialAllowance: channel?.capacity ?? .max), id: id,
             delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
-        let plan = sinkPlan
+        let sink = channel.map(BodySink.channel) ?? .memory(Data())
         let (verdict, observers, step) = box.withLock { state in
-            let verdict = begin(&state, HopProgress(task, request, BodySink(plan), continuation))
+            let verdict = begin(&state, HopProgress(task, request, sink, waiter))
             return (verdict, state.observers(state.face), verdict == .proceed ? state.nextPaceStep(after: nil) : nil)
         }
         guard verdict == .proceed else {
@@ -254,7 +250,7 @@ package final class RequestCore: Sendable {
     /// What the finish asks for: the session forgets, everybody is answered.
     func conclude(_ finish: RequestState.Finish, _ exchange: CompletedExchange) {
         context.forget(id)
-        if case .channel(let channel) = sinkPlan { channel.end(exchange.error) }
+        receiver?.end(exchange.error)
         finish.observers?.post(.finish(exchange.error))
         for observer in finish.settings.uploadObservers { observer.end() }
         for delivery in finish.deliveries { delivery() }
@@ -305,6 +301,8 @@ package final class RequestCore: Sendable {
         case .report(let progress, let observers): report(progress, to: observers)
         case .allowAll(let task): task.allow(upTo: .max)
         case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
+        case .endBody(let channel, let error, _):
+            channel.end(error.map { RequestError(wrapping: $0, as: .connectionLost) })
         case .answer(let exchange, let work, _): answer(exchange, work)
         }
     }

@@ -6,6 +6,8 @@ package enum RequestPhase: CaseIterable, Sendable {
     case preparing
     /// A hop is with the transport.
     case transferring
+    /// The head of a response that is not kept in memory is there: the pipeline validates it and takes the body as it comes.
+    case receiving
     /// The pipeline validates, serializes, asks retriers, or decides on the next hop.
     case settling
     /// The pipeline waits for the next attempt.
@@ -23,6 +25,8 @@ package enum RequestPhase: CaseIterable, Sendable {
         case start
         /// The pipeline is about to hand a hop to the transport.
         case beginHop
+        /// The transport has brought the head of a response whose body goes on to somebody.
+        case receive
         /// The pipeline has got a hop's end, or failed before there was one.
         case settle
         /// The pipeline is about to wait for the next attempt.
@@ -47,7 +51,8 @@ package enum RequestPhase: CaseIterable, Sendable {
         case run
         /// Stop: somebody else finishes the request.
         case abandon
-        /// Finish the request, on a task of its own: the pipeline may be held up in somebody's code.
+        /// Finish the request, on a task of its own: the pipeline may be held up in somebody's code. A hop that is with
+        /// the transport is ended.
         case takeOver
         /// Tell the transport to end the hop.
         case cancelHop
@@ -61,46 +66,56 @@ package enum RequestPhase: CaseIterable, Sendable {
     package func receiving(_ event: Event) -> (next: RequestPhase, verdict: Verdict) {
         switch (self, event) {
         case (.idle, .start): (.preparing, .run)
-        case (.preparing, .start), (.transferring, .start), (.settling, .start), (.backingOff, .start),
+        case (.preparing, .start), (.transferring, .start), (.receiving, .start), (.settling, .start),
+            (.backingOff, .start),
             (.cancellingHop, .start), (.unwinding, .start), (.finished, .start):
             (self, .ignore)
 
         case (.preparing, .beginHop), (.settling, .beginHop): (.transferring, .proceed)
         case (.cancellingHop, .beginHop): (.unwinding, .unwind)
         case (.unwinding, .beginHop), (.finished, .beginHop): (self, .abandon)
-        case (.idle, .beginHop), (.transferring, .beginHop), (.backingOff, .beginHop): (self, .illegal)
+        case (.idle, .beginHop), (.transferring, .beginHop), (.receiving, .beginHop), (.backingOff, .beginHop):
+            (self, .illegal)
 
-        case (.preparing, .settle), (.transferring, .settle): (.settling, .proceed)
+        case (.transferring, .receive): (.receiving, .proceed)
+        case (.cancellingHop, .receive), (.unwinding, .receive), (.finished, .receive): (self, .ignore)
+        case (.idle, .receive), (.preparing, .receive), (.receiving, .receive), (.settling, .receive),
+            (.backingOff, .receive):
+            (self, .illegal)
+
+        case (.preparing, .settle), (.transferring, .settle), (.receiving, .settle): (.settling, .proceed)
         case (.cancellingHop, .settle): (.unwinding, .unwind)
         case (.unwinding, .settle), (.finished, .settle): (self, .abandon)
         case (.idle, .settle), (.settling, .settle), (.backingOff, .settle): (self, .illegal)
 
         case (.settling, .backOff): (.backingOff, .proceed)
         case (.unwinding, .backOff), (.finished, .backOff): (self, .abandon)
-        case (.idle, .backOff), (.preparing, .backOff), (.transferring, .backOff), (.backingOff, .backOff),
-            (.cancellingHop, .backOff):
+        case (.idle, .backOff), (.preparing, .backOff), (.transferring, .backOff), (.receiving, .backOff),
+            (.backingOff, .backOff), (.cancellingHop, .backOff):
             (self, .illegal)
 
         case (.settling, .prepare), (.backingOff, .prepare): (.preparing, .proceed)
         case (.unwinding, .prepare), (.finished, .prepare): (self, .abandon)
-        case (.idle, .prepare), (.preparing, .prepare), (.transferring, .prepare), (.cancellingHop, .prepare):
+        case (.idle, .prepare), (.preparing, .prepare), (.transferring, .prepare), (.receiving, .prepare),
+            (.cancellingHop, .prepare):
             (self, .illegal)
 
-        case (.idle, .cancel), (.preparing, .cancel), (.settling, .cancel), (.backingOff, .cancel):
+        case (.idle, .cancel), (.preparing, .cancel), (.receiving, .cancel), (.settling, .cancel),
+            (.backingOff, .cancel):
             (.unwinding, .takeOver)
         case (.transferring, .cancel): (.cancellingHop, .cancelHop)
         case (.cancellingHop, .cancel), (.unwinding, .cancel), (.finished, .cancel): (self, .ignore)
 
         case (.settling, .finish): (.finished, .proceed)
         case (.unwinding, .finish), (.finished, .finish): (self, .abandon)
-        case (.idle, .finish), (.preparing, .finish), (.transferring, .finish), (.backingOff, .finish),
-            (.cancellingHop, .finish):
+        case (.idle, .finish), (.preparing, .finish), (.transferring, .finish), (.receiving, .finish),
+            (.backingOff, .finish), (.cancellingHop, .finish):
             (self, .illegal)
 
         case (.unwinding, .finishUnwinding): (.finished, .proceed)
         case (.idle, .finishUnwinding), (.preparing, .finishUnwinding), (.transferring, .finishUnwinding),
-            (.settling, .finishUnwinding), (.backingOff, .finishUnwinding), (.cancellingHop, .finishUnwinding),
-            (.finished, .finishUnwinding):
+            (.receiving, .finishUnwinding), (.settling, .finishUnwinding), (.backingOff, .finishUnwinding),
+            (.cancellingHop, .finishUnwinding), (.finished, .finishUnwinding):
             (self, .illegal)
         }
     }

@@ -30,6 +30,8 @@ struct RequestState {
     var attempt: Attempt?
     private var earlierAttempts: [Attempt] = []
     private(set) var hop: HopProgress?
+    /// What came of the hop whose body somebody takes as it comes; there when that body has ended.
+    private(set) var ended: CompletedExchange?
     /// How much of the body was sent, over all attempts and hops.
     private var uploaded: TransferProgress?
     private(set) var exchange: CompletedExchange?
@@ -61,7 +63,7 @@ struct RequestState {
 
     var isWithPipeline: Bool {
         switch phase {
-        case .preparing, .transferring, .settling, .backingOff, .cancellingHop: true
+        case .preparing, .transferring, .receiving, .settling, .backingOff, .cancellingHop: true
         case .idle, .unwinding, .finished: false
         }
     }
@@ -86,7 +88,7 @@ struct RequestState {
         case .takeOver:
             cancellation = reason
             self.face = face
-            return .takeOver(held: pipeline, discarded: queue.discardHeld())
+            return .takeOver(held: pipeline, hop?.task, discarded: queue.discardHeld())
         case .cancelHop:
             cancellation = reason
             return .cancelHop(hop?.task)
@@ -97,8 +99,9 @@ struct RequestState {
 
     enum CancelAction {
         case none
-        /// Cancel the pipeline's task, which somebody's code may hold up, and finish on another one.
-        case takeOver(held: Task<Void, Never>?, discarded: [AnyResponse])
+        /// Cancel the pipeline's task, which somebody's code may hold up, and the hop that it takes the body of, if there
+        /// is one, and finish on another task.
+        case takeOver(held: Task<Void, Never>?, (any TransportTask)?, discarded: [AnyResponse])
         case cancelHop((any TransportTask)?)
     }
 
@@ -130,7 +133,7 @@ struct RequestState {
             return (index, .keep(released: session))
         case .finished:
             return (index, queue.beginLateWork() ? .workLate : .none)
-        case .preparing, .transferring, .settling, .backingOff, .cancellingHop, .unwinding:
+        case .preparing, .transferring, .receiving, .settling, .backingOff, .cancellingHop, .unwinding:
             return (index, .none)
         }
     }
@@ -217,7 +220,7 @@ struct RequestState {
     /// Hands a hop over, or tells the pipeline what else to do.
     mutating func beginHop(_ progress: HopProgress) -> RequestPhase.Verdict {
         let verdict = step(.beginHop)
-        if verdict == .proceed { hop = progress }
+        if verdict == .proceed { (hop, ended) = (progress, nil) }
         return verdict
     }
 
@@ -231,6 +234,8 @@ struct RequestState {
         case allowAll(any TransportTask)
         /// The task is let go of after unlocking: its end is the transport's code (R1).
         case complete(HopProgress.Continuation, HopOutcome, any TransportTask)
+        /// The same for a hop whose body is read: its end is what the reader sees.
+        case endBody(ByteChannel, TransportError?, any TransportTask)
         /// The same for a hop that no task waits for.
         case answer(CompletedExchange, ShortWork?, any TransportTask)
     }
@@ -242,7 +247,7 @@ struct RequestState {
         case .head(let head):
             hop.head = head
             guard HopPolicy.isAnswered(head, to: hop.request) else {
-                return hop.acceptsDeclaredLength() ? .none : .endHop(hop.task)
+                return hop.acceptsDeclaredLength() ? takeLive(hop) : .endHop(hop.task)
             }
             hop.sink = .discard(budget: BodySink.discardLimit)
             return .allowAll(hop.task)
@@ -263,11 +268,25 @@ struct RequestState {
             attempt?.hops.append(ended)
             let exchange = CompletedExchange(
                 hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
-            guard let continuation = hop.continuation else {
-                return .answer(exchange, hop.isDelivered(with: error) ? shortWork : nil, hop.task)
+            switch hop.waiter {
+            case .pipeline(let continuation): return .complete(continuation, .ended(exchange), hop.task)
+            case .nobody: return .answer(exchange, hop.isDelivered(with: error) ? shortWork : nil, hop.task)
+            case .reader(let channel):
+                self.ended = exchange
+                return .endBody(channel, ended.error, hop.task)
             }
-            return .complete(continuation, .ended(exchange), hop.task)
         }
+    }
+
+    /// Has the pipeline take the body from here on, if the request's is one that is not kept in memory.
+    private mutating func takeLive(_ hop: HopProgress) -> ReceiveAction {
+        guard case .channel(let channel) = hop.sink, case .pipeline(let continuation) = hop.waiter,
+            step(.receive) == .proceed
+        else { return .none }
+        hop.waiter = .reader(channel)
+        let head = Hop(request: hop.request, head: hop.head, metrics: hop.metrics)
+        let exchange = CompletedExchange(hop: head, attempts: attemptCount, past: past)
+        return .complete(continuation, .live(exchange, channel), hop.task)
     }
 
     // MARK: Progress
@@ -316,65 +335,4 @@ struct Observers: Sendable {
     func post(_ event: RequestEvent) {
         for mailbox in mailboxes { mailbox.post(event, from: request) }
     }
-}
-
-/// The hop that is with the transport. A class without a lock: it lives in the request's box and never leaves it. So its
-/// accesses cannot overlap, and are not checked: there are several for every event.
-final class HopProgress {
-    typealias Continuation = Suspension<HopOutcome>
-
-    enum Pace {
-        /// The transport was told so. A task that was not resumed yet stands still.
-        case settled(RequestState.Pace)
-        /// Some thread is telling the transport, and will look again afterwards.
-        case applying
-    }
-
-    /// How much of the body has come, and why no more of it is wanted.
-    var received: UInt64 = 0
-    var refusal: TransportError?
-
-    let id: TransportTaskID
-    let task: any TransportTask
-    let request: OutgoingRequest
-    /// The pipeline's; nil on the short way, where no task waits.
-    let continuation: Continuation?
-    @exclusivity(unchecked) var head: ResponseHead?
-    @exclusivity(unchecked) var metrics: TransportMetrics?
-    @exclusivity(unchecked) var sink: BodySink
-    @exclusivity(unchecked) var pace = Pace.settled(.suspended)
-
-    init(_ task: any TransportTask, _ request: OutgoingRequest, _ sink: BodySink, _ continuation: Continuation?) {
-        id = task.id
-        self.task = task
-        self.request = request
-        self.sink = sink
-        self.continuation = continuation
-    }
-
-    /// The hop as it ended. The end of a body that is thrown away does not matter: the head has said what follows.
-    func ended(with error: TransportError?) -> Hop {
-        if let refusal { return Hop(request: request, head: head, metrics: metrics, error: refusal) }
-        if case .discard = sink { return Hop(request: request, head: head, metrics: metrics) }
-        return Hop(request: request, head: head, metrics: metrics, error: error)
-    }
-
-    /// Whether the response is the answer: the hop went well, and its body was not thrown away for another hop to follow.
-    func isDelivered(with error: TransportError?) -> Bool {
-        if case .discard = sink { return false }
-        return error == nil
-    }
-
-    func takeBody() -> Data? {
-        guard head != nil, case .memory(let data) = sink else { return nil }
-        return data
-    }
-}
-
-/// How the pipeline's wait for a hop ended.
-enum HopOutcome: Sendable {
-    /// The exchange so far, without a verdict on it.
-    case ended(CompletedExchange)
-    /// No hop was begun; the pipeline does what the verdict says.
-    case notBegun(RequestPhase.Verdict)
 }

@@ -11,13 +11,21 @@ extension RequestPipeline {
     }
 }
 
-extension CompletedExchange {
+extension Hop {
     /// The content codings that are to be undone; none for most bodies.
     var codings: [String] {
-        guard let hop, let head = hop.head, let data, !data.isEmpty, !head.bodyIsDecoded, head.status != 206,
-            hop.request.options.decodesContent ?? true, head["Content-Encoding"] != nil
+        guard let head, !head.bodyIsDecoded, head.status != 206, request.options.decodesContent ?? true,
+            head["Content-Encoding"] != nil
         else { return [] }
         return ContentCoding.names(in: head.values(for: "Content-Encoding"))
+    }
+}
+
+extension CompletedExchange {
+    /// The content codings that are to be undone of the body that is there.
+    var codings: [String] {
+        guard let hop, let data, !data.isEmpty else { return [] }
+        return hop.codings
     }
 
     /// Runs on the pipeline's task: it takes time, and what a peer sends decides how much.

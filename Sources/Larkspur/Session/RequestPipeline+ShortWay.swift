@@ -14,7 +14,7 @@ extension RequestPipeline {
         guard core.read({ $0.shortWork != nil }), var request = try? core.source.buildAtOnce(in: core.context),
             (try? request.complete()) != nil
         else { return false }
-        return core.beginHop(request, for: session, nil) { $0.beginShortWay($1, for: session) } != .ignore
+        return core.beginHop(request, for: session, .nobody) { $0.beginShortWay($1, for: session) } != .ignore
     }
 }
 

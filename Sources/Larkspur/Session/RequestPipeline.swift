@@ -10,7 +10,7 @@ struct RequestPipeline: Sendable {
     let face: any Request
     let session: Session
 
-    private typealias Exit = RequestCore.Exit
+    typealias Exit = RequestCore.Exit
 
     /// Sets the pipeline going. Unstructured: the exchange goes on whether or not anybody awaits it.
     ///
@@ -54,8 +54,9 @@ struct RequestPipeline: Sendable {
     ///
     /// - Parameter sent: What came of the first hop, if it was sent already.
     private func attempt(_ number: Int, after sent: CompletedExchange? = nil) async throws(Exit) -> Bool {
-        var exchange = if let sent { try await follow(sent) } else { try await send(number) }
-        if exchange.error == nil { exchange = try await validate(exchange) }
+        var exchange = if let sent { try await follow(.ended(sent)) } else { try await send(number) }
+        // The heads of live bodies were validated before anybody was given the first byte.
+        if exchange.error == nil, core.receiver == nil { exchange = try await validate(exchange) }
         if let error = exchange.error {
             switch try await askRetriers(error) {
             case .again: return false
@@ -102,10 +103,16 @@ struct RequestPipeline: Sendable {
         return try await follow(core.perform(request, for: session))
     }
 
-    /// The hop loop: from the end of the first hop to a response that is the answer.
-    private func follow(_ first: CompletedExchange) async throws(Exit) -> CompletedExchange {
-        var exchange = first
+    /// The hop loop: from what came of the first hop to a response that is the answer.
+    private func follow(_ first: HopOutcome) async throws(Exit) -> CompletedExchange {
+        var outcome = first
         while true {
+            let exchange: CompletedExchange
+            switch outcome {
+            case .ended(let ended): exchange = ended
+            case .live(let head, let body): return try await receive(body, of: head)
+            case .notBegun: throw .abandon
+            }
             try core.step(.settle)
             if let error = exchange.hop?.error {
                 return failed(RequestError(wrapping: error, as: .connectionLost, stage: .sending), exchange)
@@ -116,7 +123,7 @@ struct RequestPipeline: Sendable {
                 return failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)
             case .follow(let next, let isRedirect):
                 if isRedirect { core.emit(.redirect(next)) }
-                exchange = try await core.perform(next, for: session)
+                outcome = try await core.perform(next, for: session)
             }
         }
     }
@@ -132,7 +139,7 @@ struct RequestPipeline: Sendable {
     // MARK: Validating
 
     /// Validators in order: the session's are the first of the request's. The first failure ends it.
-    private func validate(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
+    func validate(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
         let validators = core.read { $0.settings.validators }
         guard !validators.isEmpty else { return exchange }
         for validator in validators {
@@ -161,7 +168,7 @@ struct RequestPipeline: Sendable {
     /// Asks the session's retriers, then the request's, and waits if one of them wants another attempt.
     private func askRetriers(_ error: RequestError) async throws(Exit) -> Decision {
         let interceptors = core.context.interceptors + core.read { $0.settings.interceptors }
-        guard !interceptors.isEmpty else { return .over(nil) }
+        guard !interceptors.isEmpty, core.receiver?.canBeginAgain ?? true else { return .over(nil) }
         let delay: Duration
         switch await ComposedInterceptor(interceptors).retry(face, for: session, dueTo: error) {
         case .doNotRetry: return .over(nil)

@@ -118,11 +118,12 @@ public actor Session {
     }
 
     func makeCore(
-        _ source: RequestSource, _ interceptor: (any RequestInterceptor)?, _ startsAutomatically: Bool?
+        _ source: RequestSource, _ interceptor: (any RequestInterceptor)?, _ startsAutomatically: Bool?,
+        _ receiver: (any BodyReceiver)? = nil
     ) -> RequestCore {
         lastID += 1
         return RequestCore(
             id: RequestID(lastID), source: source, session: self, interceptor: interceptor,
-            startsAutomatically: startsAutomatically)
+            startsAutomatically: startsAutomatically, receiver: receiver)
     }
 }

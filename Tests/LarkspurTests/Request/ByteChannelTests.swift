@@ -61,48 +61,6 @@ struct ByteChannelTests {
         #expect(channel.buffered == 0)
     }
 
-    @Test("A request whose body goes to a channel is held back by its reader, one buffer beyond the capacity at most")
-    func endToEnd() async throws {
-        let chunk = 1_000
-        let channel = ByteChannel(capacity: 4_000)
-        let delivered = Counter()
-        let session = Session(
-            transport: StubTransport { _ in .response(chunks: Array(repeating: Data(count: chunk), count: 1_000)) },
-            eventMonitors: [])
-        let core = RequestCore(
-            id: RequestID(1), source: RequestSource(.parts("http://example.com", .get, [:])),
-            session: session, sinkPlan: .channel(channel))
-        let request = DataRequest(core: core).resume()
-        var read = 0
-        while let bytes = try await channel.next() {
-            read += bytes.count
-            delivered.increment()
-            #expect(channel.buffered <= UInt64(4_000 + chunk))
-        }
-        #expect(read == 1_000_000)
-        #expect(delivered.value == 1_000)
-        #expect(request.error == nil)
-    }
-
-    @Test("A redirect's body does not reach the channel, however long it is")
-    func redirected() async throws {
-        let channel = ByteChannel(capacity: 16)
-        let session = Session(
-            transport: StubTransport { request in
-                request.url.path == "/end"
-                    ? .text("the end")
-                    : .response(
-                        302, headers: ["Location": "/end"], chunks: Array(repeating: Data(count: 50_000), count: 9))
-            })
-        let core = RequestCore(
-            id: RequestID(1), source: RequestSource(.parts("http://example.com", .get, [:])),
-            session: session, sinkPlan: .channel(channel))
-        DataRequest(core: core).resume()
-        #expect(try await channel.next() == Data("the end".utf8))
-        #expect(try await channel.next() == nil)
-        #expect(core.read { $0.attempts.first?.hops.map(\.metrics?.responseBodyBytes) } == [100_000, 7])
-    }
-
     @Test("A writer and a reader on different threads: every byte once, in order")
     func concurrent() async throws {
         let channel = ByteChannel(capacity: 256)

@@ -167,7 +167,7 @@ final class RequestModel {
         taskNumber += 1
         let task = PlayedTask(id: TransportTaskID(taskNumber))
         let request = OutgoingRequest(url: url)
-        let verdict = state.beginHop(HopProgress(task, request, .memory(Data()), continuation))
+        let verdict = state.beginHop(HopProgress(task, request, .memory(Data()), .pipeline(continuation)))
         if obey(verdict) {
             hopIsCancelled = false
             pipeline = .hopWaiting

@@ -15,6 +15,9 @@ struct RequestPhaseTests {
         (.preparing, .settle, .settling, .proceed),
         (.transferring, .settle, .settling, .proceed),
         (.cancellingHop, .settle, .unwinding, .unwind),
+        (.transferring, .receive, .receiving, .proceed),
+        (.receiving, .settle, .settling, .proceed),
+        (.receiving, .cancel, .unwinding, .takeOver),
         (.settling, .backOff, .backingOff, .proceed),
         (.settling, .prepare, .preparing, .proceed),
         (.backingOff, .prepare, .preparing, .proceed),
@@ -52,7 +55,7 @@ struct RequestPhaseTests {
 
     @Test("R3: once somebody unwinds, the pipeline is told to give up", arguments: RequestPhase.Event.allCases)
     func abandoned(_ event: RequestPhase.Event) {
-        guard ![.start, .cancel, .finishUnwinding].contains(event) else { return }
+        guard ![.start, .cancel, .receive, .finishUnwinding].contains(event) else { return }
         #expect(RequestPhase.unwinding.receiving(event).verdict == .abandon)
         #expect(RequestPhase.finished.receiving(event).verdict == .abandon)
     }

@@ -1,0 +1,24 @@
+import LarkspurTransport
+
+/// Takes a response's body as it comes, instead of the memory: to readers, to a file.
+///
+/// The pipeline calls it, one call at a time, and waits for each; so a receiver that takes its time stops the peer.
+package protocol BodyReceiver: Sendable {
+    /// How much of the body may wait between the transport and the receiver.
+    var capacity: UInt64 { get }
+
+    /// Whether another attempt may follow one that has failed.
+    var canBeginAgain: Bool { get }
+
+    /// A response that has passed validation is about to be received.
+    func begin(_ exchange: CompletedExchange) async throws
+
+    /// The next bytes, decoded. Returns when there is room for more.
+    func receive(_ bytes: Data) async throws
+
+    /// The body is there as a whole.
+    func finish(_ exchange: CompletedExchange) async throws
+
+    /// The request has finished, whatever has happened before; called once, from any thread, and must not wait.
+    func end(_ error: RequestError?)
+}

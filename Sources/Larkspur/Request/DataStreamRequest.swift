@@ -1,0 +1,92 @@
+import LarkspurTransport
+
+/// A request whose response body is read while it comes, and never kept.
+///
+///     for try await chunk in await session.streamRequest(url).bytes { … }
+///
+/// Validators see the response's head before the first byte is handed on. A reader that takes its time stops the peer; one
+/// that stops reading, because its loop is left or its task cancelled, cancels the request, if it was the last. Once a
+/// byte was handed on no further attempt is made: readers never see the start of a body twice.
+public final class DataStreamRequest: Request {
+    public let handle: RequestHandle
+    let hub: StreamHub
+
+    init(core: RequestCore, hub: StreamHub) {
+        handle = RequestHandle(core: core)
+        self.hub = hub
+    }
+
+    /// The body, chunk by chunk, its content codings undone.
+    ///
+    /// Each value is a reader of its own, and gets what comes after it was made: have all of them before the first is
+    /// iterated, which starts the request. One that is never iterated stops the others when its room is used up, until it
+    /// is let go of.
+    public var bytes: DataStream { bytes(automaticallyCancelling: true) }
+
+    /// - Parameter automaticallyCancelling: With false the request goes on when its last reader has left, and the rest of
+    ///   the body is thrown away unless somebody else comes to read it.
+    public func bytes(automaticallyCancelling: Bool) -> DataStream {
+        DataStream(StreamReader(self, automaticallyCancelling: automaticallyCancelling))
+    }
+}
+
+/// A streamed body, chunk by chunk. It ends by throwing where the body does not arrive whole: a `RequestError`, or
+/// `CancellationError` if the request was cancelled.
+public struct DataStream: AsyncSequence, Sendable {
+    private let request: DataStreamRequest
+    private let automaticallyCancelling: Bool
+    private let reserved: Protected<StreamReader?>
+
+    init(_ reader: StreamReader) {
+        request = reader.request
+        automaticallyCancelling = reader.automaticallyCancelling
+        reserved = Protected(reader)
+    }
+
+    /// The first iterator reads from where the value was made; any further one from now on.
+    public func makeAsyncIterator() -> Iterator {
+        let reader = reserved.withLock { reader in
+            defer { reader = nil }
+            return reader
+        }
+        return Iterator(reader: reader ?? StreamReader(request, automaticallyCancelling: automaticallyCancelling))
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        let reader: StreamReader
+
+        public func next() async throws -> Data? { try await reader.next() }
+    }
+}
+
+/// One reader of a stream: it takes part from its making until it is let go of.
+final class StreamReader: Sendable {
+    let request: DataStreamRequest
+    let automaticallyCancelling: Bool
+    private let channel: ByteChannel
+
+    init(_ request: DataStreamRequest, automaticallyCancelling: Bool) {
+        self.request = request
+        self.automaticallyCancelling = automaticallyCancelling
+        channel = request.hub.register()
+    }
+
+    deinit { leave() }
+
+    func next() async throws -> Data? {
+        request.hub.begin(channel)
+        request.handle.core.startIfAutomatic(request)
+        do {
+            return try await channel.next()
+        } catch let error as RequestError where !error.isCancelled {
+            throw error
+        } catch {
+            leave()
+            throw CancellationError()
+        }
+    }
+
+    private func leave() {
+        if request.hub.leave(channel), automaticallyCancelling { request.cancel() }
+    }
+}

@@ -1,0 +1,107 @@
+import LarkspurTransport
+
+/// The hop that is with the transport. A class without a lock: it lives in the request's box and never leaves it. So its
+/// accesses cannot overlap, and are not checked: there are several for every event.
+final class HopProgress {
+    typealias Continuation = Suspension<HopOutcome>
+
+    enum Pace {
+        /// The transport was told so. A task that was not resumed yet stands still.
+        case settled(RequestState.Pace)
+        /// Some thread is telling the transport, and will look again afterwards.
+        case applying
+    }
+
+    /// Who goes on when the hop has ended.
+    enum Waiter {
+        case pipeline(Continuation)
+        /// The pipeline, which has the head already, and sees the end when it has read the body.
+        case reader(ByteChannel)
+        /// The short way: no task waits.
+        case nobody
+    }
+
+    /// How much of the body has come, and why no more of it is wanted.
+    var received: UInt64 = 0
+    var refusal: TransportError?
+
+    let id: TransportTaskID
+    let task: any TransportTask
+    let request: OutgoingRequest
+    @exclusivity(unchecked) var waiter: Waiter
+    @exclusivity(unchecked) var head: ResponseHead?
+    @exclusivity(unchecked) var metrics: TransportMetrics?
+    @exclusivity(unchecked) var sink: BodySink
+    @exclusivity(unchecked) var pace = Pace.settled(.suspended)
+
+    init(_ task: any TransportTask, _ request: OutgoingRequest, _ sink: BodySink, _ waiter: Waiter) {
+        id = task.id
+        self.task = task
+        self.request = request
+        self.sink = sink
+        self.waiter = waiter
+    }
+
+    /// The hop as it ended. The end of a body that is thrown away does not matter: the head has said what follows.
+    func ended(with error: TransportError?) -> Hop {
+        if let refusal { return Hop(request: request, head: head, metrics: metrics, error: refusal) }
+        if case .discard = sink { return Hop(request: request, head: head, metrics: metrics) }
+        return Hop(request: request, head: head, metrics: metrics, error: error)
+    }
+
+    /// Whether the response is the answer: the hop went well, and its body was not thrown away for another hop to follow.
+    func isDelivered(with error: TransportError?) -> Bool {
+        if case .discard = sink { return false }
+        return error == nil
+    }
+
+    func takeBody() -> Data? {
+        guard head != nil, case .memory(let data) = sink else { return nil }
+        return data
+    }
+}
+
+/// How the pipeline's wait for a hop ended.
+enum HopOutcome: Sendable {
+    /// The exchange so far, without a verdict on it.
+    case ended(CompletedExchange)
+    /// The exchange up to the head of a response whose body is not kept in memory but comes out of the channel. When it
+    /// has ended, so has the hop.
+    case live(CompletedExchange, ByteChannel)
+    /// No hop was begun; the pipeline does what the verdict says.
+    case notBegun(RequestPhase.Verdict)
+}
+
+/// The limit on what a peer may send.
+extension HopProgress {
+    /// What is kept in memory must have an end somewhere.
+    private static let limitInMemory: UInt64 = 2 << 30
+
+    private var limit: UInt64 {
+        if let limit = request.options.maximumBodySize { return limit }
+        if case .memory = sink { return Self.limitInMemory }
+        return .max
+    }
+
+    /// Only where a limit was asked for: the other one is far away, and reading a length costs.
+    func acceptsDeclaredLength() -> Bool {
+        guard request.options.maximumBodySize != nil, request.method != .head, head?.status != 304 else { return true }
+        return accepts(0, of: head?.contentLength)
+    }
+
+    func accepts(_ bytes: Data, expecting length: UInt64?) -> Bool { accepts(UInt64(bytes.count), of: length) }
+
+    /// Counts what has come. From the refusal on the body is thrown away, until the transport has ended the hop.
+    private func accepts(_ count: UInt64, of length: UInt64?) -> Bool {
+        received += count
+        if case .discard = sink { return true }
+        let limit = limit
+        guard max(received, length ?? 0) > limit else { return true }
+        refusal = TransportError(
+            .contentTooLarge,
+            "the body has more than the \(limit) bytes that are allowed; raise options.maximumBodySize if that is right",
+            phase: .receiving)
+        sink = .discard(budget: .max)
+        return false
+    }
+}

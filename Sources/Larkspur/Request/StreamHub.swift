@@ -1,0 +1,127 @@
+import LarkspurTransport
+
+/// Hands a body on to any number of readers, as fast as the slowest of them.
+///
+/// A reader takes part from its registration on. Until there is one the body waits; when all have gone it is thrown away.
+/// No byte is kept beyond what the readers' channels hold, so there is no second attempt once one was sent.
+final class StreamHub: BodyReceiver {
+    /// Where a reader takes its bytes, and up to which of the hub's bytes it has room.
+    private struct Reader {
+        let channel: ByteChannel
+        /// The hub's position where the channel's begin.
+        let base: UInt64
+        var room: UInt64
+        var hasBegun = false
+    }
+
+    /// Whom the body is for while nobody reads.
+    private enum Audience { case expected, gone }
+
+    private enum Stage {
+        case open
+        case ended(RequestError?)
+    }
+
+    private struct State {
+        var stage = Stage.open
+        var readers: [ObjectIdentifier: Reader] = [:]
+        var audience = Audience.expected
+        var sent: UInt64 = 0
+        var sender: Suspension<Void>?
+
+        var hasRoom: Bool {
+            if case .ended = stage { return true }
+            return readers.isEmpty ? audience == .gone : readers.values.allSatisfy { $0.room > sent }
+        }
+
+        mutating func takeSender() -> Suspension<Void>? {
+            guard hasRoom else { return nil }
+            defer { sender = nil }
+            return sender
+        }
+    }
+
+    /// Of what may be held in all, most waits with the hop: what waits there is the same for all readers.
+    private let limit: UInt64
+    private let box = Protected(State())
+
+    init(limit: Int) {
+        self.limit = UInt64(max(4, limit))
+    }
+
+    // MARK: The readers' side
+
+    func register() -> ByteChannel {
+        let channel = ByteChannel(capacity: limit / 4)
+        let id = ObjectIdentifier(channel)
+        channel.connect { [weak self] position in self?.allow(id, upTo: position) }
+        let (stage, sender) = box.withLock { state in
+            state.audience = .expected
+            state.readers[id] = Reader(channel: channel, base: state.sent, room: state.sent + channel.capacity)
+            return (state.stage, state.takeSender())
+        }
+        sender?.resume()
+        if case .ended(let error) = stage { channel.end(error) }
+        return channel
+    }
+
+    func begin(_ channel: ByteChannel) {
+        box.withLock { $0.readers[ObjectIdentifier(channel)]?.hasBegun = true }
+    }
+
+    /// The reader takes no more. Says whether it was the last one that had taken anything.
+    func leave(_ channel: ByteChannel) -> Bool {
+        let (isLast, sender) = box.withLock { state in
+            let reader = state.readers.removeValue(forKey: ObjectIdentifier(channel))
+            let isLast = reader?.hasBegun == true && state.readers.isEmpty
+            if isLast { state.audience = .gone }
+            return (isLast, state.takeSender())
+        }
+        channel.abandon()
+        sender?.resume()
+        return isLast
+    }
+
+    private func allow(_ id: ObjectIdentifier, upTo position: UInt64) {
+        let sender = box.withLock { state -> Suspension<Void>? in
+            guard let reader = state.readers[id], reader.room < reader.base + position else { return nil }
+            state.readers[id]?.room = reader.base + position
+            return state.takeSender()
+        }
+        sender?.resume()
+    }
+
+    // MARK: The pipeline's side
+
+    var capacity: UInt64 { limit - limit / 4 }
+
+    var canBeginAgain: Bool { box.withLock { $0.sent == 0 } }
+
+    func begin(_ exchange: CompletedExchange) {}
+
+    func receive(_ bytes: Data) async {
+        await suspended { (sender: Suspension<Void>) in
+            let hasRoom = box.withLock { state in
+                if !state.hasRoom { state.sender = sender }
+                return state.hasRoom
+            }
+            if hasRoom { sender.resume() }
+        }
+        let channels = box.withLock { state in
+            state.sent += UInt64(bytes.count)
+            return state.readers.values.map(\.channel)
+        }
+        for channel in channels { channel.receive(bytes) }
+    }
+
+    func finish(_ exchange: CompletedExchange) {}
+
+    func end(_ error: RequestError?) {
+        let (channels, sender) = box.withLock { state in
+            state.stage = .ended(error)
+            return (state.readers.values.map(\.channel), state.takeSender())
+        }
+        for channel in channels { channel.end(error) }
+        sender?.resume()
+    }
+}

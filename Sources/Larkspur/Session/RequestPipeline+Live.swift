@@ -1,0 +1,116 @@
+import LarkspurTransport
+
+/// Bodies that are not kept in memory: a response's head is validated as soon as it is there, and then its body goes to
+/// the request's receiver, chunk by chunk, as fast as that one takes it.
+extension RequestPipeline {
+    func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> CompletedExchange {
+        let validated = try await validate(head)
+        if let error = validated.error {
+            let start = await body.collect(upTo: BodySink.discardLimit)
+            return failed(error, try await end(body).with(start))
+        }
+        let problem = await pass(body, of: head)
+        let ended = try await end(body)
+        // What ended the hop, if the receiver did not, is why the body ended.
+        guard let error = problem ?? ended.hop?.error else { return ended }
+        return failed(RequestError(wrapping: error, as: .receivingFailed, stage: .sending), ended)
+    }
+
+    /// Gives the whole body to the receiver; or says why it could not, if that was not the hop's doing.
+    private func pass(_ body: ByteChannel, of head: CompletedExchange) async -> (any Error)? {
+        guard let receiver = core.receiver, let hop = head.hop else { return nil }
+        do {
+            try await receiver.begin(head)
+            for try await bytes in LiveBody(body, of: hop) { try await receiver.receive(bytes) }
+            try await receiver.finish(head)
+            return nil
+        } catch {
+            return core.read { $0.ended?.hop?.error } == nil ? error : nil
+        }
+    }
+
+    /// Ends the hop if it has not ended, and gives what came of it.
+    private func end(_ body: ByteChannel) async throws(Exit) -> CompletedExchange {
+        if core.read({ $0.ended == nil }) {
+            core.endHop()
+            while let rest = try? await body.next() { withExtendedLifetime(rest) {} }
+        }
+        let ended = core.read { $0.ended }
+        try core.step(.settle)
+        guard let ended else { throw .abandon }
+        return ended
+    }
+}
+
+extension RequestCore {
+    /// Has the transport end the hop, whose response nobody wants any further.
+    func endHop() { read { $0.hop?.task }?.cancel() }
+}
+
+extension ByteChannel {
+    /// The first bytes of what is left, for an error to carry.
+    fileprivate func collect(upTo limit: Int) async -> Data {
+        var collected = Data()
+        while collected.count < limit, let chunk = try? await next() {
+            collected += chunk.prefix(limit - collected.count)
+        }
+        return collected
+    }
+}
+
+/// A response's body as it comes, its content codings undone. It can be iterated once.
+struct LiveBody: AsyncSequence, Sendable {
+    private let channel: ByteChannel
+    private let hop: Hop
+
+    init(_ channel: ByteChannel, of hop: Hop) {
+        self.channel = channel
+        self.hop = hop
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(channel, hop) }
+
+    final class Iterator: AsyncIteratorProtocol {
+        /// So much is decoded at a time, because what becomes of it is held before its reader says whether there is room.
+        private static let pieceSize = 4 * 1024
+
+        private let channel: ByteChannel
+        private let hop: Hop
+        private var decoder: ContentDecoder?
+        private var chunk: Data.SubSequence?
+
+        init(_ channel: ByteChannel, _ hop: Hop) {
+            self.channel = channel
+            self.hop = hop
+        }
+
+        func next() async throws -> Data? {
+            let codings = hop.codings
+            guard !codings.isEmpty else { return try await channel.next() }
+            if decoder == nil {
+                decoder = try ContentDecoder(
+                    codings: codings, limits: hop.request.options.decodingLimits ?? DecodingLimits())
+            }
+            while try await prepare() {
+                let decoded = try decodePiece()
+                if !decoded.isEmpty { return decoded }
+            }
+            try decoder.take()?.finish()
+            return nil
+        }
+
+        /// Has something to decode; false at the end.
+        private func prepare() async throws -> Bool {
+            if chunk?.isEmpty ?? true { chunk = try await channel.next() }
+            return chunk != nil
+        }
+
+        private func decodePiece() throws -> Data {
+            var decoded = Data()
+            let piece = chunk?.prefix(Self.pieceSize) ?? Data()
+            chunk?.removeFirst(piece.count)
+            try piece.withUnsafeBytes { try decoder?.decode($0) { decoded.append(contentsOf: $0) } }
+            return decoded
+        }
+    }
+}
