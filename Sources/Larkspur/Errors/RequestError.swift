@@ -141,6 +141,12 @@ extension RequestError {
         // Receiving
         /// The body is larger than `maximumBodySize`, or gets larger by decoding than `decodingLimits` allow.
         public static let contentTooLarge = Code(.contentTooLarge)
+        /// A line, an event or a message of a stream is larger than its limit.
+        public static let messageTooLarge = Code(rawValue: "messageTooLarge")
+        /// A message of a stream was cut off.
+        public static let incompleteMessage = Code(rawValue: "incompleteMessage")
+        /// A message of a stream is not where its framing wants it.
+        public static let malformedMessage = Code(rawValue: "malformedMessage")
         /// The body's content coding is damaged, ends early or goes on after its end.
         public static let undecodableContent = Code(rawValue: "undecodableContent")
         /// The body has a content coding that nobody knows here, or whose library is missing; or too many of them.

@@ -3,6 +3,7 @@ import Measuring
 
 // bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
 // bench json FILE
+// bench sse
 // bench load|cancel|memory|sessions URL [OPTIONS]
 // Prints one line of figures: name=value …
 
@@ -26,6 +27,7 @@ case "json":
         exit(2)
     }
     try JSONBenchmark(document: document).run()
+case "sse": try await EventsBenchmark().run()
 case "load", "cancel", "memory", "sessions":
     guard let plan = Plan(arguments.dropFirst()) else {
         print("usage: bench \(arguments[0]) URL \(Plan.options)")
@@ -39,7 +41,7 @@ case "load", "cancel", "memory", "sessions":
     }
 default:
     print(
-        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json FILE",
+        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json FILE | sse",
         "| load|cancel|memory|sessions URL \(Plan.options)")
     exit(2)
 }

@@ -1,0 +1,26 @@
+/// Decodes each message of a framing.
+public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFraming>: StreamParser {
+    private var framing: Framing
+    private let decoder: any DataDecoder
+
+    public init(framing: Framing, decoder: any DataDecoder = JSONDecoder()) {
+        self.framing = framing
+        self.decoder = decoder
+    }
+
+    public mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Value? {
+        try framing.next(in: &bytes).map(decoded)
+    }
+
+    public mutating func end() throws -> Value? {
+        try framing.end().map(decoded)
+    }
+
+    private func decoded(_ message: Data) throws -> Value {
+        do {
+            return try decoder.decode(Value.self, from: message)
+        } catch {
+            throw RequestError(.decodingFailed, "it is no \(Value.self): \(error)", underlying: error)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+/// One JSON text a line (NDJSON, JSON Lines). Blank lines are skipped; a last line needs no end.
+public struct JSONLinesFraming: MessageFraming {
+    private var splitter: LineSplitter
+
+    init(limit: Int) {
+        splitter = LineSplitter(limit: limit)
+    }
+
+    public mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
+        while let line = try splitter.next(in: &bytes, Self.message) {
+            if let line { return line }
+        }
+        return nil
+    }
+
+    public mutating func end() throws -> Data? {
+        try splitter.end(Self.message) ?? nil
+    }
+
+    /// Nil for a line of nothing but white space.
+    private static func message(_ line: UnsafeRawBufferPointer) -> Data? {
+        line.allSatisfy(JSONSequenceFraming.isBlank) ? nil : Data(line)
+    }
+}
+
+/// JSON texts that each begin with a record separator, 0x1E, and end with a line feed: RFC 7464.
+///
+/// A text is handed over when its line feed is there, and does not wait for the next one to begin. One that was cut off
+/// is an `.incompleteMessage`: an open bracket or string, or a number or word with nothing behind it, `12` of `1234`.
+public struct JSONSequenceFraming: MessageFraming {
+    private var remainder: Remainder
+    private var isInText = false
+    /// How far the text has come.
+    private var first: UInt8?
+    private var last: UInt8 = 0
+    private var depth = 0
+    private var isInString = false
+    private var isEscaped = false
+
+    init(limit: Int) {
+        remainder = Remainder(limit: limit)
+    }
+
+    public mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            index += 1
+            if byte == 0x1E {
+                // It begins the next text, and ends this one if a line feed has not.
+                var text = bytes.take(index - 1)
+                _ = bytes.take(1)
+                index = 0
+                let message = try finish(&text)
+                isInText = true
+                if let message { return message }
+            } else if !isInText {
+                guard Self.isBlank(byte) else {
+                    throw RequestError(
+                        .malformedMessage,
+                        "it does not begin with a record separator (0x1E), as JSON sequences' texts do")
+                }
+                _ = bytes.take(index)
+                index = 0
+            } else {
+                read(byte)
+                guard byte == 0x0A, first != nil, depth == 0, !isInString else { continue }
+                var text = bytes.take(index)
+                return try finish(&text)
+            }
+        }
+        try remainder.keep(&bytes)
+        return nil
+    }
+
+    public mutating func end() throws -> Data? {
+        var nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+        return try finish(&nothing)
+    }
+
+    /// The text, whose last bytes these are; nil if there is none.
+    private mutating func finish(_ bytes: inout UnsafeRawBufferPointer) throws -> Data? {
+        let text = try remainder.completed(with: bytes)
+        guard let first else {
+            isInText = false
+            return nil
+        }
+        let endsItself = [UInt8(ascii: "["), UInt8(ascii: "{"), UInt8(ascii: "\"")].contains(first)
+        guard depth == 0, !isInString, endsItself || Self.isBlank(last) else { throw incompleteMessage }
+        (isInText, self.first) = (false, nil)
+        return Data(text)
+    }
+
+    private mutating func read(_ byte: UInt8) {
+        if first == nil, !Self.isBlank(byte) { first = byte }
+        last = byte
+        if isEscaped {
+            isEscaped = false
+        } else if isInString {
+            isEscaped = byte == UInt8(ascii: "\\")
+            isInString = byte != UInt8(ascii: "\"")
+        } else {
+            switch byte {
+            case UInt8(ascii: "\""): isInString = true
+            case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
+            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth = max(0, depth - 1)  // too many fail when they are decoded
+            default: break
+            }
+        }
+    }
+
+    static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
+}

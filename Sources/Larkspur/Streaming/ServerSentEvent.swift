@@ -1,0 +1,138 @@
+/// One event of a `text/event-stream`.
+public struct ServerSentEvent: Sendable, Hashable {
+    /// The last event ID, which says where a later connection goes on. An event without one of its own has that of the
+    /// event before; empty if there was none yet.
+    public var id: String
+    /// What kind of event it is; `message` unless the server says otherwise.
+    public var event: String
+    /// The event's data; several lines of it are joined with line feeds.
+    public var data: String
+    /// The reconnection time that came with the event.
+    public var retry: Duration?
+
+    public init(id: String = "", event: String = "message", data: String, retry: Duration? = nil) {
+        self.id = id
+        self.event = event
+        self.data = data
+        self.retry = retry
+    }
+
+    /// The data as a value of the caller's type.
+    public func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+    ) throws -> Value {
+        do {
+            return try decoder.decode(type, from: Data(data.utf8))
+        } catch {
+            throw RequestError(.decodingFailed, "the event's data is no \(type): \(error)", underlying: error)
+        }
+    }
+}
+
+/// Reads a `text/event-stream` as the HTML standard says, whatever chunks it comes in.
+///
+///     var parser = ServerSentEventParser()
+///     for event in try parser.parse(chunk) { print(event.data) }
+///
+/// Lines end with `\r\n`, `\n` or `\r`; an event ends with an empty line, and is lost if the stream ends before. Bytes that
+/// are not UTF-8 become U+FFFD.
+public struct ServerSentEventParser: StreamParser {
+    public static let defaultMaximumEventSize = 16 << 20
+
+    /// The ID that a later connection sends as `Last-Event-ID`, of the last block that was complete; empty if there is none.
+    public private(set) var lastEventID: String
+    /// The last reconnection time that the server asked for.
+    public private(set) var reconnectionTime: Duration?
+
+    private var remainder: Remainder
+    private var isAtStart = true
+    /// After a carriage return: a line feed belongs to the same line end, also in the next chunk.
+    private var skipsLineFeed = false
+
+    // The block that is being read
+    private var data: [UInt8] = []
+    private var type = ""
+    private var id: String
+    private var retry: Duration?
+
+    /// - Parameters:
+    ///   - lastEventID: Where the connection before this one left off.
+    ///   - maximumEventSize: In bytes. Larger data, or a longer line, is a `.messageTooLarge`.
+    public init(lastEventID: String = "", maximumEventSize: Int = defaultMaximumEventSize) {
+        self.lastEventID = lastEventID
+        id = lastEventID
+        remainder = Remainder(limit: maximumEventSize)
+    }
+
+    public mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> ServerSentEvent? {
+        while !bytes.isEmpty {
+            if skipsLineFeed {
+                skipsLineFeed = false
+                if bytes[0] == 0x0A { _ = bytes.take(1) }
+            }
+            guard let end = bytes.firstLineEnd() else {
+                try remainder.keep(&bytes)
+                return nil
+            }
+            let last = bytes.take(end)
+            skipsLineFeed = bytes.take(1)[0] == 0x0D
+            let event =
+                remainder.isWhole(last)
+                ? try read(last) : try remainder.completed(with: last).withUnsafeBytes { try read($0) }
+            if let event { return event }
+        }
+        return nil
+    }
+
+    /// Never an event: one that was not ended is not complete.
+    public mutating func end() -> ServerSentEvent? { nil }
+
+    /// A parser for the body of a later connection, which goes on where this one's was complete.
+    var forNextBody: ServerSentEventParser {
+        var next = ServerSentEventParser(lastEventID: lastEventID, maximumEventSize: remainder.limit)
+        next.reconnectionTime = reconnectionTime
+        return next
+    }
+
+    /// Reads a line; an empty one ends the event.
+    private mutating func read(_ line: UnsafeRawBufferPointer) throws -> ServerSentEvent? {
+        var value = line
+        if isAtStart {
+            isAtStart = false
+            if line.starts(with: JSONParser.byteOrderMark) { _ = value.take(JSONParser.byteOrderMark.count) }
+        }
+        if value.isEmpty { return endBlock() }
+        let name = value.take(value.firstIndex(ofByte: UInt8(ascii: ":")) ?? value.count)
+        if !value.isEmpty { _ = value.take(value.count > 1 && value[1] == 0x20 ? 2 : 1) }
+        if name.isEqual(to: "data") {
+            let limit = remainder.limit
+            guard data.count + value.count <= limit else { throw Remainder.tooLarge(limit) }
+            data.append(contentsOf: value)
+            data.append(0x0A)
+        } else if name.isEqual(to: "event") {
+            type = String(decoding: value, as: UTF8.self)
+        } else if name.isEqual(to: "id") {
+            if value.firstIndex(ofByte: 0) == nil { id = String(decoding: value, as: UTF8.self) }
+        } else if name.isEqual(to: "retry") {
+            if !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) {
+                retry = .milliseconds(Int64(String(decoding: value, as: UTF8.self)) ?? .max)
+                reconnectionTime = retry
+            }
+        }
+        return nil
+    }
+
+    private mutating func endBlock() -> ServerSentEvent? {
+        lastEventID = id
+        defer {
+            data.removeAll(keepingCapacity: data.count <= 64 * 1_024)
+            type = ""
+            retry = nil
+        }
+        guard !data.isEmpty else { return nil }
+        let text = data.withUnsafeBufferPointer {
+            String(decoding: UnsafeBufferPointer(rebasing: $0.dropLast()), as: UTF8.self)
+        }
+        return ServerSentEvent(id: id, event: type.isEmpty ? "message" : type, data: text, retry: retry)
+    }
+}

@@ -1,0 +1,164 @@
+/// Where a stream of server-sent events stands.
+public enum ServerSentEventsState: Sendable {
+    /// There is no connection yet, or again.
+    case connecting
+    case open
+    /// For good; with an error if that is why.
+    case closed(RequestError?)
+}
+
+/// How a stream of server-sent events is kept up.
+public struct ServerSentEventsPolicy: Sendable {
+    /// The pause before a lost connection is made again, until the server asks for another (`retry:`).
+    public var reconnectionTime = Duration.seconds(3)
+    /// No pause is shorter, so that no server has its clients come back as fast as they can.
+    public var minimumDelay = Duration.milliseconds(100)
+    /// No pause is longer, but for what chance adds, whatever the server asks for. Each connection in a row that came to
+    /// nothing doubles the pause, up to this.
+    public var maximumDelay = Duration.seconds(300)
+    /// What chance adds to a pause at most, as a part of it, so that clients do not come back in step.
+    public var jitter = 0.25
+    /// How often in a row the stream is connected again without a byte of it having come; nil for no limit, 0 for a stream
+    /// that is connected once.
+    public var maximumAttempts: Int?
+    /// After how long without a byte a connection counts as lost; nil if it may be silent for ever. Servers that keep their
+    /// streams alive send a comment every 15 seconds or so.
+    public var idleTimeout: Duration?
+    /// Statuses that pass, so that the stream is connected again; otherwise any but 200 ends it.
+    public var retriedStatusCodes: Set<Int> = []
+
+    public init(_ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }) {
+        configure(&self)
+    }
+}
+
+/// Decides when a stream of server-sent events is connected, connected again and given up, by the HTML standard's rules.
+///
+/// It does nothing itself: it is told what happened, and says what to do. Time passes and chance is drawn outside, so that
+/// every way through it can be tested. Redirects and credentials are matters of the requests below.
+struct ServerSentEventsReconnection: Sendable {
+    /// What happened.
+    enum Event: Sendable {
+        case started
+        /// The connection's response has begun.
+        case responded(ResponseHead)
+        /// Bytes of its body came, and `parser` has read them.
+        case receivedBytes
+        /// The body is over; an error says why it ended early.
+        case ended(RequestError?)
+        /// Nothing came for `idleTimeout`.
+        case idled
+        /// The pause is over.
+        case waited
+        /// Nobody listens any more.
+        case cancelled
+    }
+
+    /// What to do now.
+    enum Action: Sendable {
+        /// Send the request, with these fields added.
+        case connect(HTTPHeaders)
+        /// Read the body of the response.
+        case read
+        /// Let go of the connection if it is still there, and come back with `waited` after the pause.
+        case wait(Duration)
+        /// Let go of everything: the stream ends, with the error if there is one.
+        case finish(RequestError?)
+        case none
+    }
+
+    private enum Phase {
+        case idle, requesting, open, waiting
+        case closed(RequestError?)
+    }
+
+    let policy: ServerSentEventsPolicy
+    /// Reads the bodies, one parser for each: it knows where the next connection goes on.
+    var parser: ServerSentEventParser
+    private let random: RandomSource
+    private var phase = Phase.idle
+    /// How many connections in a row came to nothing.
+    private var failures = 0
+
+    init(
+        policy: ServerSentEventsPolicy = ServerSentEventsPolicy(), lastEventID: String = "",
+        maximumEventSize: Int = ServerSentEventParser.defaultMaximumEventSize, random: RandomSource = .system
+    ) {
+        self.policy = policy
+        self.random = random
+        parser = ServerSentEventParser(lastEventID: lastEventID, maximumEventSize: maximumEventSize)
+    }
+
+    var state: ServerSentEventsState {
+        switch phase {
+        case .idle, .requesting, .waiting: .connecting
+        case .open: .open
+        case .closed(let error): .closed(error)
+        }
+    }
+
+    mutating func handle(_ event: Event) -> Action {
+        switch (phase, event) {
+        case (.closed, _): return .none
+        case (_, .cancelled): return close(nil)
+        case (.idle, .started), (.waiting, .waited): return connect()
+        case (.requesting, .responded(let head)): return judge(head)
+        case (.requesting, .ended(let error)), (.open, .ended(let error)): return lose(error)
+        case (.requesting, .idled), (.open, .idled):
+            return lose(RequestError(.timedOut, "the event stream was silent for longer than its idle timeout"))
+        case (.open, .receivedBytes):
+            failures = 0
+            return .none
+        // What a connection that was let go of has still to say.
+        case (.waiting, .responded), (.waiting, .receivedBytes), (.waiting, .ended), (.waiting, .idled): return .none
+        case (_, .started), (_, .waited), (.idle, _), (.requesting, .receivedBytes), (.open, .responded): return .none
+        }
+    }
+
+    private mutating func connect() -> Action {
+        phase = .requesting
+        parser = parser.forNextBody
+        var headers: HTTPHeaders = ["Accept": "text/event-stream", "Cache-Control": "no-store"]
+        // A field with a control character would not be sent; better from the beginning than never again.
+        let id = parser.lastEventID
+        if !id.isEmpty, id.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) { headers["Last-Event-ID"] = id }
+        return .connect(headers)
+    }
+
+    private mutating func judge(_ head: ResponseHead) -> Action {
+        if head.status == 204 { return close(nil) }  // the standard's way for a server to say: do not come back
+        guard head.status == 200 else {
+            let error = RequestError(.unacceptableStatus, "the event stream was answered with status \(head.status)")
+            return policy.retriedStatusCodes.contains(head.status) ? wait(after: error) : close(error)
+        }
+        let type = head["Content-Type"] ?? ""
+        let essence = type.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
+        guard essence == "text/event-stream" else {
+            let what = type.isEmpty ? "of no named type" : essence.prefix(80).debugDescription
+            return close(RequestError(.unacceptableContentType, "the response is \(what), expected text/event-stream"))
+        }
+        phase = .open
+        return .read
+    }
+
+    /// What the network did to a connection can be undone by another one; anything else would happen again.
+    private mutating func lose(_ error: RequestError?) -> Action {
+        guard let error else { return wait(after: nil) }
+        return error.isConnectivity ? wait(after: error) : close(error)
+    }
+
+    private mutating func wait(after error: RequestError?) -> Action {
+        if let maximum = policy.maximumAttempts, failures >= maximum { return close(error) }
+        var delay = max(parser.reconnectionTime ?? policy.reconnectionTime, policy.minimumDelay)
+        for _ in 0..<failures where delay < policy.maximumDelay { delay = delay * 2 }
+        delay = min(delay, policy.maximumDelay)
+        failures += 1
+        phase = .waiting
+        return .wait(delay + delay * policy.jitter * random.fraction())
+    }
+
+    private mutating func close(_ error: RequestError?) -> Action {
+        phase = .closed(error)
+        return .finish(error)
+    }
+}

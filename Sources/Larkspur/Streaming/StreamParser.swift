@@ -1,0 +1,98 @@
+/// Makes values of a stream of bytes, whose chunks may end anywhere: lines, events, messages.
+///
+/// A parser is a value. `parsed(by:)` gives each iteration a copy of its own, so one that was never used is all a
+/// sequence needs to know. After it has thrown it is of no more use.
+public protocol StreamParser<Output>: Sendable {
+    associatedtype Output: Sendable
+
+    /// Takes the next value off the front of the bytes; nil, and no bytes left, when more are needed for one. The bytes
+    /// are there only during the call.
+    mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Output?
+
+    /// What is left makes a last value, or none, or a failure. Called once, after the last byte.
+    mutating func end() throws -> Output?
+}
+
+extension StreamParser {
+    /// All values that the chunk completes. A failure takes the values before it along: where they count, iterate.
+    public mutating func parse(_ chunk: Data) throws -> [Output] {
+        try chunk.withUnsafeBytes { bytes in
+            var rest = bytes
+            var values: [Output] = []
+            while let value = try next(in: &rest) { values.append(value) }
+            return values
+        }
+    }
+}
+
+/// The bytes of one line or message that came in earlier chunks than its last one.
+struct Remainder: Sendable {
+    private(set) var bytes: [UInt8] = []
+    let limit: Int
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    var isEmpty: Bool { bytes.isEmpty }
+
+    /// Whether these are all the bytes of something that is not too large, so that there is nothing to join.
+    func isWhole(_ last: UnsafeRawBufferPointer) -> Bool { bytes.isEmpty && last.count <= limit }
+
+    /// Keeps bytes, and leaves none of them.
+    mutating func keep(_ more: inout UnsafeRawBufferPointer) throws {
+        let size = bytes.count + more.count
+        guard size <= limit else { throw Self.tooLarge(limit) }
+        bytes.append(contentsOf: more.take(more.count))
+    }
+
+    /// All bytes of something whose last ones are there now.
+    mutating func completed(with last: UnsafeRawBufferPointer) throws -> [UInt8] {
+        var last = last
+        try keep(&last)
+        defer { bytes = [] }
+        return bytes
+    }
+
+    static func tooLarge(_ limit: Int) -> RequestError {
+        RequestError(.messageTooLarge, "it is larger than \(limit) bytes; raise its limit if that is right")
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Cuts that many bytes off the front.
+    mutating func take(_ count: Int) -> UnsafeRawBufferPointer {
+        let taken = UnsafeRawBufferPointer(rebasing: self[..<count])
+        self = UnsafeRawBufferPointer(rebasing: self[count...])
+        return taken
+    }
+
+    func firstIndex(ofByte byte: UInt8) -> Int? {
+        guard let start = baseAddress, let found = memchr(start, CInt(byte), count) else { return nil }
+        return UnsafeRawPointer(found) - start
+    }
+
+    /// Where the first carriage return or line feed is. One pass for both: a search for each would go over the whole
+    /// chunk again and again for the one that is not in it.
+    func firstLineEnd() -> Int? {
+        guard let start = baseAddress else { return nil }
+        // Eight bytes at a time. Each term leaves the top bit set in the bytes that it looks for. A borrow can set it in
+        // the byte above one of those by mistake, but never below: the lowest bit set is right.
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var index = 0
+        while count - index >= 8 {
+            let word = UInt64(littleEndian: (start + index).loadUnaligned(as: UInt64.self))
+            let feeds = word ^ (ones &* 0x0A)
+            let returns = word ^ (ones &* 0x0D)
+            let found = ((feeds &- ones) & ~feeds | (returns &- ones) & ~returns) & (ones &* 0x80)
+            if found != 0 { return index &+ found.trailingZeroBitCount >> 3 }
+            index &+= 8
+        }
+        return self[index...].firstIndex { $0 == 0x0A || $0 == 0x0D }
+    }
+
+    func isEqual(to text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount, let start = baseAddress else { return false }
+        return memcmp(start, text.utf8Start, count) == 0
+    }
+}

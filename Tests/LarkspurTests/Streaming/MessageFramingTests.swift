@@ -1,0 +1,125 @@
+import Foundation
+import Testing
+
+@testable import Larkspur
+
+/// A stream and the messages in it.
+private struct Example: Sendable, CustomTestStringConvertible {
+    let document: String
+    let messages: [String]
+    let failure: RequestError.Code?
+
+    var testDescription: String { document.debugDescription }
+
+    init(_ document: String, _ messages: [String], _ failure: RequestError.Code? = nil) {
+        self.document = document
+        self.messages = messages
+        self.failure = failure
+    }
+
+    func isMet(by framing: some MessageFraming) -> Bool {
+        let outcome = framing.outcome(document)
+        return outcome.values.map { String(decoding: $0, as: UTF8.self) } == messages && outcome.failure == failure
+            && framing.firstDifference(in: Array(document.utf8)) == nil
+    }
+
+    static let jsonLines = [
+        Example("", []), Example("{}\n[1]\n", ["{}", "[1]"]), Example("{}\r\n\"é\"", ["{}", "\"é\""]),
+        Example("\n\r\n \t\n1\n\n2\n  ", ["1", "2"]), Example("{\"a\":\n", ["{\"a\":"]),
+        Example("12345678\n123456789\n", ["12345678"], .messageTooLarge),
+    ]
+
+    static let jsonSequences = [
+        Example("", []), Example("\u{1E}1\n\u{1E}[2]\n", ["1\n", "[2]\n"]),
+        Example("\u{1E}\u{1E}\n\u{1E} 1 \n", [" 1 \n"]),
+        Example("\u{1E}{\n\"a\n\":1\n}\n", [], .messageTooLarge), Example("\u{1E}[\n{\n}]\n", ["[\n{\n}]\n"]),
+        Example("\u{1E}\"a\"\u{1E}[]", ["\"a\"", "[]"]), Example("\u{1E}1\u{1E}2\n", [], .incompleteMessage),
+        Example("\u{1E}1 \u{1E}2\n", ["1 ", "2\n"]), Example("\u{1E}1\n\u{1E}12", ["1\n"], .incompleteMessage),
+        Example("\u{1E}1\n\u{1E}[1\n\u{1E}2\n", ["1\n"], .incompleteMessage),
+        Example("\u{1E}\"a\n\u{1E}2\n", [], .incompleteMessage), Example("\u{1E}\"a\\\"\n", [], .incompleteMessage),
+        Example("\u{1E}\"[\\\\\"\n\u{1E}1\n", ["\"[\\\\\"\n", "1\n"]), Example("\u{1E}[\"]\"]\n", ["[\"]\"]\n"]),
+        Example("\u{1E}]\n\u{1E}1\n", ["]\n", "1\n"]), Example(" \r\n\t\u{1E}1\n", ["1\n"]),
+        Example("{}\n", [], .malformedMessage), Example("\u{1E}1\n2\n", ["1\n"], .malformedMessage),
+        Example("\u{1E}[1,2,3]\n\u{1E}[1,2,33]\n", ["[1,2,3]\n"], .messageTooLarge),
+        Example("\u{1E}[1,2,333333", [], .messageTooLarge),
+    ]
+
+    static let prefixed = [
+        Example("", []), Example("\0\u{1}a\0\0\0\u{2}bc", ["a", "", "bc"]), Example("\0\0", [""]),
+        Example("\0\u{1}a\0", ["a"], .incompleteMessage), Example("\0\u{2}a", [], .incompleteMessage),
+        Example("\0\u{8}01234567\0\u{9}012345678", ["01234567"], .messageTooLarge),
+        Example("\0\u{1}a\u{7F}\u{7F}b", ["a"], .messageTooLarge),
+    ]
+
+    static let custom = [
+        Example("", []), Example("<a><><bc>", ["a", "", "bc"]), Example("<a><b", ["a"], .incompleteMessage),
+        Example("<a>b", ["a"], .malformedMessage), Example("<abcdef><abcdefg>", ["abcdef"], .messageTooLarge),
+        Example("<abcdefgh", [], .messageTooLarge),
+    ]
+
+    static let events = [
+        Example("", []), Example("data: a\ndata: b\n\n: x\n\ndata\n\ndata: c", ["a\nb", ""]),
+        Example("data:123\n\ndata:1234\n\n", ["123"], .messageTooLarge),
+    ]
+}
+
+@Suite("Messages of streams", .timeLimit(.minutes(1)))
+struct MessageFramingTests {
+    @Test("JSON lines are read without blank ones", arguments: Example.jsonLines)
+    fileprivate func jsonLines(_ example: Example) {
+        #expect(example.isMet(by: .jsonLines(maximumSize: 8)))
+    }
+
+    @Test("Texts of a JSON sequence are told apart, and what was cut off is an error", arguments: Example.jsonSequences)
+    fileprivate func jsonSequence(_ example: Example) {
+        #expect(example.isMet(by: .jsonSequence(maximumSize: 8)))
+    }
+
+    @Test("Messages behind a length have that length", arguments: Example.prefixed)
+    fileprivate func lengthPrefixed(_ example: Example) {
+        #expect(example.isMet(by: .lengthPrefixed(bytes: 2, maximumSize: 8)))
+    }
+
+    @Test("Events as messages are their data", arguments: Example.events)
+    fileprivate func serverSentEvents(_ example: Example) {
+        #expect(example.isMet(by: .serverSentEvents(maximumSize: 8)))
+    }
+
+    @Test("A closure finds messages, and cannot say what is not so", arguments: Example.custom)
+    fileprivate func custom(_ example: Example) {
+        let framing = CustomFraming.custom(maximumSize: 8) { bytes in
+            guard bytes.first == UInt8(ascii: "<") else { return (0..<0, 0) }
+            return bytes.firstIndex(of: UInt8(ascii: ">")).map { (1..<$0, $0 + 1) }
+        }
+        #expect(example.isMet(by: framing))
+    }
+
+    @Test(
+        "A frame outside the bytes is an error, whatever a closure says",
+        arguments: [(0..<1, 4), (0..<3, 2), (-1..<1, 2), (0..<0, 0), (0..<0, -1)])
+    func foreignFrame(message: Range<Int>, end: Int) {
+        #expect(CustomFraming.custom { _ in (message, end) }.outcome("abc").failure == .malformedMessage)
+    }
+
+    @Test("A length is read in its byte order, of one to eight bytes", arguments: 1...8)
+    func widths(bytes: Int) {
+        let zeros = [UInt8](repeating: 0, count: bytes - 1)
+        let expected = ParsingOutcome(values: [Data("ab".utf8)])
+        let big = LengthPrefixedFraming.lengthPrefixed(bytes: bytes)
+        let little = LengthPrefixedFraming.lengthPrefixed(bytes: bytes, endianness: .little)
+        #expect(big.outcome([zeros + [2] + Array("ab".utf8)]) == expected)
+        #expect(little.outcome([[2] + zeros + Array("ab".utf8)]) == expected)
+        // The largest number that there is asks for no memory.
+        let largest = [UInt8](repeating: 0xFF, count: bytes)
+        #expect(
+            LengthPrefixedFraming.lengthPrefixed(bytes: bytes, maximumSize: 254).outcome([largest]).failure
+                == .messageTooLarge)
+    }
+
+    @Test("A text of a JSON sequence is there with its line feed, before the next one begins")
+    func promptness() throws {
+        var framing = JSONSequenceFraming.jsonSequence
+        #expect(try framing.parse(Data("\u{1E}{\"a\":\n1}".utf8)).isEmpty)
+        #expect(try framing.parse(Data("\n".utf8)) == [Data("{\"a\":\n1}\n".utf8)])
+    }
+}

@@ -1,0 +1,216 @@
+import Foundation
+import Testing
+
+@testable import Larkspur
+
+@Suite("Reconnection of server-sent events", .timeLimit(.minutes(1)))
+struct ServerSentEventsReconnectionTests {
+    private typealias Machine = ServerSentEventsReconnection
+
+    private static func head(_ status: Int = 200, type: String? = "text/event-stream") -> ResponseHead {
+        ResponseHead(status: status, fields: type.map { [HeaderField(name: "Content-Type", value: $0)] } ?? [])
+    }
+
+    private static let lost = RequestError(.connectionLost, "gone")
+
+    /// One whose chance is always the same part of the range.
+    private func machine(
+        chance: Double = 0, lastEventID: String = "", _ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }
+    ) -> ServerSentEventsReconnection {
+        Machine(
+            policy: ServerSentEventsPolicy(configure), lastEventID: lastEventID,
+            random: RandomSource { UInt64(chance * 0x1p53) << 11 })
+    }
+
+    @Test("A stream that the server ends is connected again after the reconnection time")
+    func reconnecting() throws {
+        var machine = machine()
+        #expect(machine.state.isConnecting)
+        let fields = try #require(machine.handle(.started).fields)
+        #expect(fields["Accept"] == "text/event-stream")
+        #expect(fields["Cache-Control"] == "no-store")
+        #expect(fields["Last-Event-ID"] == nil)
+        #expect(machine.state.isConnecting)
+        #expect(machine.handle(.responded(Self.head())).isRead)
+        #expect(machine.state.isOpen)
+        #expect(machine.handle(.receivedBytes).isNone)
+        #expect(machine.handle(.ended(nil)).pause == .seconds(3))
+        #expect(machine.state.isConnecting)
+        #expect(machine.handle(.waited).fields != nil)
+        #expect(machine.handle(.responded(Self.head())).isRead)
+        #expect(machine.state.isOpen)
+    }
+
+    @Test(
+        "A later connection goes on behind the last event that was complete, with the reconnection time that the server set",
+        arguments: [
+            ("", "data: a\n\n", nil, .seconds(3)), ("7", "data: a\n\n", "7", .seconds(3)),
+            ("7", "id: 8\ndata: a\n\nid: 9\n", "8", .seconds(3)), ("7", "id\n\n", nil, .seconds(3)),
+            ("", "id: é\n\nretry: 500\n", "é", .milliseconds(500)), ("", "id: a\u{1}b\n\n", nil, .seconds(3)),
+            ("", "retry: 0\n", nil, .milliseconds(100)), ("", "retry: 99999999999999999999\n", nil, .seconds(300)),
+        ] as [(String, String, String?, Duration)])
+    func goingOn(before: String, body: String, id: String?, pause: Duration) throws {
+        var machine = machine(lastEventID: before)
+        #expect(machine.handle(.started).fields?["Last-Event-ID"] == (before.isEmpty ? nil : before))
+        _ = machine.handle(.responded(Self.head()))
+        _ = try machine.parser.parse(Data(body.utf8))
+        _ = machine.handle(.receivedBytes)
+        #expect(machine.handle(.ended(nil)).pause == pause)
+        #expect(machine.handle(.waited).fields?["Last-Event-ID"] == id)
+        // Once more, without a byte of another body: what was known is still known.
+        _ = machine.handle(.responded(Self.head()))
+        #expect(machine.handle(.ended(nil)).pause == min(pause * 2, .seconds(300)))
+        #expect(machine.handle(.waited).fields?["Last-Event-ID"] == id)
+    }
+
+    @Test("A new body is read by a new parser: half an event of the last one is gone, and a byte order mark is none")
+    func freshParser() throws {
+        var machine = machine()
+        _ = machine.handle(.started)
+        _ = machine.handle(.responded(Self.head()))
+        #expect(try machine.parser.parse(Data("event: x\ndata: half\ndata: an ev".utf8)).isEmpty)
+        _ = machine.handle(.ended(Self.lost))
+        _ = machine.handle(.waited)
+        _ = machine.handle(.responded(Self.head()))
+        #expect(try machine.parser.parse(Data("\u{FEFF}data: a\n\n".utf8)) == [ServerSentEvent(data: "a")])
+    }
+
+    @Test(
+        "Only 200 with the right content type opens a stream; 204 ends it, anything else fails it",
+        arguments: [
+            (head(), nil), (head(type: "Text/Event-Stream ; charset=latin1"), nil), (head(204), .none),
+            (head(204, type: nil), .none),
+            (head(201), .unacceptableStatus), (head(301), .unacceptableStatus), (head(404), .unacceptableStatus),
+            (head(503), .unacceptableStatus), (head(type: nil), .unacceptableContentType),
+            (head(type: "text/plain"), .unacceptableContentType),
+            (head(type: "text/event-streams"), .unacceptableContentType),
+        ] as [(ResponseHead, RequestError.Code?)])
+    func responses(head: ResponseHead, failure: RequestError.Code?) {
+        var machine = machine()
+        _ = machine.handle(.started)
+        let action = machine.handle(.responded(head))
+        let isOpen = head.status == 200 && failure == nil
+        #expect(action.isRead == isOpen)
+        #expect(machine.state.isOpen == isOpen)
+        #expect(action.isFinish == !isOpen)
+        #expect(action.failure?.code == failure)
+        #expect(machine.state.failure?.code == failure)
+    }
+
+    @Test("A status that the policy lets pass is tried again")
+    func retriedStatus() {
+        var machine = machine { $0.retriedStatusCodes = [503] }
+        _ = machine.handle(.started)
+        #expect(machine.handle(.responded(Self.head(503, type: "text/html"))).pause == .seconds(3))
+        _ = machine.handle(.waited)
+        #expect(machine.handle(.responded(Self.head(500))).failure?.code == .unacceptableStatus)
+    }
+
+    @Test(
+        "What the network did is tried again, whether or not the stream was open; any other error ends it",
+        arguments: [
+            (.connectionRefused, true), (.nameLookup, true), (.timedOut, true), (.truncated, true), (.untrusted, false),
+            (.cancelled, false), (.invalidURL, false), (.messageTooLarge, false), (.protocolViolation, false),
+        ] as [(RequestError.Code, Bool)], [true, false])
+    func errors(of code: (RequestError.Code, isRetried: Bool), isOpen: Bool) {
+        var machine = machine()
+        _ = machine.handle(.started)
+        if isOpen { _ = machine.handle(.responded(Self.head())) }
+        let action = machine.handle(.ended(RequestError(code.0, "")))
+        #expect((action.pause != nil) == code.isRetried)
+        #expect((action.failure?.code == code.0) == !code.isRetried)
+    }
+
+    @Test(
+        "Each connection in a row that comes to nothing doubles the pause, to a limit, and chance adds to it",
+        arguments: [(0, 1), (0.5, 1.125), (0.75, 1.1875)])
+    func pauses(chance: Double, factor: Double) {
+        var machine = machine(chance: chance) {
+            $0.reconnectionTime = .seconds(1)
+            $0.maximumDelay = .seconds(10)
+        }
+        _ = machine.handle(.started)
+        for seconds in [1.0, 2, 4, 8, 10, 10] {
+            #expect(machine.handle(.ended(Self.lost)).pause == .seconds(seconds * factor))
+            _ = machine.handle(.waited)
+        }
+        // A response alone is no good sign; a byte of its body is.
+        _ = machine.handle(.responded(Self.head()))
+        #expect(machine.handle(.ended(nil)).pause == .seconds(10 * factor))
+        _ = machine.handle(.waited)
+        _ = machine.handle(.responded(Self.head()))
+        _ = machine.handle(.receivedBytes)
+        #expect(machine.handle(.ended(nil)).pause == .seconds(1 * factor))
+    }
+
+    @Test("The number of attempts in a row is limited, and the last error is the stream's", arguments: 0...3)
+    func attempts(maximum: Int) {
+        for last in [Self.lost, nil] {
+            var machine = machine { $0.maximumAttempts = maximum }
+            _ = machine.handle(.started)
+            for _ in 0..<maximum {
+                #expect(machine.handle(.ended(RequestError(.nameLookup, ""))).pause != nil)
+                #expect(machine.handle(.waited).fields != nil)
+            }
+            let action = machine.handle(.ended(last))
+            #expect(action.isFinish)
+            #expect(action.failure?.code == last?.code)
+        }
+    }
+
+    @Test("A silent connection counts as lost, and what it still says counts for nothing")
+    func silence() {
+        var machine = machine { $0.maximumAttempts = 1 }
+        _ = machine.handle(.started)
+        _ = machine.handle(.responded(Self.head()))
+        #expect(machine.handle(.idled).pause == .seconds(3))
+        for event in [.responded(Self.head(404)), .receivedBytes, .idled, .ended(Self.lost)] as [Machine.Event] {
+            #expect(machine.handle(event).isNone)
+        }
+        _ = machine.handle(.waited)
+        #expect(machine.handle(.idled).failure?.code == .timedOut)
+    }
+
+    @Test("A cancelled stream ends without an error from wherever it is, and nothing moves it again", arguments: 0...4)
+    func cancelling(step: Int) {
+        var machine = machine()
+        let way: [Machine.Event] = [.started, .responded(Self.head()), .ended(nil), .waited]
+        for event in way.prefix(step) { _ = machine.handle(event) }
+        let action = machine.handle(.cancelled)
+        #expect(action.isFinish && action.failure == nil)
+        for event in way + [.idled, .receivedBytes, .cancelled] {
+            #expect(machine.handle(event).isNone)
+            #expect(!machine.state.isConnecting && !machine.state.isOpen)
+        }
+    }
+
+    @Test("What comes out of turn changes nothing")
+    func outOfTurn() {
+        var machine = machine()
+        for event in [.waited, .responded(Self.head()), .ended(nil), .idled, .receivedBytes] as [Machine.Event] {
+            #expect(machine.handle(event).isNone)
+        }
+        #expect(machine.handle(.started).fields != nil)
+        for event in [.started, .waited, .receivedBytes] as [Machine.Event] { #expect(machine.handle(event).isNone) }
+        #expect(machine.handle(.responded(Self.head())).isRead)
+        for event in [.started, .waited, .responded(Self.head(500))] as [Machine.Event] {
+            #expect(machine.handle(event).isNone)
+        }
+        #expect(machine.state.isOpen)
+    }
+}
+
+extension ServerSentEventsReconnection.Action {
+    fileprivate var fields: HTTPHeaders? { if case .connect(let fields) = self { fields } else { nil } }
+    fileprivate var pause: Duration? { if case .wait(let pause) = self { pause } else { nil } }
+    fileprivate var failure: RequestError? { if case .finish(let error) = self { error } else { nil } }
+    fileprivate var isRead: Bool { if case .read = self { true } else { false } }
+    fileprivate var isFinish: Bool { if case .finish = self { true } else { false } }
+    fileprivate var isNone: Bool { if case .none = self { true } else { false } }
+}
+
+extension ServerSentEventsState {
+    fileprivate var isConnecting: Bool { if case .connecting = self { true } else { false } }
+    fileprivate var isOpen: Bool { if case .open = self { true } else { false } }
+    fileprivate var failure: RequestError? { if case .closed(let error) = self { error } else { nil } }
+}
