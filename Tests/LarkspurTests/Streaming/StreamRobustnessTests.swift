@@ -26,7 +26,7 @@ struct StreamRobustnessTests {
         var random = SeededRandom(seed: seed)
         var differences = 0
         var values = 0
-        for _ in 0..<300 {
+        for _ in 0..<120 {
             let document = random.document(of: pieces)
             let whole = parser.outcome([document])
             values += whole.values.count
@@ -34,7 +34,7 @@ struct StreamRobustnessTests {
                 differences += 1
             }
         }
-        #expect(values > 30, "documents that mean nothing test nothing")
+        #expect(values > 10, "documents that mean nothing test nothing")
         return differences
     }
 
