@@ -104,6 +104,7 @@ static struct {
 } curl;
 
 static char problem[256];
+static void *openssl;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void *find(void *library, const char *name, void *weak) {
@@ -115,6 +116,7 @@ static void *find(void *library, const char *name, void *weak) {
 // OpenSSL's own handlers at exit free what a transport's thread may still be using: it is told not to install them.
 static void keep_openssl_until_exit(void *library, const version_info *version) {
     if (!library || !version->ssl_version || strncmp(version->ssl_version, "OpenSSL", 7) != 0) { return; }
+    openssl = library;
     int (*init)(uint64_t, const void *) = (int (*)(uint64_t, const void *))dlsym(library, "OPENSSL_init_ssl");
     const uint64_t no_atexit = 0x00080000;
     if (init) { init(no_atexit, NULL); }
@@ -148,6 +150,8 @@ const char *clarkspur_curl_load(void) {
     pthread_once(&once, load);
     return problem[0] ? problem : NULL;
 }
+
+void *clarkspur_curl_openssl(void) { return clarkspur_curl_load() ? NULL : openssl; }
 
 clarkspur_curl_version clarkspur_curl_get_version(void) {
     const version_info *version = curl.curl_version_info(0);

@@ -14,6 +14,10 @@
 // times.
 const char *clarkspur_curl_load(void);
 
+// The handle to look up OpenSSL's functions with, those that libcurl itself uses; NULL if its TLS is another library's, or
+// part of this process. Loads libcurl if that has not happened yet.
+void *clarkspur_curl_openssl(void);
+
 typedef struct {
     // 0x075801 for 7.88.1
     unsigned number;

@@ -1,0 +1,47 @@
+#include "hash.h"
+
+#include "binding.h"
+#include "curl.h"
+
+#define FUNCTIONS(F) \
+    F(EVP_get_digestbyname, const void *, (const char *)) \
+    F(EVP_MD_CTX_new, void *, (void)) \
+    F(EVP_MD_CTX_free, void, (void *)) \
+    F(EVP_DigestInit_ex, int, (void *, const void *, void *)) \
+    F(EVP_DigestUpdate, int, (void *, const void *, size_t)) \
+    F(EVP_DigestFinal_ex, int, (void *, uint8_t *, unsigned *))
+
+static struct {
+    FUNCTIONS(DECLARE_MEMBER)
+} bound;
+static bool is_whole;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+// Never from the process at large: another OpenSSL may be in it, whose functions do not go with this one's.
+static void load(void) {
+    void *library = clarkspur_curl_openssl();
+    is_whole = library;
+#undef WEAK
+#define WEAK(name) NULL
+    FUNCTIONS(BIND)
+}
+
+void *clarkspur_hash_open(const char *name) {
+    pthread_once(&once, load);
+    const void *kind = is_whole ? bound.EVP_get_digestbyname(name) : NULL;
+    void *hash = kind ? bound.EVP_MD_CTX_new() : NULL;
+    if (!hash || bound.EVP_DigestInit_ex(hash, kind, NULL) == 1) { return hash; }
+    bound.EVP_MD_CTX_free(hash);
+    return NULL;
+}
+
+bool clarkspur_hash_update(void *hash, const void *bytes, size_t count) {
+    return bound.EVP_DigestUpdate(hash, bytes, count) == 1;
+}
+
+size_t clarkspur_hash_finish(void *hash, uint8_t result[clarkspur_hash_longest]) {
+    unsigned count = 0;
+    return bound.EVP_DigestFinal_ex(hash, result, &count) == 1 ? count : 0;
+}
+
+void clarkspur_hash_close(void *hash) { bound.EVP_MD_CTX_free(hash); }

@@ -1,0 +1,102 @@
+#if canImport(CryptoKit)
+    import CryptoKit
+#else
+    internal import CLarkspur
+#endif
+
+/// A hash of bytes that come in pieces.
+///
+///     var hash = StreamingHash(.sha256)
+///     hash.update(bytes)
+///     hash.finalize().hexadecimal
+///
+/// The system's own library does the work where there is one, at the speed of the processor's instructions for it; where
+/// there is none, `SoftwareHash` does.
+struct StreamingHash: ~Copyable {
+    enum Algorithm: String, Sendable, CaseIterable {
+        // By their names in OpenSSL.
+        case md5 = "MD5"
+        case sha256 = "SHA256"
+        case sha512 = "SHA512"
+        case sha512Half = "SHA512-256"
+    }
+
+    private var engine: any HashEngine
+
+    init(_ algorithm: Algorithm) {
+        engine = SystemHash(algorithm) ?? SoftwareHash(algorithm)
+    }
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        engine.update(bytes)
+    }
+
+    consuming func finalize() -> [UInt8] {
+        engine.finalize()
+    }
+
+    /// The hash of a text's UTF-8, in hexadecimal digits.
+    static func hexadecimal(_ text: String, _ algorithm: Algorithm) -> String {
+        var text = text
+        var hash = StreamingHash(algorithm)
+        text.withUTF8 { hash.update(UnsafeRawBufferPointer($0)) }
+        return hash.finalize().hexadecimal
+    }
+}
+
+/// What computes a hash: `finalize` is called once, and last.
+protocol HashEngine {
+    mutating func update(_ bytes: UnsafeRawBufferPointer)
+    mutating func finalize() -> [UInt8]
+}
+
+extension [UInt8] {
+    /// Two lower-case digits for each byte.
+    var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}
+
+#if canImport(CryptoKit)
+    /// A hash by CryptoKit.
+    struct SystemHash: HashEngine {
+        private var function: any HashFunction
+
+        init?(_ algorithm: StreamingHash.Algorithm) {
+            switch algorithm {
+            case .md5: function = Insecure.MD5()
+            case .sha256: function = SHA256()
+            case .sha512: function = SHA512()
+            case .sha512Half: return nil
+            }
+        }
+
+        mutating func update(_ bytes: UnsafeRawBufferPointer) { function.update(bufferPointer: bytes) }
+        mutating func finalize() -> [UInt8] { function.finalize().withUnsafeBytes { Array($0) } }
+    }
+#else
+    /// A hash by the libcrypto that libcurl uses.
+    final class SystemHash: HashEngine {
+        private let hash: UnsafeMutableRawPointer
+
+        init?(_ algorithm: StreamingHash.Algorithm) {
+            guard let hash = clarkspur_hash_open(algorithm.rawValue) else { return nil }
+            self.hash = hash
+        }
+
+        deinit { clarkspur_hash_close(hash) }
+
+        func update(_ bytes: UnsafeRawBufferPointer) {
+            let isDone = clarkspur_hash_update(hash, bytes.baseAddress, bytes.count)
+            precondition(isDone, "libcrypto failed to hash bytes in memory")
+        }
+
+        func finalize() -> [UInt8] {
+            [UInt8](unsafeUninitializedCapacity: Int(clarkspur_hash_longest)) { result, count in
+                count = result.baseAddress.map { clarkspur_hash_finish(hash, $0) } ?? 0
+                precondition(count > 0, "libcrypto failed to finish a hash")
+            }
+        }
+    }
+#endif
