@@ -126,6 +126,10 @@ public struct RequestOptions: Sendable, Hashable {
     /// is too many.
     public var maximumBodySize: UInt64?
 
+    /// Header fields that do not follow a redirect to another origin, beside `Authorization`, `Cookie` and their kin, which
+    /// never do: those with keys of your own. The session's are added to a request's.
+    public var confidentialHeaders: [String] = []
+
     /// Fills in what was left to the session.
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects
@@ -136,6 +140,7 @@ public struct RequestOptions: Sendable, Hashable {
         decodesContent = decodesContent ?? session.decodesContent
         decodingLimits = decodingLimits ?? session.decodingLimits
         maximumBodySize = maximumBodySize ?? session.maximumBodySize
+        confidentialHeaders += session.confidentialHeaders
     }
 
     public init() {}

@@ -76,7 +76,8 @@ package enum HopPolicy {
                 "the server redirects with status \(status), but the request's body can be sent only once")
         }
         if next.url.origin != request.url.origin {
-            for name in ["Authorization", "Cookie", "Host", "Proxy-Authorization"] { next.headers.remove(name: name) }
+            let names = ["Authorization", "Cookie", "Host", "Proxy-Authorization"] + next.options.confidentialHeaders
+            for name in names { next.headers.remove(name: name) }
         }
         return next
     }

@@ -12,6 +12,8 @@ package final class RequestCore: Sendable {
     /// Takes the body as it comes; nil if it is kept in memory.
     let receiver: (any BodyReceiver)?
     let startsAutomatically: Bool
+    /// The refreshes of credentials that the request was made for: wherever it is started, it does not wait for them.
+    let refreshes = Refresh.current
 
     // Guarded by the box
     let box: Protected<RequestState>

@@ -35,6 +35,11 @@ struct RequestPipeline: Sendable {
     }
 
     private func run(after sent: CompletedExchange? = nil) async {
+        guard !core.refreshes.isEmpty else { return await loop(after: sent) }
+        await Refresh.$current.withValue(Refresh.current + core.refreshes) { await loop(after: sent) }
+    }
+
+    private func loop(after sent: CompletedExchange?) async {
         do throws(Exit) {
             var number = 1
             var isFinished = try await attempt(number, after: sent)

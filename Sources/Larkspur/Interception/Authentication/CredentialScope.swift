@@ -1,0 +1,41 @@
+import LarkspurTransport
+
+/// Where a credential may be sent: to these origins, each a scheme, host and port, and nowhere else.
+///
+///     .apiKey(key, for: "https://api.example.com")
+public struct CredentialScope: Sendable {
+    /// Nil for anywhere; or what was wrong with an origin.
+    private let origins: Result<[RequestURL.Origin], RequestError>?
+
+    /// To whom the session's requests go, whoever that is. Right for a session that talks to one server.
+    public static let anywhere = CredentialScope(origins: nil)
+
+    private init(origins: Result<[RequestURL.Origin], RequestError>?) {
+        self.origins = origins
+    }
+
+    /// The origins of these URLs, whose paths mean nothing. One that is no URL fails every request.
+    public static func origins(_ urls: [any URLConvertible]) -> CredentialScope {
+        CredentialScope(
+            origins: Result {
+                try urls.map { url in
+                    let url = try url.asRequestURL()
+                    guard url.isHTTP, url.host?.isEmpty == false else {
+                        throw RequestError(.invalidURL, "it is no http or https URL with a host")
+                    }
+                    return url.origin
+                }
+            }.mapError { RequestError(.invalidURL, "an origin that credentials are for: \($0)", underlying: $0) })
+    }
+
+    /// Whether a request to this URL may have the credential.
+    public func contains(_ url: RequestURL) throws -> Bool {
+        guard let origins = try origins?.get() else { return true }
+        return origins.contains(url.origin)
+    }
+}
+
+extension CredentialScope: ExpressibleByStringLiteral, ExpressibleByArrayLiteral {
+    public init(stringLiteral url: String) { self = .origins([url]) }
+    public init(arrayLiteral urls: String...) { self = .origins(urls) }
+}

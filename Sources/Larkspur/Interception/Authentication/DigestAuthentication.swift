@@ -1,0 +1,192 @@
+import LarkspurTransport
+
+/// Proves to a server by the Digest scheme that it knows a password, without showing it (RFC 7616).
+///
+///     let session = Session(
+///         configuration: SessionConfiguration { $0.validation = [.standard] },
+///         interceptor: .digest(username: "Mufasa", password: "Circle of Life", for: "https://api.example.com"))
+///
+/// The first request to an origin is refused with a challenge and made anew with its answer; those that follow answer the
+/// same challenge at once, each with the next number, until the server has had enough of it. A request is made anew once
+/// for what it did not know, and again when the server calls its nonce stale, three times at most. A refusal is known by
+/// the error that validation makes of it.
+///
+/// SHA-512-256, SHA-256 and MD5 are known, in this order of preference, each with its `-sess`. Stand it behind the adapters
+/// that change method, URL or body: these are what the answer is for. What a request says itself in `Authorization` stands.
+public final class DigestAuthentication: RequestInterceptor {
+    private struct Space {
+        let challenge: DigestChallenge
+        /// One for each nonce of the server's, so that servers of both readings of `-sess` are content.
+        let clientNonce: String
+        var uses = 0
+    }
+
+    private static let maximumRetries = 3
+
+    // Immutable
+    private let user: DigestUser
+    private let scope: CredentialScope
+    private let protectsBodies: Bool
+    private let makeNonce: @Sendable () -> String
+
+    // Guarded by the box
+    private let spaces = Protected<[RequestURL.Origin: Space]>([:])
+
+    /// - Parameter protectsBodies: Whether the answer is to be for the body, too, where the server offers that (`auth-int`). It
+    ///   costs reading each body once more. A server that offers nothing else gets it in any case.
+    public convenience init(
+        username: String, password: String, for scope: CredentialScope = .anywhere, protectsBodies: Bool = false
+    ) {
+        self.init(DigestUser(name: username, password: password), scope, protectsBodies: protectsBodies) {
+            var generator = SystemRandomNumberGenerator()
+            return (0..<16).map { _ in generator.next() as UInt8 }.hexadecimal
+        }
+    }
+
+    init(
+        _ user: DigestUser, _ scope: CredentialScope, protectsBodies: Bool, makeNonce: @escaping @Sendable () -> String
+    ) {
+        self.user = user
+        self.scope = scope
+        self.protectsBodies = protectsBodies
+        self.makeNonce = makeNonce
+    }
+
+    public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
+        guard try scope.contains(request.url), request.headers["Authorization"] == nil,
+            let space = nextUse(of: request.url.origin)
+        else { return }
+        let protection = protection(of: request, by: space.challenge)
+        let answer = DigestAnswer(
+            challenge: space.challenge, protection: protection, method: request.method.rawValue,
+            target: String(request.url.target),
+            bodyHash: protection == .whole ? try await hash(request.body, space.challenge.algorithm.hash) : "",
+            clientNonce: space.clientNonce, count: space.uses)
+        request.headers.add(.authorization(answer.field(for: user)))
+    }
+
+    public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
+        let refused = request.attempts.filter { $0.hops.last?.head?.status == 401 }
+        guard error.statusCode == 401, let sent = refused.last?.request, let hop = refused.last?.hops.last,
+            hop.request.url.origin == sent.url.origin, (try? scope.contains(sent.url)) == true,
+            let challenge = hop.head.flatMap(DigestChallenge.strongest),
+            refused.count == 1 || challenge.isStale, refused.count <= Self.maximumRetries
+        else { return .doNotRetry }
+        let answered = refused.compactMap { $0.request?.headers["Authorization"] }.flatMap {
+            AuthenticationFields.parse($0)
+        }
+        // Somebody else's credentials are not ours to replace, and a nonce that was answered is no news.
+        guard answered.allSatisfy({ $0.scheme == "digest" && $0.parameters["nonce"] != challenge.nonce }) else {
+            return .doNotRetry
+        }
+        keep(challenge, for: sent.url.origin)
+        return .retry
+    }
+
+    /// A challenge that is known already goes on with its numbers.
+    private func keep(_ challenge: DigestChallenge, for origin: RequestURL.Origin) {
+        let space = Space(challenge: challenge, clientNonce: makeNonce())
+        spaces.withLock { spaces in
+            if spaces[origin]?.challenge.nonce != challenge.nonce { spaces[origin] = space }
+        }
+    }
+
+    private func nextUse(of origin: RequestURL.Origin) -> Space? {
+        spaces.withLock { spaces in
+            spaces[origin]?.uses += 1
+            return spaces[origin]
+        }
+    }
+
+    private func protection(of request: OutgoingRequest, by challenge: DigestChallenge) -> DigestChallenge.Protection? {
+        let offered = challenge.protections
+        if offered.contains(.whole), !offered.contains(.head) || protectsBodies && request.body.isReplayable {
+            return .whole
+        }
+        return offered.contains(.head) ? .head : nil
+    }
+
+    private func hash(_ body: TransportBody, _ algorithm: StreamingHash.Algorithm) async throws -> String {
+        guard body.isReplayable else {
+            throw RequestError(
+                .bodyNotReplayable, "the server wants a hash of the body before the body, which can be read only once")
+        }
+        var hash = StreamingHash(algorithm)
+        try await body.read { hash.update($0) }
+        return hash.finalize().hexadecimal
+    }
+}
+
+extension RequestInterceptor where Self == DigestAuthentication {
+    /// A user's name and password, proved by the Digest scheme to these origins.
+    public static func digest(username: String, password: String, for scope: CredentialScope = .anywhere) -> Self {
+        DigestAuthentication(username: username, password: password, for: scope)
+    }
+}
+
+/// Who answers challenges.
+struct DigestUser: Sendable {
+    let name: String
+    let password: String
+
+    /// Composed characters are hashed as one (RFC 7616, section 4).
+    init(name: String, password: String) {
+        self.name = name.precomposedStringWithCanonicalMapping
+        self.password = password.precomposedStringWithCanonicalMapping
+    }
+}
+
+/// The answer of one request to a challenge (RFC 7616, section 3.4).
+struct DigestAnswer {
+    let challenge: DigestChallenge
+    let protection: DigestChallenge.Protection?
+    let method: String
+    let target: String
+    let bodyHash: String
+    let clientNonce: String
+    let count: Int
+
+    /// The value of the `Authorization` field.
+    func field(for user: DigestUser) -> String {
+        var parts = [
+            name(of: user), "realm=\(quoted(challenge.realm))", "nonce=\(quoted(challenge.nonce))",
+            "uri=\(quoted(target))", "response=\"\(response(for: user))\"", "algorithm=\(challenge.algorithm.name)",
+        ]
+        if let protection { parts += ["qop=\(protection.rawValue)", "nc=\(number)"] }
+        if protection != nil || challenge.algorithm.isSession { parts.append("cnonce=\"\(clientNonce)\"") }
+        if let opaque = challenge.opaque { parts.append("opaque=\(quoted(opaque))") }
+        if challenge.hidesUser { parts.append("userhash=true") }
+        return "Digest " + parts.joined(separator: ", ")
+    }
+
+    func response(for user: DigestUser) -> String {
+        var secret = hash("\(user.name):\(challenge.realm):\(user.password)")
+        if challenge.algorithm.isSession { secret = hash("\(secret):\(challenge.nonce):\(clientNonce)") }
+        let asked = hash(protection == .whole ? "\(method):\(target):\(bodyHash)" : "\(method):\(target)")
+        guard let protection else { return hash("\(secret):\(challenge.nonce):\(asked)") }
+        return hash("\(secret):\(challenge.nonce):\(number):\(clientNonce):\(protection.rawValue):\(asked)")
+    }
+
+    private func name(of user: DigestUser) -> String {
+        if challenge.hidesUser { return "username=\"\(hash("\(user.name):\(challenge.realm)"))\"" }
+        if user.name.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return "username=\(quoted(user.name))" }
+        return "username*=UTF-8''\(FormText.escaped(user.name))"
+    }
+
+    /// Eight hexadecimal digits.
+    private var number: String {
+        let digits = String(count, radix: 16)
+        return String(repeating: "0", count: max(0, 8 - digits.count)) + digits
+    }
+
+    private func hash(_ text: String) -> String { StreamingHash.hexadecimal(text, challenge.algorithm.hash) }
+
+    private func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { quoted.unicodeScalars.append("\\") }
+            quoted.unicodeScalars.append(scalar)
+        }
+        return quoted + "\""
+    }
+}

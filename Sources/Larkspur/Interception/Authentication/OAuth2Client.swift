@@ -1,0 +1,176 @@
+import LarkspurTransport
+
+/// A client of an OAuth 2 server: gets tokens (RFC 6749).
+///
+///     let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
+///     let tokens = BearerTokens(clientCredentials: client, for: "https://api.example.com")
+public struct OAuth2Client: Sendable {
+    /// How a client with a secret shows it.
+    public enum SecretPlace: Sendable {
+        /// By the Basic scheme, which every server has to take.
+        case basic
+        /// In the form.
+        case body
+    }
+
+    /// What a token is had for. More kinds are made by `init`.
+    public struct Grant: Sendable {
+        let parameters: [String: String]
+
+        public init(_ type: String, parameters: [String: String] = [:]) {
+            self.parameters = parameters.merging(["grant_type": type]) { _, type in type }
+        }
+
+        public static let clientCredentials = Grant("client_credentials")
+
+        public static func refreshToken(_ token: String) -> Grant {
+            Grant("refresh_token", parameters: ["refresh_token": token])
+        }
+    }
+
+    private let tokenURL: any URLConvertible
+    private let clientID: String
+    private let clientSecret: String?
+    private let secretPlace: SecretPlace
+    private let scope: String?
+    private let leeway: Duration
+    private let clock: WallClock
+    private let session: Session?
+
+    /// - Parameters:
+    ///   - clientSecret: Nil for a client that cannot keep one, such as an app.
+    ///   - scope: What to ask for, in words with spaces between.
+    ///   - leeway: How long before its end a token is renewed, at most half its life.
+    ///   - session: Where token requests are made; nil takes the session that needs the token.
+    public init(
+        tokenURL: any URLConvertible, clientID: String, clientSecret: String? = nil,
+        in secretPlace: SecretPlace = .basic,
+        scope: String? = nil, leeway: Duration = .seconds(30), clock: WallClock = .system, session: Session? = nil
+    ) {
+        self.tokenURL = tokenURL
+        self.clientID = clientID
+        self.clientSecret = clientSecret
+        self.secretPlace = secretPlace
+        self.scope = scope
+        self.leeway = leeway
+        self.clock = clock
+        self.session = session
+    }
+
+    /// Asks the server for a token. What the server has against it is thrown as an `OAuth2Error`, all else as a
+    /// `RequestError`.
+    public func token(_ grant: Grant, using session: Session) async throws -> BearerToken {
+        var form = grant.parameters
+        var headers: HTTPHeaders = ["Accept": "application/json"]
+        if let scope { form["scope"] = scope }
+        if let clientSecret, secretPlace == .basic {
+            let (name, password) = (FormText.escaped(clientID), FormText.escaped(clientSecret))
+            headers.add(.authorization(username: name, password: password))
+        } else {
+            form["client_id"] = clientID
+            form["client_secret"] = clientSecret
+        }
+        // The form holds secrets: it goes to the server that was named, and is not sent on.
+        let request = await (self.session ?? session).request(
+            tokenURL, method: .post, parameters: form, encoder: .urlEncodedForm, headers: headers
+        ) { $0.options.redirects = .deliver }
+        do {
+            let reply = request.validate(statusCode: 200..<300)
+                .serializingDecodable(TokenReply.self, failure: OAuth2Error.self)
+            return try await token(from: reply.value)
+        } catch let error as RequestError {
+            throw error.failure(as: OAuth2Error.self) ?? error
+        }
+    }
+
+    /// A new token for the old one's refresh token, which stays if the server gives no other.
+    public func renew(_ token: BearerToken, using session: Session) async throws -> BearerToken {
+        guard let refreshToken = token.refreshToken else {
+            throw AuthenticationError(
+                .notRefreshable, "the server gave no refresh token along with the token that has expired")
+        }
+        var new = try await self.token(.refreshToken(refreshToken), using: session)
+        new.refreshToken = new.refreshToken ?? refreshToken
+        new.scope = new.scope ?? token.scope
+        return new
+    }
+
+    func authenticator(for scope: CredentialScope, renew: @escaping BearerAuthenticator.Renewal) -> BearerAuthenticator
+    {
+        BearerAuthenticator(for: scope, clock: clock, renew: renew)
+    }
+
+    private func token(from reply: TokenReply) throws -> BearerToken {
+        guard reply.type.lowercased() == "bearer", !reply.accessToken.isEmpty else {
+            throw AuthenticationError(
+                .unusableToken, "the server gave a token of the type \(reply.type), not a bearer token")
+        }
+        let renewalDate = reply.lifetime.map { lifetime in
+            clock.now.addingTimeInterval(lifetime - min(leeway / .seconds(1), lifetime / 2))
+        }
+        return BearerToken(
+            reply.accessToken, refreshToken: reply.refreshToken, renewalDate: renewalDate, scope: reply.scope)
+    }
+}
+
+/// The answer to a token request (RFC 6749, section 5.1).
+private struct TokenReply: Decodable, Sendable {
+    let accessToken: String
+    let type: String
+    /// In seconds; nil if the server does not say, or says nonsense.
+    let lifetime: Double?
+    let refreshToken: String?
+    let scope: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case accessToken = "access_token"
+        case type = "token_type"
+        case lifetime = "expires_in"
+        case refreshToken = "refresh_token"
+        case scope
+    }
+
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        accessToken = try values.decode(String.self, forKey: .accessToken)
+        type = try values.decode(String.self, forKey: .type)
+        refreshToken = try values.decodeIfPresent(String.self, forKey: .refreshToken)
+        scope = try values.decodeIfPresent(String.self, forKey: .scope)
+        // Some servers write the number as a text.
+        let number = try? values.decodeIfPresent(Double.self, forKey: .lifetime)
+        let text = try? values.decodeIfPresent(String.self, forKey: .lifetime)
+        lifetime = (number ?? text.flatMap(Double.init)).flatMap { $0 >= 0 && $0 <= 1e9 ? $0 : nil }
+    }
+}
+
+/// What an OAuth 2 server has against a token request (RFC 6749, section 5.2).
+public struct OAuth2Error: Error, Decodable, Hashable, Sendable, CustomStringConvertible {
+    public struct Code: RawRepresentable, Decodable, Hashable, Sendable, CustomStringConvertible {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+        public var description: String { rawValue }
+
+        public static let invalidRequest = Code(rawValue: "invalid_request")
+        /// The server does not know the client, or takes its secret for wrong.
+        public static let invalidClient = Code(rawValue: "invalid_client")
+        /// The refresh token has expired, was used up or revoked: the user has to log in again.
+        public static let invalidGrant = Code(rawValue: "invalid_grant")
+        public static let unauthorizedClient = Code(rawValue: "unauthorized_client")
+        public static let unsupportedGrantType = Code(rawValue: "unsupported_grant_type")
+        public static let invalidScope = Code(rawValue: "invalid_scope")
+    }
+
+    public let code: Code
+    /// The server's words for a developer.
+    public let details: String?
+    /// A page about it.
+    public let uri: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case code = "error"
+        case details = "error_description"
+        case uri = "error_uri"
+    }
+
+    public var description: String { "the server gives no token: \(code)" + (details.map { ", \($0)" } ?? "") }
+}

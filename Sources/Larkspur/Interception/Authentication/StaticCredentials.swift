@@ -1,0 +1,85 @@
+import LarkspurTransport
+
+/// Sends a user's name and password with every request, before anybody asks for them (RFC 7617). What a request says itself
+/// in `Authorization` stands.
+public struct BasicAuthentication: RequestInterceptor {
+    private let username: String
+    private let password: String
+    private let scope: CredentialScope
+
+    public init(username: String, password: String, for scope: CredentialScope = .anywhere) {
+        self.username = username
+        self.password = password
+        self.scope = scope
+    }
+
+    public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
+        guard try scope.contains(request.url), request.headers["Authorization"] == nil else { return }
+        guard !username.utf8.contains(UInt8(ascii: ":")) else {
+            throw RequestError(.encodingFailed, "a user's name with a colon in it cannot be sent by the Basic scheme")
+        }
+        request.headers.add(.authorization(username: username, password: password))
+    }
+}
+
+/// Sends a key with every request, in a header field or a query item. What a request says itself under that name stands.
+public struct APIKeyAuthentication: RequestInterceptor {
+    public enum Place: Sendable, Hashable {
+        /// It does not follow a redirect to another origin.
+        case header(String)
+        /// Servers, proxies and browsers write URLs into logs: where there is a choice, take a header.
+        case query(String)
+    }
+
+    private let key: String
+    private let place: Place
+    private let scope: CredentialScope
+
+    public init(_ key: String, in place: Place = .header("X-API-Key"), for scope: CredentialScope = .anywhere) {
+        self.key = key
+        self.place = place
+        self.scope = scope
+    }
+
+    public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
+        guard try scope.contains(request.url) else { return }
+        switch place {
+        case .header(let name):
+            if request.headers[name] == nil { request.headers.add(name: name, value: key) }
+            request.options.confidentialHeaders.append(name)
+        case .query(let name):
+            let item = FormText.escaped(name) + "="
+            let query = request.url.query.map(String.init) ?? ""
+            guard !query.split(separator: "&").contains(where: { $0.hasPrefix(item) }) else { return }
+            let separator = query.isEmpty ? "" : "&"
+            request.url = try request.url.resolving("?\(query)\(separator)\(item)\(FormText.escaped(key))")
+        }
+    }
+}
+
+extension RequestAdapter where Self == BasicAuthentication {
+    /// A user's name and password, sent with every request to these origins.
+    public static func basic(username: String, password: String, for scope: CredentialScope = .anywhere) -> Self {
+        BasicAuthentication(username: username, password: password, for: scope)
+    }
+}
+
+extension RequestAdapter where Self == APIKeyAuthentication {
+    /// A key, sent with every request to these origins.
+    public static func apiKey(
+        _ key: String, in place: APIKeyAuthentication.Place = .header("X-API-Key"),
+        for scope: CredentialScope = .anywhere
+    ) -> Self {
+        APIKeyAuthentication(key, in: place, for: scope)
+    }
+}
+
+/// Texts as forms have them (`application/x-www-form-urlencoded`).
+enum FormText {
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+    static func escaped(_ text: String) -> String {
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
+    }
+}
