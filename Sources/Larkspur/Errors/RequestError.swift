@@ -103,6 +103,8 @@ extension RequestError {
         /// A method or header field that must not be sent.
         public static let invalidRequest = Code(rawValue: "invalidRequest")
         public static let bodyInGETRequest = Code(rawValue: "bodyInGETRequest")
+        /// A name or password that its scheme cannot carry.
+        public static let invalidCredential = Code(rawValue: "invalidCredential")
         public static let encodingFailed = Code(rawValue: "encodingFailed")
         /// A convertible or a modifier threw.
         public static let requestCreationFailed = Code(rawValue: "requestCreationFailed")

@@ -130,6 +130,10 @@ public struct RequestOptions: Sendable, Hashable {
     /// never do: those with keys of your own. The session's are added to a request's.
     public var confidentialHeaders: [String] = []
 
+    /// Who sends the request, for a server that asks. It comes from the request's settings at each attempt, never from a
+    /// session.
+    var authentication: Authentication?
+
     /// Fills in what was left to the session.
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects
@@ -230,14 +234,15 @@ extension OutgoingRequest {
     }
 
     private static func isToken(_ text: String) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true  // digits and letters
-                case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true  // !#$%&'*+-.^_`|~
-                default: false
-                }
-            }
+        !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
+    }
+
+    static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true  // digits and letters
+        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true  // !#$%&'*+-.^_`|~
+        default: false
+        }
     }
 
     /// Turns `user:password@` of the URL into a field, so that nothing below or beside ever sees it in the URL.

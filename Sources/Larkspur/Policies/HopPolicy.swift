@@ -13,6 +13,7 @@ package enum HopPolicy {
     /// kept away from everybody.
     package static func isAnswered(_ head: ResponseHead, to request: OutgoingRequest) -> Bool {
         isRedirect(head, options: request.options) || refusesExpectation(head, of: request)
+            || answer(to: head, of: request) != nil
     }
 
     static func isRedirect(_ head: ResponseHead, options: RequestOptions) -> Bool {
@@ -28,10 +29,15 @@ package enum HopPolicy {
             next.options.expectsContinueFrom = nil
             return .follow(next, isRedirect: false)
         }
+        if let hop = hops.last, let head = hop.head, let field = answer(to: head, of: hop.request) {
+            var next = hop.request
+            next.headers.add(field)
+            return .follow(next, isRedirect: false)
+        }
         guard let hop = hops.last, let head = hop.head, isRedirect(head, options: hop.request.options),
             let location = head["Location"], case .follow(let limit) = hop.request.options.redirects ?? .standard
         else { return .deliver }
-        // Hops that a refused expectation caused are none.
+        // Hops that a refused expectation or a challenge caused are none.
         let redirects = hops.count { $0.head.map { isRedirect($0, options: hop.request.options) } ?? false }
         guard redirects <= limit else {
             return .fail(
@@ -53,6 +59,13 @@ package enum HopPolicy {
     /// A server that knows no `Expect: 100-continue` gets the request without it (RFC 9110, section 10.1.1).
     private static func refusesExpectation(_ head: ResponseHead, of request: OutgoingRequest) -> Bool {
         head.status == 417 && request.headers["Expect"] != nil && request.body.isReplayable
+    }
+
+    /// The field that answers a challenge, if the request came with a credential that may.
+    ///
+    /// The second request has the field, so a challenge to it is delivered; the field goes with the origin.
+    private static func answer(to head: ResponseHead, of request: OutgoingRequest) -> HTTPHeader? {
+        head.status == 401 ? request.options.authentication?.answer(to: head, of: request) : nil
     }
 
     /// The redirected request by RFC 9110, section 15.4.

@@ -40,6 +40,8 @@ extension RequestState {
 }
 
 extension RequestSettings {
-    /// Whether nobody is to be asked or told before the serializers.
-    var isPlain: Bool { interceptors.isEmpty && creationHandlers.isEmpty && monitors.isEmpty }
+    /// Whether nobody is to be asked or told before the serializers, nor a challenge answered.
+    var isPlain: Bool {
+        interceptors.isEmpty && creationHandlers.isEmpty && monitors.isEmpty && authentication == nil
+    }
 }

@@ -324,6 +324,7 @@ struct RequestSettings: Sendable {
     var validators: [ResponseValidator] = []
     var monitors: [MonitorMailbox] = []
     var uploadObservers: [ProgressObserver] = []
+    var authentication: Authentication?
     var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
 }
 

@@ -87,6 +87,11 @@ struct RequestPipeline: Sendable {
             }
         }
         try request.complete()
+        if let authentication = core.read({ $0.settings.authentication }) {
+            do { try authentication.join(&request) } catch {
+                throw RequestError(wrapping: error, as: .invalidCredential, stage: .building, about: request)
+            }
+        }
         return request
     }
 
