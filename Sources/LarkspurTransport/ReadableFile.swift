@@ -13,6 +13,17 @@ public struct TransportFileVersion: Hashable, Sendable {
     private let seconds: Int
     private let nanoseconds: Int
 
+    /// When the file was changed last, which also tells it from its later self after a restart, when devices may have
+    /// other numbers and a backup may have come back.
+    package var modification: Modification {
+        Modification(seconds: Int64(seconds), nanoseconds: Int32(truncatingIfNeeded: nanoseconds))
+    }
+
+    package struct Modification: Hashable, Sendable, Codable {
+        let seconds: Int64
+        let nanoseconds: Int32
+    }
+
     fileprivate init(_ status: stat) {
         #if canImport(Darwin)
             let modified = status.st_mtimespec

@@ -13,6 +13,17 @@ public enum TransportBody: Sendable {
     case file(path: String, length: UInt64, version: TransportFileVersion? = nil)
     case stream(TransportBodySource)
 
+    /// A part of a file; the file as a whole has to be the one it was (T24).
+    package static func file(
+        path: String, length: UInt64, version: TransportFileVersion, range: Range<UInt64>
+    ) -> TransportBody {
+        if range.isEmpty { return .none }
+        return .stream(
+            TransportBodySource(length: range.upperBound - range.lowerBound, isReplayable: true) {
+                TransportFileStream(path: path, length: length, version: version, range: range)
+            })
+    }
+
     /// The number of bytes, or nil if nobody knows before the end (the body is then sent in chunks).
     public var length: UInt64? {
         switch self {

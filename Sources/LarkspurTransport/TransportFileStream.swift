@@ -6,8 +6,8 @@
 
 /// A file while it is sent, opened by the first read and closed by `end()`.
 ///
-/// What goes out is the file that the body was made of, or an error: its length and version are compared when it is
-/// opened, and again before the last bytes are given, when a change can still keep the request from being whole.
+/// What goes out is the file that the body was made of, or a range of it, or an error: its length and version are compared
+/// when it is opened, and again before the last bytes are given, when a change can still keep the request from being whole.
 final class TransportFileStream: TransportBodyStream {
     private enum State {
         case closed
@@ -18,23 +18,26 @@ final class TransportFileStream: TransportBodyStream {
     private let path: String
     private let length: UInt64
     private let version: TransportFileVersion?
+    private let range: Range<UInt64>
     private let box = Protected(State.closed)
 
-    init(path: String, length: UInt64, version: TransportFileVersion?) {
+    /// - Parameter range: What is read of the file; nil for all of it.
+    init(path: String, length: UInt64, version: TransportFileVersion?, range: Range<UInt64>? = nil) {
         self.path = path
         self.length = length
         self.version = version
+        self.range = range ?? 0..<length
     }
 
     func begin(wake: @escaping @Sendable () -> Void) {}
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
         do {
-            guard let (file, position) = try opened(), position < length else { return .end }
-            let buffer = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(clamping: length - position)))
-            let count = try file.read(at: position, into: buffer)
+            guard let (file, position) = try opened(), position < range.upperBound else { return .end }
+            let room = buffer.prefix(Int(clamping: range.upperBound - position))
+            let count = try file.read(at: position, into: UnsafeMutableRawBufferPointer(rebasing: room))
             let reached = position + UInt64(count)
-            if count == 0 || reached == length { try check(file) }
+            if count == 0 || reached == range.upperBound { try check(file) }
             box.withLock { if case .open = $0 { $0 = .open(file, position: reached) } }
             return count > 0 ? .bytes(count) : .failed(changed("ended after \(reached) of \(length) bytes"))
         } catch let failure as ReadableFile.Failure {
@@ -61,8 +64,8 @@ final class TransportFileStream: TransportBodyStream {
             try check(file)
             return box.withLock { state in
                 guard case .closed = state else { return nil }
-                state = .open(file, position: 0)
-                return (file, 0)
+                state = .open(file, position: range.lowerBound)
+                return (file, range.lowerBound)
             }
         }
     }
