@@ -35,7 +35,8 @@ public struct ResponseValidator: Sendable {
         return (try? validate(exchange)) != nil
     }
 
-    /// Status 200..<300, and a content type that the request's `Accept` field names, if it has one.
+    /// Status 200..<300, and a content type that the request's `Accept` field names, if it has one; a type that it gives a
+    /// weight of zero is refused.
     public static let standard = ResponseValidator(own: { exchange in
         try validateStatus(exchange, 200..<300)
         let accept = exchange.request?.headers.values(for: "Accept").joined(separator: ",") ?? ""
@@ -49,8 +50,9 @@ public struct ResponseValidator: Sendable {
     }
 
     /// Content types such as `application/json`, `text/*` or `*/*`. A response without a body passes.
-    public static func contentType(_ acceptable: [String]) -> ResponseValidator {
-        ResponseValidator(own: { try validateContentType($0, acceptable) })
+    public static func contentType(_ acceptable: some Sequence<String>) -> ResponseValidator {
+        let acceptable = Array(acceptable)
+        return ResponseValidator(own: { try validateContentType($0, acceptable) })
     }
 
     private static func validateStatus(_ exchange: CompletedExchange, _ acceptable: some Sequence<Int>) throws {
@@ -60,14 +62,17 @@ public struct ResponseValidator: Sendable {
 
     private static func validateContentType(_ exchange: CompletedExchange, _ acceptable: [String]) throws {
         guard let head = exchange.head, exchange.hasBody else { return }
-        let accepted = acceptable.compactMap(MediaRange.init)
-        if accepted.contains(where: { $0 == MediaRange("*/*") }) { return }
-        let names = acceptable.map { $0.trimmingCharacters(in: .whitespaces) }.sorted().joined(separator: ", ")
-        guard let text = head["Content-Type"], let type = MediaRange(text) else {
-            throw RequestError(.unacceptableContentType, "the response names no content type; expected \(names)")
-        }
-        guard !accepted.contains(where: { $0.covers(type) }) else { return }
-        throw RequestError(.unacceptableContentType, "the response is \(type), expected \(names)")
+        let ranges = acceptable.compactMap(MediaRange.init)
+        let type = head["Content-Type"].flatMap(MediaRange.init)
+        // The range that says most about the type decides. A type that is missing is covered by `*/*` alone.
+        let covering = ranges.filter { $0.covers(type) }
+        if let decisive = covering.max(by: { $0.precision < $1.precision }), !decisive.isRefused { return }
+        let names = acceptable.filter { MediaRange($0)?.isRefused != true }
+            .map { MediaRange($0)?.description ?? $0.trimmingCharacters(in: .whitespaces) }.sorted()
+        let expected = names.isEmpty ? "none of those refused" : names.joined(separator: ", ")
+        throw RequestError(
+            .unacceptableContentType,
+            "the response \(type.map { "is \($0)" } ?? "names no content type"); expected \(expected)")
     }
 }
 
@@ -80,21 +85,27 @@ extension CompletedExchange {
     }
 }
 
-/// A content type without its parameters, in which `*` stands for any.
-private struct MediaRange: Equatable, CustomStringConvertible {
+/// A content type in which `*` stands for any. Of its parameters only a weight of zero counts.
+private struct MediaRange: CustomStringConvertible {
     let type: String
     let subtype: String
+    /// Whether it names what is not acceptable: `q=0`, RFC 9110 section 12.4.2.
+    let isRefused: Bool
 
     init?(_ text: String) {
-        let essence = text.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
-        let parts = essence.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else { return nil }
-        type = String(parts[0])
-        subtype = String(parts[1])
+        let parts = text.split(separator: ";", omittingEmptySubsequences: false)
+            .map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
+        let names = parts[0].split(separator: "/", omittingEmptySubsequences: false)
+        guard names.count == 2, !names[0].isEmpty, !names[1].isEmpty else { return nil }
+        (type, subtype) = (String(names[0]), String(names[1]))
+        isRefused = parts.dropFirst().contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
     }
 
-    func covers(_ other: MediaRange) -> Bool {
-        (type == "*" || type == other.type) && (subtype == "*" || subtype == other.subtype)
+    /// How much of a type it names.
+    var precision: Int { (type == "*" ? 0 : 2) + (subtype == "*" ? 0 : 1) }
+
+    func covers(_ other: MediaRange?) -> Bool {
+        (type == "*" || type == other?.type) && (subtype == "*" || subtype == other?.subtype)
     }
 
     var description: String { "\(type)/\(subtype)" }

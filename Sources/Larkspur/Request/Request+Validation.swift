@@ -16,7 +16,7 @@ extension Request {
 
     /// Accepts these content types only, such as `application/json` or `text/*`.
     @discardableResult
-    public func validate(contentType acceptable: [String]) -> Self {
+    public func validate(contentType acceptable: some Sequence<String>) -> Self {
         validate(using: .contentType(acceptable))
     }
 

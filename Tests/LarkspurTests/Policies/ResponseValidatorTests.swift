@@ -76,6 +76,21 @@ struct ResponseValidatorTests {
         #expect(error?.code == (passes ? nil : .unacceptableContentType))
     }
 
+    @Test(
+        "A type that Accept gives a weight of zero is refused, whatever else covers it; other weights do not count",
+        arguments: [
+            ("text/html;q=0, */*", "text/html", false), ("text/html;q=0, */*", "text/plain", true),
+            ("*/*, text/html ; level=1 ; Q=0.000", "text/html", false), ("text/*;q=0, text/csv", "text/csv", true),
+            ("text/*;q=0, text/csv", "text/html", false), ("*/*;q=0, a/b;q=0.1", "a/b", true),
+            ("*/*;q=0, a/b", "x/y", false), ("*/*;q=0", nil, false), ("*/*;q=0.001", nil, true),
+            ("a/b;q=0, */*", nil, true), ("a/b;q=0", "c/d", false), ("a/b;q=zero", "a/b", true),
+        ])
+    func weights(accept: String, contentType: String?, passes: Bool) async {
+        let error = await error(answer(200, contentType), accept: [accept], .standard)
+        #expect((error == nil) == passes)
+        #expect(error?.code == (passes ? nil : .unacceptableContentType))
+    }
+
     @Test("Without Accept every content type passes", arguments: ["text/html", "x/y", "text", "", nil])
     func noAccept(contentType: String?) async {
         #expect(await error(answer(200, contentType), .standard) == nil)
@@ -131,6 +146,9 @@ struct ResponseValidatorTests {
         let error = try #require(await error(answer(200, "Image/PNG;x=y"), .contentType(["text/z", "text/a", " b/c"])))
         #expect(error.message.contains("image/png"))
         #expect(error.message.contains("b/c, text/a, text/z"))
+        let weighted = try #require(
+            await self.error(answer(200, nil), accept: ["x/y;q=0, Text/HTML;q=0.9;level=1, a/b"], .standard))
+        #expect(weighted.message == "the response names no content type; expected a/b, text/html")
     }
 
     // MARK: Status
@@ -148,7 +166,7 @@ struct ResponseValidatorTests {
 
     // MARK: Order
 
-    @Test("Validators run in the order of attachment, the session's first")
+    @Test("V6: validators run in the order of attachment, the session's first")
     func order() async {
         let journal = Journal()
         let noting = { (name: String) in ResponseValidator { _ in journal.note(name) } }
@@ -160,7 +178,7 @@ struct ResponseValidatorTests {
         #expect(journal.lines == ["s1", "s2", "r1", "r2"])
     }
 
-    @Test("The first failure wins and later validators are not asked")
+    @Test("V6: the first failure wins and later validators are not asked")
     func firstFailure() async {
         let journal = Journal()
         let session = log.session { _, _ in answer(500, "x/y") }
@@ -173,7 +191,7 @@ struct ResponseValidatorTests {
         #expect(journal.lines == ["before"])
     }
 
-    @Test("A session's validation holds for every request")
+    @Test("V10: a session's validation holds for every request")
     func sessionWide() async {
         let session = log.session(SessionConfiguration { $0.validation = [.standard] }) { _, _ in answer(404) }
         for _ in 0..<2 {
@@ -183,7 +201,7 @@ struct ResponseValidatorTests {
         #expect(await request.serializingData().response.error?.code == .unacceptableStatus)
     }
 
-    @Test("No validator is asked when sending failed")
+    @Test("V6: no validator is asked when sending failed")
     func notAfterFailure() async {
         let journal = Journal()
         let session = log.session { _, _ in .failure(.connectionLost) }
@@ -192,7 +210,7 @@ struct ResponseValidatorTests {
         #expect(journal.lines.isEmpty)
     }
 
-    @Test("Validation comes before every serializer, once for all of them")
+    @Test("V8: validation comes before every serializer, once for all of them")
     func beforeSerializers() async {
         let journal = Journal()
         let request = await log.session().request("http://h/").validate { _ in
@@ -204,6 +222,13 @@ struct ResponseValidatorTests {
         #expect(await text.response.error?.code == .validationFailed)
         #expect(request.error?.code == .validationFailed)
         #expect(journal.lines == ["validated"])
+    }
+
+    @Test("V4: any sequence of content types can be named", arguments: [0, 1])
+    func typeSequences(which: Int) async {
+        let validator = which == 0 ? ResponseValidator.contentType(Set(["text/*"])) : .contentType(["text/*"][...])
+        #expect(await error(answer(200, "text/csv"), validator) == nil)
+        #expect(await error(answer(200, "a/b"), validator)?.code == .unacceptableContentType)
     }
 
     // MARK: Custom
@@ -262,7 +287,7 @@ struct ResponseValidatorTests {
 
     // MARK: Retrying
 
-    @Test("Retriers see the validation's error, and validators run again on every attempt")
+    @Test("V8, V9: retriers see the validation's error, and validators run again on every attempt")
     func retried() async throws {
         let journal = Journal()
         let session = log.session { _, number in number < 3 ? answer(503) : answer() }
@@ -278,7 +303,7 @@ struct ResponseValidatorTests {
         #expect(request.attempts.map { $0.error?.statusCode } == [503, 503, nil])
     }
 
-    @Test("Monitors are told what the validators said, once, and nothing if there are none")
+    @Test("V8: monitors are told what the validators said, once, before the finish, and nothing if there are none")
     func events() async {
         let recorder = EventRecorder()
         let session = Session(
@@ -291,6 +316,10 @@ struct ResponseValidatorTests {
         await recorder.wait { events in events.count { $0.name == "finish" } == requests.count }
         let verdicts = requests.map { request in recorder.names(of: request).count { $0 == "validate" } }
         #expect(verdicts == [1, 1, 0])
+        let order = recorder.names(of: requests[0]).filter {
+            ["endHop", "validate", "serialize", "finish"].contains($0)
+        }
+        #expect(order == ["endHop", "validate", "serialize", "finish"])
         #expect(recorder.violations.isEmpty)
     }
 
