@@ -53,17 +53,24 @@ extension DataResponse {
 
     /// The same response with another value; what the closure throws is its error, with all that is known of the exchange.
     public func tryMap<Other: Sendable>(_ transform: (Value) throws -> Other) -> DataResponse<Other> {
-        with(
-            result.flatMap { value in
-                Result { try transform(value) }.mapError { error in
-                    RequestError(wrapping: error, as: .serializationFailed, stage: .serializing)
-                        .adding(to: exchange, requestID: nil)
-                }
-            })
+        with(result.flatMap { value in Result { try transform(value) }.mapError(wrapped) })
     }
 
     /// The same response with another error.
     public func mapError(_ transform: (RequestError) -> RequestError) -> DataResponse<Value> {
         with(result.mapError(transform))
+    }
+
+    /// The same response with another error; what the closure throws takes its place, with all that is known of the
+    /// exchange.
+    public func tryMapError(_ transform: (RequestError) throws -> RequestError) -> DataResponse<Value> {
+        mapError { error in
+            do { return try transform(error) } catch { return wrapped(error) }
+        }
+    }
+
+    private func wrapped(_ error: any Error) -> RequestError {
+        RequestError(wrapping: error, as: .serializationFailed, stage: .serializing)
+            .adding(to: exchange, requestID: nil)
     }
 }

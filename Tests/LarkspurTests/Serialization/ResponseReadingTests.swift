@@ -226,6 +226,9 @@ struct ResponseReadingTests {
         #expect(failed.map { $0.count }.error?.code == .connectionLost)
         #expect(failed.mapError { _ in RequestError(.emptyBody, "other") }.error?.code == .emptyBody)
         #expect(response.mapError { _ in RequestError(.emptyBody, "other") }.error == nil)
+        #expect(failed.tryMapError { _ in RequestError(.emptyBody, "other") }.error?.code == .emptyBody)
+        #expect(failed.tryMapError { _ in throw ForeignError() }.error?.underlying as? ForeignError == ForeignError())
+        #expect(response.tryMapError { _ in throw ForeignError() }.value == "7")
     }
 
     private func formDescription(boundary: String) async throws -> String {

@@ -21,7 +21,7 @@ struct SerializerRulesTests {
 
     struct Refused: Error {}
 
-    @Test("One exchange serves all serializers of a request")
+    @Test("P13: one exchange serves all serializers of a request")
     func shared() async throws {
         let request = await session().request("http://example.com")
         let first = request.serializingString()
@@ -32,7 +32,7 @@ struct SerializerRulesTests {
         #expect(exchanges.value == 1)
     }
 
-    @Test("Serializers run one after another, in the order of their attachment")
+    @Test("P13: serializers run one after another, in the order of their attachment")
     func oneAfterAnother() async {
         let log = HandlerLog()
         let running = Counter()
@@ -51,7 +51,7 @@ struct SerializerRulesTests {
         #expect(log.read.1 == Array(0..<20))
     }
 
-    @Test("All completions are held until the last serializer has ended, then delivered in order")
+    @Test("P13: all completions are held until the last serializer has ended, then delivered in order")
     func held() async {
         let gate = Gate()
         let log = HandlerLog()
@@ -72,7 +72,7 @@ struct SerializerRulesTests {
         #expect(log.read.1 == [1, 2, 3])
     }
 
-    @Test("A serializer's failure asks the retriers, and a retry delivers nothing from the first attempt")
+    @Test("P14: a serializer's failure asks the retriers, and a retry delivers nothing from the first attempt")
     func retried() async throws {
         let asked = Counter()
         let session = session(
@@ -96,7 +96,7 @@ struct SerializerRulesTests {
         #expect(request.retryCount == 1)
     }
 
-    @Test("A retrier's own error replaces that serializer's only")
+    @Test("P14: a retrier's own error replaces that serializer's only")
     func replaced() async throws {
         struct TooOften: Error {}
         let session = session(interceptor: .retrier { _, _, _ in .doNotRetryWithError(TooOften()) })
@@ -112,7 +112,7 @@ struct SerializerRulesTests {
         #expect(failed.originalError.underlying is Refused)
     }
 
-    @Test("The error of a failed exchange reaches every serializer, which may make a value of it")
+    @Test("P12: the error of a failed exchange reaches every serializer, which may make a value of it")
     func recovers() async throws {
         struct Forgiving: ResponseSerializer {
             func serialize(_ exchange: CompletedExchange) -> String { "fine" }
@@ -127,7 +127,7 @@ struct SerializerRulesTests {
         #expect(await request.serializingString().response.data == Data("no".utf8))
     }
 
-    @Test("A late serializer works on the stored bytes, once, and asks no retrier")
+    @Test("P15: a late serializer works on the stored bytes, once, and asks no retrier")
     func late() async throws {
         let asked = Counter()
         let session = session(
@@ -147,7 +147,65 @@ struct SerializerRulesTests {
         #expect(exchanges.value == 1)
     }
 
-    @Test("A late serializer of a cancelled request gets the cancel")
+    @Test("P14: each serializer that fails asks the retriers by itself, and not once the request is cancelled")
+    func eachAsks() async {
+        let journal = Journal()
+        let session = session(
+            interceptor: .retrier { request, _, error in
+                journal.note("\(error.underlying as? ForeignError ?? ForeignError())")
+                if error.underlying as? ForeignError == ForeignError(description: "b") { request.cancel() }
+                return .doNotRetry
+            })
+        let request = await session.request("http://example.com", startsAutomatically: false)
+        let tasks = ["a", "b", "c"].map { name in
+            request.serializingResponse(using: Serializer<Int> { _ in throw ForeignError(description: name) })
+        }
+        request.resume()
+        for task in tasks { #expect(await task.response.error?.isCancelled == true, "all are held until the end") }
+        #expect(journal.lines == ["a", "b"])
+    }
+
+    private struct Forgiving: ResponseSerializer {
+        let journal: Journal
+        func serialize(_ exchange: CompletedExchange) -> Int { journal.count("serialize") }
+        func recover(from error: RequestError, _ exchange: CompletedExchange) -> Int { journal.count("recover") }
+    }
+
+    @Test("P12: a cancelled exchange asks no serializer to recover")
+    func cancelledRecoversNothing() async {
+        let (journal, session) = (Journal(), session())
+        let request = await session.request("http://example.com", startsAutomatically: false)
+        let task = request.serializingResponse(using: Forgiving(journal: journal))
+        request.cancel()
+        #expect(await task.response.error?.isCancelled == true)
+        #expect(journal.lines.isEmpty)
+    }
+
+    @Test("P15: late closures are called once each, in order, of a cancelled request too", arguments: [false, true])
+    func lateClosures(isCancelled: Bool) async {
+        let request = await session().request("http://example.com")
+        if isCancelled { request.cancel() }
+        _ = await request.serializingData().response
+        let journal = Journal()
+        let done = Gate()
+        for number in 0..<50 {
+            request.responseString { response in
+                journal.note("\(number) \(response.error?.isCancelled == true ? "cancelled" : response.value ?? "")")
+                // From inside a closure, too.
+                if number == 49 {
+                    request.responseData { response in
+                        #expect(response.error?.isCancelled == (isCancelled ? true : nil))
+                        done.open()
+                    }
+                }
+            }
+        }
+        await done.pass()
+        #expect(journal.lines == (0..<50).map { "\($0) \(isCancelled ? "cancelled" : "1")" })
+        #expect(exchanges.value == (isCancelled ? 0 : 1))
+    }
+
+    @Test("P15: a late serializer of a cancelled request gets the cancel")
     func lateAfterCancel() async {
         let request = await session().request("http://example.com")
         request.cancel()
@@ -156,7 +214,7 @@ struct SerializerRulesTests {
         #expect(exchanges.value == 0)
     }
 
-    @Test("A closure may attach further closures, and await further serializers")
+    @Test("P15: a closure may attach further closures, and await further serializers")
     func nested() async {
         let request = await session().request("http://example.com")
         let done = Gate()
@@ -205,6 +263,52 @@ struct SerializerRulesTests {
             let order = answered.withLock { $0 }
             for worker in 0..<8 { #expect(order[worker] == Array(0..<1_250)) }
         }
+    }
+
+    @Test(
+        "R4: 16,000 closures and handles attached by 8 tasks to 40 requests that complete meanwhile: each answered once"
+    )
+    func manyRequests() async {
+        let session = session()
+        let (rounds, share) = (40, 25)
+        let answered = Protected<[Int: Int]>([:])
+        let early = Counter()
+        let last = Gate()
+        for round in 0..<rounds {
+            let gate = Gate()
+            let request = await session.request(
+                "http://example.com", interceptor: .adapter { _, _ in await gate.pass() }
+            )
+            .resume()
+            await withTaskGroup(of: Void.self) { group in
+                for worker in 0..<8 {
+                    group.addTask {
+                        var handles: [(Int, DataTask<String>)] = []
+                        for number in 0..<share {
+                            if worker == 0, number == round % share { gate.open() }
+                            let name = (round * 8 + worker) * share * 2 + number * 2
+                            request.responseData { response in
+                                if response.value?.isEmpty == false { answered.withLock { $0[name, default: 0] += 1 } }
+                                await last.passThrough()
+                            }
+                            if request.status != .finished { early.increment() }
+                            handles.append((name + 1, request.serializingString()))
+                            // What this worker attaches from here on is late, whatever the others do.
+                            if worker == 7, number == share / 2 { _ = await handles[0].1.response }
+                            if number % 5 == worker % 5 { await Task.yield() }
+                        }
+                        for (name, handle) in handles where await handle.response.value?.isEmpty == false {
+                            answered.withLock { $0[name, default: 0] += 1 }
+                        }
+                    }
+                }
+            }
+        }
+        await last.arrived(rounds * 8 * share)
+        let counts = answered.withLock { $0 }
+        #expect(counts.count == 2 * rounds * 8 * share && counts.values.allSatisfy { $0 == 1 })
+        #expect(exchanges.value == rounds)
+        #expect((1..<rounds * 8 * share).contains(early.value), "some came before the end and some after")
     }
 
     @Test("R4: 10,000 handles awaited from 8 tasks racing completion: each answered exactly once")
