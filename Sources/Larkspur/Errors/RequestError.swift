@@ -169,6 +169,8 @@ extension RequestError {
         public static let invalidText = Code(rawValue: "invalidText")
         public static let invalidJSON = Code(rawValue: "invalidJSON")
         public static let invalidXML = Code(rawValue: "invalidXML")
+        /// The body is no image, or of a kind that the system cannot read.
+        public static let invalidImage = Code(rawValue: "invalidImage")
         public static let decodingFailed = Code(rawValue: "decodingFailed")
         public static let serializationFailed = Code(rawValue: "serializationFailed")
 
