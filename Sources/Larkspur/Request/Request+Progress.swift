@@ -2,21 +2,14 @@ extension Request {
     /// How much of the request's body has been sent.
     ///
     ///     for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
-    public var uploadProgress: ProgressSequence {
-        let request = self
-        return ProgressSequence {
-            let stream = request.handle.core.observeUpload()
-            request.handle.core.startIfAutomatic(request)
-            return stream
-        }
-    }
+    public var uploadProgress: ProgressSequence { RequestSequence(self, .upload) }
 
     /// Calls the closure as the request's body is sent, one call at a time, with the latest value of each moment: on a
     /// task of its own, or on an actor with `{ @MainActor progress in … }`. It does not start the request, and is held, with
     /// all that it holds, until the request has ended or is let go of.
     @discardableResult
     public func uploadProgress(perform handler: @escaping @Sendable (TransferProgress) async -> Void) -> Self {
-        let stream = handle.core.observeUpload()
+        let stream = handle.core.follow(.upload)
         // Unstructured, one for each closure: it ends with the stream, and the stream with the request.
         Task { for await progress in stream { await handler(progress) } }
         return self
@@ -30,7 +23,7 @@ extension Request {
         (progress.isCancellable, progress.isPausable) = (true, true)
         progress.pausingHandler = { [weak self] in _ = self?.suspend() }
         progress.resumingHandler = { [weak self] in _ = self?.resume() }
-        let stream = handle.core.observeUpload()
+        let stream = handle.core.follow(.upload)
         Task { [weak self] in
             for await current in stream {
                 progress.totalUnitCount = current.total.map(Int64.init(clamping:)) ?? -1
@@ -45,28 +38,10 @@ extension Request {
     }
 }
 
-extension RequestCore {
-    /// Adds somebody who follows the upload, and is told first how far it is.
-    fileprivate func observeUpload() -> AsyncStream<TransferProgress> {
-        let (observer, stream) = ProgressObserver.make()
-        // Told before it is added, and again if that was overtaken: so it never hears an older value after a newer.
-        var told: TransferProgress?
-        while let news = box.withLock({ $0.addUploadObserver(observer, knowing: told) }) {
-            _ = observer.tell(news)
-            told = news
+extension RequestTopic {
+    static var upload: RequestTopic<TransferProgress> {
+        RequestTopic<TransferProgress>(followers: \.upload, buffering: .bufferingNewest(1)) { state, told in
+            state.uploaded.flatMap { $0 == told.last ? nil : [$0] } ?? []
         }
-        return stream
-    }
-
-    func report(_ progress: TransferProgress, to observers: [ProgressObserver]) {
-        let gone = observers.filter { !$0.tell(progress) }
-        guard !gone.isEmpty else { return }
-        box.withLock { state in
-            state.settings.uploadObservers.removeAll { observer in gone.contains { $0 === observer } }
-        }
-    }
-
-    func startIfAutomatic(_ face: any Request) {
-        if startsAutomatically, read({ $0.pace }) == .flowing { start(face) }
     }
 }

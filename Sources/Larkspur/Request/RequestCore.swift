@@ -228,9 +228,10 @@ package final class RequestCore: Sendable {
             delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
-        let (verdict, observers, step) = box.withLock { state in
+        let (verdict, observers, followers, step) = box.withLock { state in
             let verdict = begin(&state, HopProgress(task, request, sink, waiter))
-            return (verdict, state.observers(state.face), verdict == .proceed ? state.nextPaceStep(after: nil) : nil)
+            let step = verdict == .proceed ? state.nextPaceStep(after: nil) : nil
+            return (verdict, state.observers(state.face), state.settings.followers.requests, step)
         }
         guard verdict == .proceed else {
             context.didComplete(id)
@@ -238,6 +239,7 @@ package final class RequestCore: Sendable {
             return verdict
         }
         observers?.post(.beginHop(request))
+        tell(request, to: followers, of: .requests)
         applyPace(step)
         return verdict
     }
@@ -254,7 +256,7 @@ package final class RequestCore: Sendable {
         context.forget(id)
         receiver?.end(exchange.error)
         finish.observers?.post(.finish(exchange.error))
-        for observer in finish.settings.uploadObservers { observer.end() }
+        finish.settings.followers.end()
         for delivery in finish.deliveries { delivery() }
     }
 
@@ -292,15 +294,16 @@ package final class RequestCore: Sendable {
 
     /// A fact of the transport, on the transport's thread.
     package func receive(_ event: TransportEvent, for id: TransportTaskID) {
-        let (action, observers) = box.withLock { state in
-            (state.receive(event, for: id), state.observers(state.face))
+        let (action, observers, followers) = box.withLock { state in
+            (state.receive(event, for: id), state.observers(state.face), state.followers(of: event, for: id))
         }
         if let observers { observers.post(RequestEvent(event)) }
+        if !followers.isEmpty, case .head(let head) = event { tell(head, to: followers, of: .responses) }
         switch action {
         case .none: break
         case .fill(let channel, let bytes): channel.receive(bytes)
         case .endHop(let task): task.cancel()
-        case .report(let progress, let observers): report(progress, to: observers)
+        case .reportUpload(let progress, let followers): tell(progress, to: followers, of: .upload)
         case .allowAll(let task): task.allow(upTo: .max)
         case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
         case .endBody(let channel, let error, _):

@@ -42,6 +42,6 @@ extension RequestState {
 extension RequestSettings {
     /// Whether nobody is to be asked or told before the serializers, nor a challenge answered.
     var isPlain: Bool {
-        interceptors.isEmpty && creationHandlers.isEmpty && monitors.isEmpty && authentication == nil
+        interceptors.isEmpty && creationHandlers.isEmpty && monitors.isEmpty && gates.isEmpty && authentication == nil
     }
 }

@@ -33,7 +33,7 @@ struct RequestState {
     /// What came of the hop whose body somebody takes as it comes; there when that body has ended.
     private(set) var ended: CompletedExchange?
     /// How much of the body was sent, over all attempts and hops.
-    private var uploaded: TransferProgress?
+    private(set) var uploaded: TransferProgress?
     private(set) var exchange: CompletedExchange?
 
     init(settings: RequestSettings, session: Session?) {
@@ -229,7 +229,7 @@ struct RequestState {
         case fill(ByteChannel, Data)
         /// The rest of the body is of no use to anybody.
         case endHop(any TransportTask)
-        case report(TransferProgress, [ProgressObserver])
+        case reportUpload(TransferProgress, [RequestFollower<TransferProgress>])
         /// The body is thrown away: nobody will read it, so nobody would allow it.
         case allowAll(any TransportTask)
         /// The task is let go of after unlocking: its end is the transport's code (R1).
@@ -258,7 +258,7 @@ struct RequestState {
             return hop.sink.append(bytes, expecting: length) == .endHop ? .endHop(hop.task) : .none
         case .bodySent(let count):
             guard let progress = advanceUpload(to: count, of: hop.request.body.length) else { return .none }
-            return .report(progress, settings.uploadObservers)
+            return .reportUpload(progress, settings.followers.upload)
         case .metrics(let metrics):
             hop.metrics = metrics
             return .none
@@ -297,19 +297,16 @@ struct RequestState {
         let progress = TransferProgress(completed: completed, total: total)
         guard progress != uploaded else { return nil }
         uploaded = progress
-        return settings.uploadObservers.isEmpty ? nil : progress
-    }
-
-    /// Adds an observer that knows the latest progress; otherwise gives what it has to be told first. After the finish
-    /// there is nothing to wait for, and it is not added.
-    mutating func addUploadObserver(_ observer: ProgressObserver, knowing known: TransferProgress?) -> TransferProgress?
-    {
-        if known != uploaded { return uploaded }
-        if phase != .finished { settings.uploadObservers.append(observer) }
-        return nil
+        return settings.followers.upload.isEmpty ? nil : progress
     }
 
     // MARK: Observers
+
+    /// Who follows the heads of responses, if this fact is one of the hop under way.
+    func followers(of event: TransportEvent, for id: TransportTaskID) -> [RequestFollower<ResponseHead>] {
+        guard case .head = event, hop?.id == id else { return [] }
+        return settings.followers.responses
+    }
 
     /// Who is told of events; nil if nobody is, and then nothing is built for them (R8).
     func observers(_ face: (any Request)?) -> Observers? {
@@ -323,7 +320,8 @@ struct RequestSettings: Sendable {
     var interceptors: [any RequestInterceptor] = []
     var validators: [ResponseValidator] = []
     var monitors: [MonitorMailbox] = []
-    var uploadObservers: [ProgressObserver] = []
+    var followers = RequestFollowers()
+    var gates: [ResponseGate] = []
     var authentication: Authentication?
     var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
 }

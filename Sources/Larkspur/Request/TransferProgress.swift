@@ -24,33 +24,4 @@ extension TransferProgress: CustomStringConvertible {
 
 /// A request's progress as a sequence: the latest value each time that its reader comes back, so a slow one delays
 /// nobody. It ends with the request; iterating it starts the request.
-public struct ProgressSequence: AsyncSequence, Sendable {
-    public typealias Element = TransferProgress
-
-    let observe: @Sendable () -> AsyncStream<TransferProgress>
-
-    public func makeAsyncIterator() -> AsyncStream<TransferProgress>.Iterator { observe().makeAsyncIterator() }
-}
-
-/// Somebody who follows a request's progress: told the latest value only. It ends when the request lets go of it.
-final class ProgressObserver: Sendable {
-    private let continuation: AsyncStream<TransferProgress>.Continuation
-
-    private init(_ continuation: AsyncStream<TransferProgress>.Continuation) { self.continuation = continuation }
-
-    deinit { end() }
-
-    /// An observer, and what it is told. It does not hold the stream, whose reader may go away.
-    static func make() -> (ProgressObserver, AsyncStream<TransferProgress>) {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
-        return (ProgressObserver(continuation), stream)
-    }
-
-    /// False if nobody reads any more.
-    func tell(_ progress: TransferProgress) -> Bool {
-        if case .terminated = continuation.yield(progress) { false } else { true }
-    }
-
-    func end() { continuation.finish() }
-}
+public typealias ProgressSequence = RequestSequence<TransferProgress>

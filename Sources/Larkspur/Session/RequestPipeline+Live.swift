@@ -4,6 +4,7 @@ import LarkspurTransport
 /// the request's receiver, chunk by chunk, as fast as that one takes it.
 extension RequestPipeline {
     func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> CompletedExchange {
+        try await passGates(head)
         let validated = try await validate(head)
         if let error = validated.error {
             let start = await body.collect(upTo: BodySink.discardLimit)

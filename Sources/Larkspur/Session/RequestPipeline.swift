@@ -128,7 +128,9 @@ struct RequestPipeline: Sendable {
                 return failed(RequestError(wrapping: error, as: .connectionLost, stage: .sending), exchange)
             }
             switch HopPolicy.verdict(on: core.read { $0.attempt?.hops ?? [] }) {
-            case .deliver: return decoded(exchange)
+            case .deliver:
+                try await passGates(exchange)
+                return decoded(exchange)
             case .fail(let error):
                 return failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)
             case .follow(let next, let isRedirect):

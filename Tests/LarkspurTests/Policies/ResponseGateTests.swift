@@ -1,0 +1,135 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+@Suite("Response gates", .timeLimit(.minutes(1)))
+struct ResponseGateTests {
+    private let log = TransportLog()
+    private let journal = Journal()
+
+    @Test("A gate is asked once, with the head, before validators and serializers; allowed, the request goes on")
+    func allows() async throws {
+        let request = await log.session { _, _ in .text("ok", status: 201) }.request("http://h/")
+            .validate { [journal] _ in journal.note("validator") }
+            .onResponseHead { [journal] head in
+                journal.note("gate \(head.status) \(head["Content-Type"] ?? "")")
+                return .allow
+            }
+        #expect(try await request.serializingString().value == "ok")
+        #expect(try await request.serializingData().value.count == 2)
+        #expect(journal.lines == ["gate 201 text/plain", "validator"])
+    }
+
+    @Test(
+        "Refused, the request is cancelled: no validator, serializer or retrier is asked, and late serializers hear it")
+    func cancels() async {
+        let session = log.session(
+            interceptor: .retrier { [journal] _, _, _ in
+                journal.note("retrier")
+                return .retry
+            })
+        let request = await session.request("http://h/")
+            .validate { [journal] _ in journal.note("validator") }
+            .onResponseHead { _ in .cancel }
+        let (first, second) = (request.serializingString(), request.serializingData())
+        await #expect(throws: CancellationError.self) { try await first.value }
+        let response = await second.response
+        #expect(response.error?.isCancelled == true)
+        #expect(response.head?.status == 200, "what had come can be looked at")
+        #expect(request.status == .cancelled)
+        #expect(await request.serializingJSON().response.error?.isCancelled == true)
+        #expect(journal.lines.isEmpty)
+        #expect(log.count == 1)
+    }
+
+    @Test("It is asked about each attempt's answer, and not about redirects that are followed")
+    func delivered() async throws {
+        let session = log.session { request, number in
+            if request.url.path == "/a" { return .redirect(to: "/b") }
+            return number == 2 ? .text("busy", status: 503) : .text("ok")
+        }
+        let request = await session.request("http://h/a").validate()
+            .retry(using: .retrier { _, _, _ in .retry })
+            .onResponseHead { [journal] head in
+                journal.note("\(head.status)")
+                return .allow
+            }
+        #expect(try await request.serializingString().value == "ok")
+        #expect(journal.lines == ["503", "200"])
+    }
+
+    @Test("It is not asked where there is no response, or half of one", arguments: [false, true])
+    func failures(hasHead: Bool) async {
+        let head = StubAnswer.Step.head(ResponseHead(status: 200))
+        let failure = StubAnswer.Step.fail(TransportError(.connectionLost))
+        let session = log.session { _, _ in StubAnswer(hasHead ? [head, failure] : [failure]) }
+        let request = await session.request("http://h/").onResponseHead { _ in .cancel }
+        #expect(await request.serializingData().response.error?.code == .connectionLost)
+    }
+
+    @Test("The request waits for the answer; a cancel meanwhile does not, and the answer changes nothing any more")
+    func held() async throws {
+        let (gate, left) = (Gate(), Gate())
+        let session = log.session()
+        let waiting = await session.request("http://h/").validate { [journal] _ in journal.note("validator") }
+            .onResponseHead { _ in
+                await gate.pass()
+                left.open()
+                return .allow
+            }
+        let task = waiting.serializingString()
+        await gate.arrived()
+        #expect(journal.lines.isEmpty && waiting.status == .resumed)
+        waiting.cancel()
+        #expect(await task.response.error?.isCancelled == true)
+        gate.open()
+        await left.pass()
+        #expect(await waiting.serializingString().response.error?.isCancelled == true)
+        #expect(journal.lines.isEmpty)
+    }
+
+    @Test("Several are asked in the order of their attachment, until one cancels", arguments: [2, 3])
+    func several(cancelling: Int) async {
+        let request = await log.session().request("http://h/")
+        for number in 1...3 {
+            request.onResponseHead { [journal] _ in
+                journal.note("\(number)")
+                return number == cancelling ? .cancel : .allow
+            }
+        }
+        #expect(await request.serializingData().response.error?.isCancelled == true)
+        #expect(journal.lines == (1...cancelling).map { "\($0)" })
+    }
+
+    @Test("One that comes while the response is under way is asked; after the end it is ignored, and monitors are told")
+    func late() async throws {
+        let (transport, recorder) = (HeldTransport(), EventRecorder())
+        let request = await Session(transport: transport).request("http://h/")
+        let task = request.serializingString()
+        request.onResponseHead { [journal] _ in
+            journal.note("asked")
+            return .allow
+        }
+        transport.answer()
+        #expect(try await task.value == "text")
+        #expect(journal.lines == ["asked"])
+
+        let told = await Session(transport: log.transport(), eventMonitors: [recorder]).request("http://h/")
+        _ = await told.serializingData().response
+        told.onResponseHead { _ in .cancel }
+        #expect(try await told.serializingString().value == "ok")
+        await recorder.wait { events in events.contains { if case .ignoreOption = $0 { true } else { false } } }
+    }
+
+    @Test("Uploads have gates as well; none runs under a lock or on a transport's thread (R1, R2)")
+    func uploads() async {
+        let recorder = EventRecorder()
+        let request = await log.session().upload(Data("x".utf8), to: "http://h/")
+            .onResponseHead { _ in
+                recorder.probe("a gate")
+                return .cancel
+            }
+        #expect(await request.serializingData().response.error?.isCancelled == true)
+        #expect(recorder.violations.isEmpty)
+    }
+}

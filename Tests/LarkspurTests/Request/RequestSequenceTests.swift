@@ -1,0 +1,147 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Sequences of what is sent and what comes", .timeLimit(.minutes(1)))
+struct RequestSequenceTests {
+    private let log = TransportLog()
+
+    /// A redirect, then a refusal that is retried, then the redirect again and the answer.
+    private func request() async -> DataRequest {
+        let session = log.session { request, number in
+            if request.url.path == "/a" { return .redirect(to: "/b?token=s3cret") }
+            return number == 2 ? .text("busy", status: 503) : .text("ok")
+        }
+        return await session.request("http://h/a").validate()
+            .retry(using: .retrier { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry })
+    }
+
+    @Test(
+        "They have every hop of every attempt, in order, for as many readers as there are, whenever those come",
+        arguments: [0, 1, 2])
+    func everything(readersBefore: Int) async throws {
+        let request = await request()
+        let readers = (0..<readersBefore).map { _ in
+            (request.requests.makeAsyncIterator(), request.responses.makeAsyncIterator())
+        }
+        #expect(try await request.serializingString().value == "ok")
+        for (requests, responses) in readers + [
+            (request.requests.makeAsyncIterator(), request.responses.makeAsyncIterator())
+        ] {
+            #expect(await rest(of: requests).map(\.url.path) == ["/a", "/b", "/a", "/b"])
+            #expect(await rest(of: responses).map(\.status) == [302, 503, 302, 200])
+        }
+        #expect(log.count == 4)
+    }
+
+    private func rest<Element>(of iterator: AsyncStream<Element>.Iterator) async -> [Element] {
+        var (iterator, elements) = (iterator, [] as [Element])
+        while let element = await iterator.next() { elements.append(element) }
+        return elements
+    }
+
+    @Test("Commands for a shell come with each request, and hide secrets")
+    func commands() async {
+        var commands: [String] = []
+        for await command in await request().cURLDescriptions { commands.append(command) }
+        #expect(commands.count == 4)
+        #expect(commands.allSatisfy { $0.hasPrefix("curl ") && !$0.contains("s3cret") })
+        #expect(commands[1].contains("http://h/b?token=REDACTED"))
+    }
+
+    @Test("Iterating any of them starts the request, making one does not", arguments: 0..<3)
+    func starts(which: Int) async {
+        let request = await request()
+        let (requests, responses, commands) = (request.requests, request.responses, request.cURLDescriptions)
+        #expect(request.status == .initialized)
+        switch which {
+        case 0: for await _ in requests {}
+        case 1: for await _ in responses {}
+        default: for await _ in commands {}
+        }
+        #expect(request.status == .finished)
+        let waiting = await log.session().request("http://h/", startsAutomatically: false)
+        var unstarted = waiting.requests.makeAsyncIterator()
+        #expect(waiting.status == .initialized)
+        waiting.resume()
+        #expect(await unstarted.next()?.url.path == "/")
+    }
+
+    @Test("An element comes when it happens: the request before any answer, the head before the body's end")
+    func live() async {
+        let session = log.session { _, _ in
+            StubAnswer([.head(ResponseHead(status: 206)), .body(Data("part".utf8)), .stall])
+        }
+        let request = await session.request("http://h/")
+        var requests = request.requests.makeAsyncIterator()
+        var responses = request.responses.makeAsyncIterator()
+        #expect(await requests.next()?.url.path == "/")
+        #expect(await responses.next()?.status == 206)
+        #expect(request.status == .resumed)
+        request.cancel()
+        #expect(await requests.next() == nil)
+        #expect(await responses.next() == nil)
+    }
+
+    @Test("What never was sent is in none of them, and they end all the same (R4)")
+    func nothingSent() async {
+        let unbuilt = await log.session().request("no url")
+        for await _ in unbuilt.requests { Issue.record("nothing was sent") }
+        for await _ in unbuilt.responses { Issue.record("nothing came") }
+        let lost = await log.session { _, _ in .failure(.connectionRefused) }.request("http://h/")
+        for await _ in lost.responses { Issue.record("nothing came") }
+        #expect(await rest(of: lost.requests.makeAsyncIterator()).count == 1)
+        // A request that is let go of before its start takes its sequences along.
+        var orphan = await log.session().request("http://h/", startsAutomatically: false).requests.makeAsyncIterator()
+        #expect(await orphan.next() == nil)
+    }
+
+    @Test("Readers that went away are let go of, and hold nothing up")
+    func goneReaders() async throws {
+        let transport = HeldTransport()
+        let session = Session(transport: transport)
+        let request = await session.request("http://h/")
+        let first = await request.requests.first { _ in true }
+        #expect(first?.url.path == "/")
+        _ = request.responses.makeAsyncIterator()
+        #expect(request.handle.core.read { $0.settings.followers.responses.count } == 1)
+        let task = request.serializingString()
+        transport.answer(307, headers: ["Location": "/2"])
+        #expect(await request.requests.first { $0.url.path == "/2" } != nil)
+        #expect(request.handle.core.read { $0.settings.followers.responses.isEmpty })
+        transport.answer()
+        #expect(try await task.value == "text")
+    }
+
+    @Test("8,000 readers that come from 8 tasks while hops are under way: each has all of them once, in order")
+    func racing() async {
+        let session = log.session { request, _ in
+            let number = Int(request.url.path.dropFirst()) ?? 0
+            // On another thread each time, so that readers come in between.
+            let answer: StubAnswer = number < 20 ? .redirect(307, to: "/\(number + 1)") : .text("ok")
+            return answer.after(.zero)
+        }
+        let hops = (0...20).map { "/\($0)" }
+        for _ in 0..<20 {
+            let request = await session.request("http://h/0").resume()
+            await withTaskGroup(of: Bool.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        var readers: [AsyncStream<OutgoingRequest>.Iterator] = []
+                        for _ in 0..<50 {
+                            readers.append(request.requests.makeAsyncIterator())
+                            await Task.yield()
+                        }
+                        for reader in readers {
+                            guard await rest(of: reader).map({ String($0.url.path) }) == hops else { return false }
+                        }
+                        return true
+                    }
+                }
+                for await hasAll in group { #expect(hasAll) }
+            }
+            #expect(await rest(of: request.responses.makeAsyncIterator()).count == 21)
+        }
+    }
+}
