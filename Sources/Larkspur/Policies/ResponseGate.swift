@@ -14,8 +14,9 @@ extension Request {
     ///
     ///     request.onResponseHead { head in head["X-Maintenance"] == nil ? .allow : .cancel }
     ///
-    /// The response is the one that counts: not a redirect that was followed. A body that is kept in memory is
-    /// collected meanwhile; no byte of one that is read while it comes is handed on before. Of several closures each is asked in the order of their attachment, until one cancels.
+    /// The response is the one that counts: not a redirect that was followed. A body that is kept in memory is collected
+    /// meanwhile; of one that is read while it comes no byte is handed on before. Of several closures each is asked in the
+    /// order of their attachment, until one cancels.
     @discardableResult
     public func onResponseHead(
         perform gate: @escaping @Sendable (ResponseHead) async -> ResponseDisposition
