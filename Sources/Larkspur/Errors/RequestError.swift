@@ -156,6 +156,18 @@ extension RequestError {
         /// Whoever was to take the body as it came could not.
         public static let receivingFailed = Code(rawValue: "receivingFailed")
 
+        // Resumable uploads
+        /// The file is not the one that the upload began with.
+        public static let fileChanged = Code(rawValue: "fileChanged")
+        /// The server names no URL for the upload, or one that may not be used.
+        public static let uploadURLRefused = Code(rawValue: "uploadURLRefused")
+        /// What the server says of the upload cannot be true of this file: going on would spoil it.
+        public static let uploadInconsistent = Code(rawValue: "uploadInconsistent")
+        /// The server accepts requests, and takes none of their bytes.
+        public static let uploadStalled = Code(rawValue: "uploadStalled")
+        /// The server has forgotten the upload, and forgot it again after a new start.
+        public static let uploadGone = Code(rawValue: "uploadGone")
+
         // Redirects
         public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")
         public static let redirectLoop = Code(rawValue: "redirectLoop")

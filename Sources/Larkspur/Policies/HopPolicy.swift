@@ -89,8 +89,7 @@ package enum HopPolicy {
                 "the server redirects with status \(status), but the request's body can be sent only once")
         }
         if next.url.origin != request.url.origin {
-            let names = ["Authorization", "Cookie", "Host", "Proxy-Authorization"] + next.options.confidentialHeaders
-            for name in names { next.headers.remove(name: name) }
+            next.removeFieldsOfOrigin()
         }
         return next
     }
@@ -111,6 +110,14 @@ package enum HopPolicy {
 
     private static func isSame(_ lhs: RequestURL, _ rhs: RequestURL) -> Bool {
         lhs.origin == rhs.origin && lhs.target == rhs.target
+    }
+}
+
+extension OutgoingRequest {
+    /// Leaves out what is for one origin and never goes to another.
+    mutating func removeFieldsOfOrigin() {
+        let names = ["Authorization", "Cookie", "Host", "Proxy-Authorization"] + options.confidentialHeaders
+        for name in names { headers.remove(name: name) }
     }
 }
 

@@ -11,11 +11,16 @@ struct RequestSource: Sendable {
     private let origin: Origin
     private let modifier: RequestModifier?
     private let content: RequestContent?
+    /// Whether fields that are for one origin, the session's included, were meant for another one than this request's.
+    private let isElsewhere: Bool
 
-    init(_ origin: Origin, modifier: RequestModifier? = nil, content: RequestContent? = nil) {
+    init(
+        _ origin: Origin, modifier: RequestModifier? = nil, content: RequestContent? = nil, isElsewhere: Bool = false
+    ) {
         self.origin = origin
         self.modifier = modifier
         self.content = content
+        self.isElsewhere = isElsewhere
     }
 
     /// Whether building runs no code of the user's.
@@ -73,6 +78,7 @@ struct RequestSource: Sendable {
         if !context.configuration.headers.isEmpty {
             request.headers.addMissing(from: context.configuration.headers)
         }
+        if isElsewhere { request.removeFieldsOfOrigin() }
     }
 
     private static func failure(_ error: any Error, about request: OutgoingRequest? = nil) -> RequestError {

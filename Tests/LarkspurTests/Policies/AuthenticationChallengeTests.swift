@@ -80,14 +80,14 @@ struct AuthenticationChallengeTests {
     func hostile(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let alphabet = Array(#"ab=",\ "# + "\t;é")
-        for _ in 0..<2_000 {
+        for _ in 0..<500 {
             let text = String(
                 (0..<Int.random(in: 0...40, using: &random)).map { _ in alphabet.randomElement(using: &random) ?? " " })
             for challenge in AuthenticationChallenge.parse([text]) {
                 #expect(!challenge.scheme.isEmpty && text.contains(challenge.scheme), "\(text)")
             }
         }
-        let long = String(repeating: #"a="\","#, count: 100_000)
+        let long = String(repeating: #"a="\","#, count: 5_000)
         #expect(AuthenticationChallenge.parse([long]).isEmpty)
     }
 }

@@ -1,0 +1,50 @@
+/// A progress that several follow: it only rises, whoever joins is told the latest first, and it ends once for all.
+final class ProgressFeed: Sendable {
+    private struct State {
+        var latest: TransferProgress?
+        var observers: [ProgressObserver] = []
+        var isOver = false
+    }
+
+    private let box = Protected(State())
+
+    /// Called by one at a time, so values come in order.
+    func advance(to completed: UInt64, of total: UInt64) {
+        let news = box.withLock { state -> (TransferProgress, [ProgressObserver])? in
+            let progress = TransferProgress(completed: max(completed, state.latest?.completed ?? 0), total: total)
+            guard progress != state.latest else { return nil }
+            state.latest = progress
+            return (progress, state.observers)
+        }
+        guard let (progress, observers) = news else { return }
+        let gone = observers.filter { !$0.tell(progress) }
+        if !gone.isEmpty { box.withLock { $0.observers.removeAll { observer in gone.contains { $0 === observer } } } }
+    }
+
+    func observe() -> AsyncStream<TransferProgress> {
+        let (observer, stream) = ProgressObserver.make()
+        // Told before it is added, and again if that was overtaken: so it never hears an older value after a newer.
+        var told: TransferProgress?
+        while let news = add(observer, knowing: told) {
+            _ = observer.tell(news)
+            told = news
+        }
+        return stream
+    }
+
+    private func add(_ observer: ProgressObserver, knowing told: TransferProgress?) -> TransferProgress? {
+        box.withLock { state in
+            if told != state.latest { return state.latest }
+            if !state.isOver { state.observers.append(observer) }
+            return nil
+        }
+    }
+
+    func end() {
+        let observers = box.withLock { state in
+            defer { (state.observers, state.isOver) = ([], true) }
+            return state.observers
+        }
+        for observer in observers { observer.end() }
+    }
+}

@@ -1,0 +1,140 @@
+/// An upload that goes on where it stood: after a lost connection by itself, and in another run of the program by its
+/// record.
+///
+///     let upload = await session.resumableUpload(file, to: url, using: .tus, metadata: ["filename": "a.mov"])
+///     for await progress in upload.progress { print(progress) }
+///     let response = try await upload.value
+///
+/// Like a request it is lazy: awaiting its value, iterating its progress or `resume()` starts it. From then on it runs
+/// whether or not anybody waits, and keeps its session.
+public final class ResumableUpload: Sendable {
+    private typealias Waiter = CheckedContinuation<DataResponse<Data>, any Error>
+
+    private enum Phase {
+        case idle
+        /// The task is nil for the moment until it is there.
+        case running(Task<Void, Never>?)
+        case finished(Result<DataResponse<Data>, RequestError>)
+    }
+
+    // Immutable
+    let plan: ResumableUploadPlan
+    let feed = ProgressFeed()
+
+    // Guarded by the box
+    private let box: Protected<State>
+
+    private struct State {
+        var phase = Phase.idle
+        var record: ResumableUploadRecord?
+        var waiters: [UInt64: Waiter] = [:]
+        var waiterNumber: UInt64 = 0
+    }
+
+    init(_ plan: ResumableUploadPlan) {
+        self.plan = plan
+        box = Protected(State(record: plan.record))
+    }
+
+    /// What it takes to continue later; nil until the server has made the upload, which is before the first bytes of the
+    /// file are sent. It stays after a failure or a cancel.
+    public var record: ResumableUploadRecord? { box.withLock { $0.record } }
+
+    /// How much of the file has been sent, over all requests: it never falls, and ends with the upload.
+    public var progress: ProgressSequence {
+        ProgressSequence { [self] in
+            defer { resume() }
+            return feed.observe()
+        }
+    }
+
+    /// The server's last answer, with its body. Throws `CancellationError` for a cancel, else a `RequestError`.
+    ///
+    /// A cancelled awaiter is answered at once, and takes the upload along if nobody else awaits it.
+    public var value: DataResponse<Data> {
+        get async throws {
+            let number = box.withLock { state in
+                state.waiterNumber += 1
+                return state.waiterNumber
+            }
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    let result = box.withLock { state in
+                        if case .finished(let result) = state.phase { return result as Result? }
+                        state.waiters[number] = continuation
+                        return nil
+                    }
+                    if let result { return Self.answer([continuation], result) }
+                    Task.isCancelled ? giveUp(number) : resume()
+                }
+            } onCancel: {
+                giveUp(number)
+            }
+        }
+    }
+
+    /// Starts the upload.
+    public func resume() {
+        let starts = box.withLock { state in
+            guard case .idle = state.phase else { return false }
+            state.phase = .running(nil)
+            return true
+        }
+        guard starts else { return }
+        // Unstructured: the upload goes on whether or not anybody awaits it. It is this one task.
+        let task = Task {
+            var run = ResumableUploadRun(self)
+            do throws(RequestError) { finish(.success(try await run.run())) } catch { finish(.failure(error)) }
+        }
+        let isOver = box.withLock { state in
+            guard case .running = state.phase else { return true }
+            state.phase = .running(task)
+            return false
+        }
+        if isOver { task.cancel() }
+    }
+
+    /// Ends the upload at once; what the server has stays there, and `record` continues it.
+    public func cancel() { finish(.failure(.requestCancelled)) }
+
+    private func giveUp(_ number: UInt64) {
+        let (waiter, isLast) = box.withLock { state in
+            let waiter = state.waiters.removeValue(forKey: number)
+            return (waiter, waiter != nil && state.waiters.isEmpty)
+        }
+        if isLast { cancel() }
+        waiter?.resume(throwing: CancellationError())
+    }
+
+    /// The end, once: everybody is answered (R4).
+    private func finish(_ result: Result<DataResponse<Data>, RequestError>) {
+        let ended = box.withLock { state -> State? in
+            if case .finished = state.phase { return nil }
+            defer {
+                state.phase = .finished(result)
+                state.waiters = [:]
+            }
+            return state
+        }
+        guard let ended else { return }
+        if case .running(let task?) = ended.phase { task.cancel() }
+        feed.end()
+        Self.answer(ended.waiters.values, result)
+    }
+
+    private static func answer(
+        _ waiters: some Sequence<Waiter>, _ result: Result<DataResponse<Data>, RequestError>
+    ) {
+        for waiter in waiters {
+            switch result {
+            case .success(let response): waiter.resume(returning: response)
+            case .failure(let error) where error.isCancelled: waiter.resume(throwing: CancellationError())
+            case .failure(let error): waiter.resume(throwing: error)
+            }
+        }
+    }
+
+    // MARK: The run's side
+
+    func keep(_ record: ResumableUploadRecord) { box.withLock { $0.record = record } }
+}

@@ -1,0 +1,217 @@
+import LarkspurTransport
+
+/// What an upload is made with.
+struct ResumableUploadPlan: Sendable {
+    let session: Session
+    let file: URL
+    let target: any URLConvertible
+    let method: ResumableUploadProtocol
+    let metadata: [String: String]
+    let headers: HTTPHeaders
+    let chunkSize: UInt64
+    let retryLimit: Int
+    let interceptor: (any RequestInterceptor)?
+    let record: ResumableUploadRecord?
+}
+
+/// The way of one upload, top to bottom, on its task: create it, ask how far it is, send the rest.
+///
+/// All that counts is what the server says it has. After each failure it is asked, and bytes are only ever sent from there
+/// on: so a byte may go out twice, but never to another place than its own.
+struct ResumableUploadRun {
+    private typealias Response = DataResponse<Data>
+
+    private let upload: ResumableUpload
+    private let plan: ResumableUploadPlan
+
+    /// What the server has made, and where; nil until then.
+    private var made: (record: ResumableUploadRecord, url: RequestURL, isElsewhere: Bool)?
+    /// From where on to send; nil if the server is to be asked.
+    private var offset: UInt64?
+    /// How often something has failed since the server got a byte that it did not have.
+    private var failures = 0
+    private var mayStartOver = true
+
+    private static let firstDelay = Duration.milliseconds(250)
+    private static let longestDelay = Duration.seconds(30)
+    /// All other statuses are dealt with here; a 401 asks the retriers, who may have fresh tokens.
+    private static let dealtWith = ResponseValidator.status((100..<1_000).filter { $0 != 401 })
+
+    init(_ upload: ResumableUpload) {
+        self.upload = upload
+        plan = upload.plan
+    }
+
+    mutating func run() async throws(RequestError) -> DataResponse<Data> {
+        let file = try ResumableFile(plan.file, expecting: plan.record)
+        if let record = plan.record { try enter(record, at: record.uploadURL, RequestURL(record: record.endpoint)) }
+        while true {
+            let answer: Response?
+            do throws(RequestError) { answer = try await step(file) } catch {
+                try await recover(from: error, file)
+                continue
+            }
+            if let answer {
+                if let error = answer.error ?? Self.refusal(answer) { throw error }
+                return answer
+            }
+        }
+    }
+
+    /// One request. Gives its answer if that ends the upload.
+    private mutating func step(_ file: ResumableFile) async throws(RequestError) -> Response? {
+        guard let made else { return try await create(file) }
+        guard let offset else { return try await ask(made.url, file) }
+        return try await append(made.url, file, offset)
+    }
+
+    // MARK: The three requests
+
+    private mutating func create(_ file: ResumableFile) async throws(RequestError) -> Response? {
+        let headers = try plan.method.creation(
+            plan.headers, length: file.length, metadata: plan.metadata, file: file.url.lastPathComponent)
+        let response = try await send(RequestSource(.parts(plan.target, .post, headers)))
+        guard let head = response.head, let last = response.request?.url else { return nil }
+        let endpoint = response.attempts.last?.request?.url ?? last
+        let record = ResumableUploadRecord(
+            method: plan.method, endpoint: endpoint.text, uploadURL: head["Location"] ?? "", metadata: plan.metadata,
+            length: file.length, modification: file.version.modification, offset: 0)
+        try enter(record, at: record.uploadURL, endpoint, last)
+        return try learn(0, file, response) ? response : nil
+    }
+
+    private mutating func ask(_ url: RequestURL, _ file: ResumableFile) async throws(RequestError) -> Response? {
+        let response = try await send(source(.head, url, plan.method.question(plan.headers)))
+        guard let head = response.head, let told = head.count("Upload-Offset") else {
+            throw Self.inconsistent("does not say how much it has", response)
+        }
+        if let length = head.count("Upload-Length"), length != file.length {
+            throw Self.inconsistent("has an upload of \(length) bytes there, and not of \(file.length)", response)
+        }
+        return try learn(told, file, response) ? response : nil
+    }
+
+    private mutating func append(
+        _ url: RequestURL, _ file: ResumableFile, _ start: UInt64
+    ) async throws(RequestError) -> Response? {
+        let end = start + min(plan.chunkSize, file.length - start)
+        let isLast = end == file.length
+        let headers = plan.method.append(plan.headers, at: start, isLast: isLast)
+        let response = try await send(
+            source(.patch, url, headers, file.bytes(start..<end)), sending: start, of: file, isLast: isLast)
+        guard let head = response.head else { return nil }
+        guard let told = plan.method.offset(in: head, afterSendingTo: end), told <= end else {
+            throw Self.inconsistent("does not say rightly how much it has", response)
+        }
+        if try learn(told, file, response) { return response }
+        guard told > start else {
+            throw RequestError(.uploadStalled, "the server takes no bytes, and does not say why")
+        }
+        return nil
+    }
+
+    // MARK: What they have in common
+
+    private func source(
+        _ method: HTTPMethod, _ url: RequestURL, _ headers: HTTPHeaders, _ body: TransportBody = .none
+    ) -> RequestSource {
+        var request = OutgoingRequest(method: method, url: url, headers: headers, body: body)
+        // To send a part elsewhere than it was made for would be a guess.
+        request.options.redirects = .deliver
+        return RequestSource(.convertible(request), isElsewhere: made?.isElsewhere == true)
+    }
+
+    /// Sends a request of the upload, and gives what is not a failure; the progress is that of bytes from `start` on.
+    private func send(
+        _ source: RequestSource, sending start: UInt64? = nil, of file: ResumableFile? = nil, isLast: Bool = false
+    ) async throws(RequestError) -> Response {
+        let request = await plan.session.request(from: source, plan.interceptor).validate(using: Self.dealtWith)
+        if Task.isCancelled { throw .requestCancelled }
+        let task = request.serializingData()
+        request.resume()
+        if let start, let file {
+            for await progress in request.uploadProgress {
+                upload.feed.advance(to: start + progress.completed, of: file.length)
+            }
+        }
+        let response = await task.response
+        if let error = response.error, !error.isValidation { throw error }
+        // What the target says of the whole file is the answer, whatever it is.
+        if isLast, let head = response.head, plan.method.isOfTarget(head) { return response }
+        if let refusal = Self.refusal(response) { throw refusal }
+        return response
+    }
+
+    /// Takes what the server has made, or a record says of it.
+    private mutating func enter(
+        _ record: ResumableUploadRecord, at location: String, _ endpoint: RequestURL, _ base: RequestURL? = nil
+    ) throws(RequestError) {
+        let url = try (base ?? endpoint).upload(at: location, isSecure: endpoint.isHTTPS)
+        var record = record
+        record.uploadURL = url.text
+        made = (record, url, isElsewhere: url.origin != endpoint.origin)
+        upload.keep(record)
+    }
+
+    /// Goes on from what the server says it has; true if that is the end.
+    private mutating func learn(
+        _ told: UInt64, _ file: ResumableFile, _ response: Response
+    ) throws(RequestError) -> Bool {
+        guard let known = made?.record.offset, told >= known, told <= file.length else {
+            throw Self.inconsistent("has more than there is, or less than it has had", response)
+        }
+        if told > known { failures = 0 }
+        made?.record.offset = told
+        offset = told
+        if let record = made?.record { upload.keep(record) }
+        upload.feed.advance(to: told, of: file.length)
+        guard let head = response.head, plan.method.isComplete(head, offset: told, of: file.length) else {
+            return false
+        }
+        guard told == file.length else { throw Self.inconsistent("takes a part for the whole", response) }
+        return true
+    }
+
+    // MARK: Failures
+
+    /// Decides what follows a failure: the server is asked after a delay, or it makes the upload anew, or it is the end.
+    private mutating func recover(from error: RequestError, _ file: ResumableFile) async throws(RequestError) {
+        if Task.isCancelled { throw .requestCancelled }
+        try file.check()
+        offset = nil
+        if made != nil, error.code == .unacceptableStatus, error.statusCode == 404 || error.statusCode == 410 {
+            guard mayStartOver else {
+                throw RequestError(
+                    .uploadGone, "the server has forgotten the upload, a second time", underlying: error)
+            }
+            (made, mayStartOver) = (nil, false)
+            return
+        }
+        guard mayPass(error), failures < plan.retryLimit else { throw error }
+        let delay = min(Self.longestDelay, Self.firstDelay * (1 << min(failures, 7)))
+        failures += 1
+        let configuration = plan.session.configuration
+        try? await configuration.clock.sleep(for: delay * (0.5 + configuration.random.fraction() / 2))
+    }
+
+    private func mayPass(_ error: RequestError) -> Bool {
+        if error.isConnectivity || error.code == .uploadStalled { return true }
+        guard error.code == .unacceptableStatus, let status = error.statusCode else { return false }
+        switch status {
+        case 409: return made != nil  // the bytes belong elsewhere, and the server says where if it is asked
+        case 408, 423, 429, 500..<600: return true
+        default: return false
+        }
+    }
+
+    private static func refusal(_ response: Response) -> RequestError? {
+        guard let status = response.head?.status, !(200..<300).contains(status) else { return nil }
+        return RequestError(.unacceptableStatus, "the server answered with status \(status)")
+            .adding(to: response.exchange, requestID: nil)
+    }
+
+    private static func inconsistent(_ problem: String, _ response: Response) -> RequestError {
+        RequestError(.uploadInconsistent, "what the server says of the upload cannot be: it \(problem)")
+            .adding(to: response.exchange, requestID: nil)
+    }
+}

@@ -1,0 +1,278 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+private let content = [UInt8].pattern(10_000)
+
+/// Where uploads go and who sends them, their records and their ends.
+@Suite("The rules of resumable uploads", .timeLimit(.minutes(1)))
+struct ResumableUploadRulesTests {
+    private let folder: TemporaryFolder
+    private let file: URL
+    private let log = TransportLog()
+    private let session = Session(configuration: SessionConfiguration { $0.clock = InstantClock() })
+
+    init() throws {
+        folder = try TemporaryFolder()
+        file = try folder.write(content, to: "a.txt")
+    }
+
+    private func failure(of upload: ResumableUpload) async -> RequestError? {
+        do {
+            _ = try await upload.value
+            return nil
+        } catch {
+            return error as? RequestError
+        }
+    }
+
+    /// A session whose server makes uploads there, and takes every byte.
+    private func session(_ location: String?, headers: HTTPHeaders = [:]) -> Session {
+        var answer: HTTPHeaders = [:]
+        answer["Location"] = location
+        let created = StubAnswer.response(201, headers: answer)
+        let taken = StubAnswer.response(204, headers: ["Upload-Offset": "\(content.count)"])
+        return log.session(SessionConfiguration { $0.headers = headers }) { request, _ in
+            request.method == "POST" ? created : taken
+        }
+    }
+
+    // MARK: Where it goes
+
+    @Test(
+        "The upload's URL is resolved against the one that was asked",
+        arguments: [
+            ("/u/1", "https://h/u/1"), ("1", "https://h/files/1"), ("https://other/1", "https://other/1"),
+            ("//other:8443/1?k=v", "https://other:8443/1?k=v"), ("https://a:b@h/1", "https://h/1"),
+        ])
+    func location(location: String, expected: String) async throws {
+        let upload = await session(location).resumableUpload(file, to: "https://h/files/", using: .tus)
+        _ = try await upload.value
+        #expect(log.requests.map { "\($0.method) \($0.url.text)" } == ["POST https://h/files/", "PATCH \(expected)"])
+        #expect(log.requests.allSatisfy { $0.url.user == nil })
+        #expect(upload.record?.uploadURL == expected)
+    }
+
+    @Test(
+        "An upload's URL that is none, or that leaves https, gets no bytes",
+        arguments: [nil, "http://h/1", "ftp://h/1", "file:///1", "https:1", "https://h:x/", "\u{1}"])
+    func refusedLocation(location: String?) async throws {
+        let error = await failure(of: session(location).resumableUpload(file, to: "https://h/files", using: .tus))
+        #expect(error?.code == .uploadURLRefused)
+        #expect(log.count == 1)
+    }
+
+    @Test("Without TLS at first, the upload may be with or without", arguments: ["http://h/1", "https://h/1"])
+    func plainLocation(location: String) async throws {
+        _ = try await session(location).resumableUpload(file, to: "http://h/files", using: .tus).value
+        #expect(log.requests.last?.url.text == location)
+    }
+
+    @Test(
+        "Credentials for the first origin are not sent to an upload at another one; what adapters say is",
+        arguments: [("/1", true), ("https://h:443/1", true), ("https://other/1", false), ("https://h:444/1", false)])
+    func credentials(location: String, isSame: Bool) async throws {
+        let session = session(location, headers: ["Cookie": "c", "X-Session": "1"])
+        let headers: HTTPHeaders = ["Authorization": "secret", "X-Own": "2"]
+        _ = try await session.resumableUpload(file, to: "https://h/files", using: .tus, headers: headers).value
+        let patch = try #require(log.requests.last)
+        #expect(patch["Authorization"] == (isSame ? "secret" : nil))
+        #expect(patch["Cookie"] == (isSame ? "c" : nil))
+        #expect(patch["X-Own"] == "2" && patch["X-Session"] == "1")
+        let tokens = Counter()
+        let fresh = Interceptor(adapt: { request, _ in request.headers["Authorization"] = "\(tokens.increment())" })
+        _ = try await session.resumableUpload(
+            file, to: "https://h/files", using: .tus, headers: headers, interceptor: fresh
+        ).value
+        #expect(log.requests.suffix(2).map { $0["Authorization"] } == ["1", "2"])
+    }
+
+    @Test("A 401 asks the retriers, and the upload goes on with what they have fetched")
+    func freshToken() async throws {
+        let server = try UploadServer(.tus)
+        server.script("PATCH", .text("", status: 401))
+        let token = Counter()
+        let interceptor = Interceptor(
+            adapt: { request, _ in request.headers["Authorization"] = "\(token.value)" },
+            retry: { _, _, error in
+                guard error.statusCode == 401 else { return .doNotRetry }
+                token.increment()
+                return .retry
+            })
+        _ = try await session.resumableUpload(file, to: server.url, using: .tus, interceptor: interceptor).value
+        #expect(server.methods == ["POST", "PATCH", "PATCH"])
+        #expect(server.server.requests.map { $0.headers["Authorization"] } == ["0", "0", "1"])
+        #expect(server.state.bytes == content)
+    }
+
+    // MARK: What is said
+
+    @Test("tus has the length, and the metadata in order and in Base64")
+    func metadata() async throws {
+        let metadata = ["name": "größe.txt", "empty": "", "a": "1"]
+        _ = try await session("/1").resumableUpload(
+            file, to: "https://h/", using: .tus, metadata: metadata
+        ).value
+        let post = try #require(log.requests.first)
+        #expect(post["Upload-Metadata"] == "a MQ==,empty,name Z3LDtsOfZS50eHQ=")
+        #expect(post["Upload-Length"] == "10000")
+        #expect(post["Content-Type"] == nil && post.body.length == 0)
+        #expect(log.requests.allSatisfy { $0["Tus-Resumable"] == "1.0.0" })
+    }
+
+    @Test("The draft has its version, the file's type, and says that more is to come")
+    func draft() async throws {
+        let server = try UploadServer(.ietf, breakingAt: [1])
+        let headers: HTTPHeaders = ["Content-Disposition": "inline"]
+        _ = try await session.resumableUpload(
+            file, to: server.url, using: .ietf, headers: headers, chunkSize: 5_000
+        ).value
+        let requests = server.server.requests
+        let completeness = requests.filter { $0.method != "HEAD" }.map { $0.headers["Upload-Complete"] }
+        #expect(completeness.last == "?1" && completeness.dropLast().allSatisfy { $0 == "?0" })
+        #expect(completeness.count >= 4)
+        #expect(requests.allSatisfy { $0.headers["Upload-Draft-Interop-Version"] == "8" })
+        #expect(requests.first?.headers["Content-Type"] == "text/plain")
+        #expect(requests.first?.headers["Upload-Length"] == "10000")
+    }
+
+    @Test("Metadata that cannot be said is refused before anything is sent", arguments: ["", "a b", "a,b", "ü", "a\n"])
+    func invalidMetadata(key: String) async throws {
+        let tus = await session("/1").resumableUpload(file, to: "https://h/", using: .tus, metadata: [key: "v"])
+        #expect(await failure(of: tus)?.code == .invalidRequest)
+        let draft = await session("/1").resumableUpload(file, to: "https://h/", using: .ietf, metadata: ["a": "v"])
+        #expect(await failure(of: draft)?.code == .invalidRequest)
+        #expect(log.count == 0)
+    }
+
+    @Test("What the target says of the whole file is the answer, and is not asked for again", arguments: [422, 500])
+    func targetRefuses(status: Int) async throws {
+        let server = try UploadServer(.ietf)
+        let refusal = MockResponse.response(
+            status, headers: ["Upload-Complete": "?1"], chunks: [Data("no such format".utf8)])
+        server.script("PATCH", refusal)
+        let error = await failure(of: session.resumableUpload(file, to: server.url, using: .ietf))
+        #expect(error?.statusCode == status)
+        #expect(error?.responseData == Data("no such format".utf8))
+        #expect(server.methods == ["POST", "PATCH"])
+    }
+
+    // MARK: Records
+
+    @Test(
+        "Another session continues by the record, from where the server stands",
+        arguments: [ResumableUploadProtocol.tus, .ietf])
+    func record(method: ResumableUploadProtocol) async throws {
+        let server = try UploadServer(method, breakingAt: [4_000])
+        server.script("HEAD", .stall)
+        let upload = await session.resumableUpload(file, to: server.url, using: method)
+        #expect(upload.record == nil)
+        upload.resume()
+        try await server.server.wait { $0.requests.contains { $0.method == "HEAD" } }
+        upload.cancel()
+        let saved = try JSONEncoder().encode(upload.record)
+        let record = try JSONDecoder().decode(ResumableUploadRecord.self, from: saved)
+        #expect(record.uploadURL == server.url + "/1" && record.length == 10_000)
+        let moved = folder["moved.txt"]
+        try FileManager.default.moveItem(at: file, to: moved)
+        let next = await Session().resumableUpload(resuming: record, from: moved)
+        _ = try await next.value
+        #expect(server.methods.suffix(2) == ["HEAD", "PATCH"])
+        #expect(server.state.bytes == content && server.state.uploads == 1)
+    }
+
+    @Test("A record is not continued with another file, nor at a URL that it could not have come from")
+    func otherFile() async throws {
+        let upload = await session("/1").resumableUpload(file, to: "https://h/", using: .tus)
+        _ = try await upload.value
+        let record = try #require(upload.record)
+        let count = log.count
+        let other = try folder.write(content, to: "other.txt")
+        let shorter = try folder.write(content.dropLast(), to: "shorter.txt")
+        for file in [other, shorter] {
+            #expect(
+                await failure(of: session("/1").resumableUpload(resuming: record, from: file))?.code == .fileChanged)
+        }
+        let saved = String(decoding: try JSONEncoder().encode(record), as: UTF8.self)
+        let forged = Data(saved.replacing(#"https:\/\/h\/1"#, with: #"http:\/\/h\/1"#).utf8)
+        let downgraded = try JSONDecoder().decode(ResumableUploadRecord.self, from: forged)
+        #expect(downgraded != record)
+        #expect(
+            await failure(of: session("/1").resumableUpload(resuming: downgraded, from: file))?.code
+                == .uploadURLRefused)
+        #expect(log.count == count)
+    }
+
+    @Test("The server having less than the record says is an error")
+    func lessThanRecorded() async throws {
+        let server = try UploadServer(.tus)
+        server.script(
+            "HEAD", .response(200, headers: ["Upload-Offset": "4000"]),
+            .response(200, headers: ["Upload-Offset": "3999"]))
+        server.script("PATCH", .text("", status: 409), .text("", status: 403))
+        let upload = await session.resumableUpload(file, to: server.url, using: .tus)
+        #expect(await failure(of: upload)?.statusCode == 403)
+        let record = try #require(upload.record)
+        #expect(record.offset == 4_000)
+        #expect(await failure(of: session.resumableUpload(resuming: record, from: file))?.code == .uploadInconsistent)
+    }
+
+    // MARK: Ends
+
+    @Test("A cancel answers everybody at once, and ends the request under way and the progress (R4)")
+    func cancel() async throws {
+        let server = try UploadServer(.tus)
+        server.script("PATCH", .stall)
+        let upload = await session.resumableUpload(file, to: server.url, using: .tus)
+        let awaiters = (0..<2).map { _ in Task { try await upload.value } }
+        try await server.server.wait { $0.requests.contains { $0.method == "PATCH" } }
+        upload.cancel()
+        for awaiter in awaiters { await #expect(throws: CancellationError.self) { try await awaiter.value } }
+        for await _ in upload.progress {}
+        await #expect(throws: CancellationError.self) { try await upload.value }
+        try await server.server.wait { $0.connectionCount == 0 }
+        #expect(server.methods == ["POST", "PATCH"])
+    }
+
+    @Test("A cancelled awaiter takes the upload along only if it was the last")
+    func awaiters() async throws {
+        let server = try UploadServer(.tus)
+        let gate = Gate()
+        server.script("PATCH", MockResponse([.pause { await gate.pass() }, .close]))
+        let upload = await session.resumableUpload(file, to: server.url, using: .tus)
+        let other = Task { try await upload.value }
+        await gate.arrived()
+        let one = Task { try await upload.value }
+        one.cancel()
+        await #expect(throws: CancellationError.self) { try await one.value }
+        gate.open()
+        _ = try await other.value
+        #expect(server.state.bytes == content)
+        let alone = await session.resumableUpload(file, to: server.url, using: .tus)
+        server.script("POST", .stall)
+        let last = Task { try await alone.value }
+        try await server.server.wait { $0.requests.count { $0.method == "POST" } == 2 }
+        last.cancel()
+        await #expect(throws: CancellationError.self) { try await last.value }
+        await #expect(throws: CancellationError.self) { try await alone.value }
+    }
+
+    @Test("An upload that ended, or never began, is let go of with its session")
+    func lifetime() async throws {
+        weak var gone: ResumableUpload?
+        weak var unstarted: ResumableUpload?
+        weak var sessionGone: Session?
+        do {
+            let session = Session()
+            sessionGone = session
+            let server = try UploadServer(.tus)
+            let upload = await session.resumableUpload(file, to: server.url, using: .tus)
+            _ = try await upload.value
+            let other = await session.resumableUpload(file, to: server.url, using: .tus)
+            (gone, unstarted) = (upload, other)
+            #expect(gone != nil && unstarted != nil)
+        }
+        for _ in 0..<10_000 where gone != nil || sessionGone != nil { await Task.yield() }
+        #expect(gone == nil && unstarted == nil && sessionGone == nil)
+    }
+}
