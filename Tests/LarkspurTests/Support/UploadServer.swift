@@ -9,7 +9,7 @@ final class UploadServer: Sendable {
         fileprivate(set) var uploads = 0
         fileprivate(set) var isComplete = false
         /// Where connections break, each once and in this order, counted in bytes of the file.
-        fileprivate var breaks: [Int]
+        fileprivate(set) var breaks: [Int]
         /// Answers to give in place of the server's own, by method.
         fileprivate var script: [String: [MockResponse]] = [:]
     }

@@ -53,6 +53,7 @@ struct ResumableUploadTests {
         let response = try await upload.value
         #expect(server.state.bytes == content)
         #expect(server.state.uploads == 1)
+        #expect(server.state.breaks.isEmpty)
         #expect(zip(values, values.dropFirst()).allSatisfy { $0.completed <= $1.completed })
         #expect(values.last == TransferProgress(completed: UInt64(count), total: UInt64(count)))
         if method == .ietf {
@@ -61,6 +62,21 @@ struct ResumableUploadTests {
         }
         if positions.isEmpty { #expect(server.methods == ["POST", "PATCH"]) }
         #expect(upload.record?.offset == UInt64(count))
+    }
+
+    static let brokenAnswers: [MockResponse] = [
+        MockResponse([.close]), MockResponse([.reset]), .raw("HTTP/1.1 2"),
+        .raw("HTTP/1.1 204 No Content\r\nUpload-Off"),
+        .text("a long text").truncated(after: 2),
+    ]
+
+    @Test("An answer that breaks off is no answer: the server is asked", arguments: 0..<brokenAnswers.count)
+    func afterBrokenAnswer(index: Int) async throws {
+        let server = try UploadServer(.tus)
+        for method in ["POST", "PATCH", "HEAD"] { server.script(method, Self.brokenAnswers[index]) }
+        _ = try await session.resumableUpload(file, to: server.url, using: .tus).value
+        #expect(server.state.bytes == content)
+        #expect(server.state.uploads == 1)
     }
 
     @Test("No request has more bytes than a chunk", arguments: [ResumableUploadProtocol.tus, .ietf])
