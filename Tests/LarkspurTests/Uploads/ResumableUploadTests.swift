@@ -73,7 +73,10 @@ struct ResumableUploadTests {
     @Test("An answer that breaks off is no answer: the server is asked", arguments: 0..<brokenAnswers.count)
     func afterBrokenAnswer(index: Int) async throws {
         let server = try UploadServer(.tus)
-        for method in ["POST", "PATCH", "HEAD"] { server.script(method, Self.brokenAnswers[index]) }
+        let answer = Self.brokenAnswers[index]
+        for method in ["POST", "PATCH"] { server.script(method, answer) }
+        // One that breaks off in its body is a whole one to a HEAD.
+        if index != 4 { server.script("HEAD", answer) }
         _ = try await session.resumableUpload(file, to: server.url, using: .tus).value
         #expect(server.state.bytes == content)
         #expect(server.state.uploads == 1)
