@@ -127,7 +127,7 @@ public struct RequestOptions: Sendable, Hashable {
     public var maximumBodySize: UInt64?
 
     /// Header fields that do not follow a redirect to another origin, beside `Authorization`, `Cookie` and their kin, which
-    /// never do: those with keys of your own. The session's are added to a request's.
+    /// never do: those with keys of your own. Descriptions hide their values. The session's are added to a request's.
     public var confidentialHeaders: [String] = []
 
     /// Who sends the request, for a server that asks. It comes from the request's settings at each attempt, never from a

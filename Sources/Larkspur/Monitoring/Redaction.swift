@@ -48,6 +48,11 @@ public struct Redaction: Sendable, Hashable {
 extension Redaction {
     var isNone: Bool { names.isEmpty && fragments.isEmpty }
 
+    /// The same, and these names; what hides nothing stays so.
+    func hiding(_ more: [String]) -> Redaction {
+        isNone || more.isEmpty ? self : Redaction(names: names.union(more), fragments: fragments)
+    }
+
     /// The value of a header field; of credentials the scheme stays.
     func value(of field: HTTPHeader) -> String {
         guard hides(field.name) else { return field.value }

@@ -39,7 +39,7 @@ private struct CURLCommand {
 
     init(_ request: OutgoingRequest, _ redaction: Redaction) {
         self.request = request
-        self.redaction = redaction
+        self.redaction = redaction.hiding(request.options.confidentialHeaders)
         addMethod()
         addHeaders()
         addBody()

@@ -32,7 +32,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
     }
 
     private static func lines(_ request: OutgoingRequest) -> [String] {
-        var lines = ["request: \(line(request))"] + fields(request.headers)
+        var lines = ["request: \(line(request))"] + fields(request.headers, request.options.confidentialHeaders)
         switch request.body {
         case .none: break
         case .data(let data): lines.append("  body: \(body(data, type: request.headers["Content-Type"]))")
@@ -47,8 +47,9 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
             + ["  body: \(body(data ?? Data(), type: head["Content-Type"]))"]
     }
 
-    private static func fields(_ headers: HTTPHeaders) -> [String] {
-        headers.sorted().map { "  \($0.name): \(redaction.value(of: $0))" }
+    private static func fields(_ headers: HTTPHeaders, _ confidential: [String] = []) -> [String] {
+        let redaction = redaction.hiding(confidential)
+        return headers.sorted().map { "  \($0.name): \(redaction.value(of: $0))" }
     }
 
     /// The text of what a person may want to read, and the size of everything else.

@@ -61,6 +61,9 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         set { change { $0.replace(newValue) } }
     }
 
+    /// How many requests wait for a refresh.
+    var waiting: Int { box.withLock { $0.waiting } }
+
     // MARK: Intercepting
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {

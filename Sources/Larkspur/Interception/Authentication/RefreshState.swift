@@ -55,6 +55,11 @@ struct RefreshState<Credential: Sendable> {
         if case .refreshing(let underWay) = phase { underWay.refresh } else { nil }
     }
 
+    /// How many wait for it.
+    var waiting: Int {
+        if case .refreshing(let underWay) = phase { underWay.waiters.count } else { 0 }
+    }
+
     /// A request comes to be adapted: a failure that others had is not its own.
     mutating func beginAdapting() -> (credential: Credential?, version: Int, isRefreshing: Bool) {
         if case .failed = phase { phase = .idle }

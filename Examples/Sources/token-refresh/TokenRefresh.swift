@@ -1,0 +1,63 @@
+import Larkspur
+import LarkspurTesting
+
+// A token that expires while many requests are under way: one of them renews it, the others wait, nobody notices.
+
+@main
+struct TokenRefresh {
+    static func main() async throws {
+        let server = try MockServer()
+        serve(server)
+        let client = OAuth2Client(tokenURL: server.url + "/token", clientID: "shop", clientSecret: "s3cret")
+        let tokens = BearerTokens(
+            BearerToken("expired", refreshToken: "first"), for: .origins([server.url]), renewedBy: client)
+        let session = Session(
+            configuration: SessionConfiguration {
+                $0.baseURL = server.url
+                $0.validation = [.standard]  // which makes an error of a 401
+            }, interceptor: .authentication(tokens))
+
+        // Fifty at once, all of them refused with the old token, or made to wait
+        let total = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 1...50 {
+                group.addTask { try await session.request("orders/\(number)").serializingDecodable(Int.self).value }
+            }
+            return try await group.reduce(0, +)
+        }
+        print("fifty orders:", total)
+        print("tokens asked for:", server.requests.count { $0.path == "/token" })
+
+        // The server has had enough of the user: what it says about it comes with every failure
+        tokens.credential = BearerToken("expired", refreshToken: "stolen")
+        let refused = await session.request("orders/1").serializingData().response
+        if let error = refused.error?.authenticationError {
+            print("refused:", error.code, "because of", (error.underlying as? OAuth2Error)?.code ?? "something else")
+        }
+
+        // After a logout nothing is sent at all
+        tokens.credential = nil
+        let before = server.requests.count
+        let loggedOut = await session.request("orders/1").serializingData().response
+        print("logged out:", loggedOut.error?.authenticationError ?? "?")
+        print("sent meanwhile:", server.requests.count - before)
+
+        // A login
+        tokens.credential = BearerToken("token 1")
+        print("logged in:", try await session.request("orders/7").serializingDecodable(Int.self).value)
+        await server.stop()
+    }
+
+    /// Gives one token for the refresh token `first`, and orders for that token: numbers.
+    static func serve(_ server: MockServer) {
+        server.on("POST", "/token") { request in
+            String(decoding: request.body, as: UTF8.self).contains("refresh_token=first")
+                ? .json(#"{"access_token": "token 1", "token_type": "Bearer", "expires_in": 3600}"#)
+                : .json(#"{"error": "invalid_grant"}"#, status: 400)
+        }
+        for number in 1...50 {
+            server.on("GET", "/orders/\(number)") { request in
+                request.headers["Authorization"] == "Bearer token 1" ? .json("\(number)") : .text("", status: 401)
+            }
+        }
+    }
+}
