@@ -57,56 +57,55 @@ public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSe
 
 extension ParsedSequence: Sendable where Base: Sendable {}
 
-/// The part of an iterator that does not wait: a chunk, how much of it is used, and the parser.
+/// The part of an iterator that does not wait: a chunk, how much of it is used, and the parser. It is compiled into the
+/// caller's code as the iterator is: where it is not specialised, values that are small cost as much here as their parsing.
 @usableFromInline
 struct ParsedElements<Parser: StreamParser> {
-    private enum Place { case open, ending, closed }
+    @usableFromInline
+    enum Place { case open, ending, closed }
 
-    private var parser: Parser
-    private var place = Place.open
-    private var chunk = Data()
-    private var used = 0
-    private var count = 0
+    @usableFromInline var parser: Parser
+    @usableFromInline var place = Place.open
+    @usableFromInline var chunk = Data()
+    @usableFromInline var used = 0
+    @usableFromInline var count = 0
 
     init(parser: Parser) {
         self.parser = parser
     }
 
     /// Whether there can be another chunk.
-    @usableFromInline var isOpen: Bool { place == .open }
+    @inlinable var isOpen: Bool { place == .open }
 
     /// The next chunk; nil at the end.
-    @usableFromInline
+    @inlinable
     mutating func receive(_ next: Data?) {
         chunk = next ?? Data()
         used = 0
         if next == nil { place = .ending }
     }
 
-    @usableFromInline
+    @inlinable
     mutating func close() {
         place = .closed
         chunk = Data()
         used = 0
     }
 
-    @usableFromInline
+    @inlinable
     mutating func next() throws -> Parser.Output? {
         do {
-            let value = try parsed()
-            if value != nil { count += 1 }
+            guard let value = try parsed() else { return nil }
+            count += 1
             return value
         } catch {
             close()
-            let error = RequestError(wrapping: error, as: .serializationFailed)
-            throw RequestError(
-                wrapping: RequestError(
-                    error.code, "element \(count + 1) of the stream: \(error.message)", underlying: error.underlying),
-                as: error.code, stage: .serializing)
+            throw RequestError(parsing: error, ofElement: count + 1)
         }
     }
 
-    private mutating func parsed() throws -> Parser.Output? {
+    @inlinable
+    mutating func parsed() throws -> Parser.Output? {
         switch place {
         case .open:
             return try chunk.withUnsafeBytes { bytes in
@@ -119,6 +118,18 @@ struct ParsedElements<Parser: StreamParser> {
             return try parser.end()
         case .closed: return nil
         }
+    }
+}
+
+extension RequestError {
+    /// What a parser said about an element of a stream, counted from 1.
+    @usableFromInline
+    init(parsing error: any Error, ofElement number: Int) {
+        let error = RequestError(wrapping: error, as: .serializationFailed)
+        let message = "element \(number) of the stream: \(error.message)"
+        self.init(
+            wrapping: RequestError(error.code, message, underlying: error.underlying), as: error.code,
+            stage: .serializing)
     }
 }
 

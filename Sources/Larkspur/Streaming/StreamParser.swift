@@ -59,14 +59,17 @@ struct Remainder: Sendable {
     }
 }
 
+// Inlined, because they are called a few times a line, and constants fold.
 extension UnsafeRawBufferPointer {
     /// Cuts that many bytes off the front.
+    @inline(__always)
     mutating func take(_ count: Int) -> UnsafeRawBufferPointer {
         let taken = UnsafeRawBufferPointer(rebasing: self[..<count])
         self = UnsafeRawBufferPointer(rebasing: self[count...])
         return taken
     }
 
+    @inline(__always)
     func firstIndex(ofByte byte: UInt8) -> Int? {
         guard let start = baseAddress, let found = memchr(start, CInt(byte), count) else { return nil }
         return UnsafeRawPointer(found) - start
@@ -74,6 +77,7 @@ extension UnsafeRawBufferPointer {
 
     /// Where the first carriage return or line feed is. One pass for both: a search for each would go over the whole
     /// chunk again and again for the one that is not in it.
+    @inline(__always)
     func firstLineEnd() -> Int? {
         guard let start = baseAddress else { return nil }
         // Eight bytes at a time. Each term leaves the top bit set in the bytes that it looks for. A borrow can set it in
@@ -91,6 +95,7 @@ extension UnsafeRawBufferPointer {
         return self[index...].firstIndex { $0 == 0x0A || $0 == 0x0D }
     }
 
+    @inline(__always)
     func isEqual(to text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount, let start = baseAddress else { return false }
         return memcmp(start, text.utf8Start, count) == 0
