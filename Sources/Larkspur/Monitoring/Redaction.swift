@@ -53,12 +53,21 @@ extension Redaction {
         isNone || more.isEmpty ? self : Redaction(names: names.union(more), fragments: fragments)
     }
 
-    /// The value of a header field; of credentials the scheme stays.
+    /// The value of a header field; of credentials the scheme stays, of a URL what is no secret in it.
     func value(of field: HTTPHeader) -> String {
-        guard hides(field.name) else { return field.value }
+        guard hides(field.name) else { return reference(field.value) }
         let words = field.value.split(separator: " ", maxSplits: 1)
         let isCredential = field.name.lowercased().hasSuffix("authorization") && words.count == 2
         return isCredential ? "\(words[0]) \(Self.replacement)" : Self.replacement
+    }
+
+    /// A field's value that may be a URL, whole or relative, such as that of `Location` and `Referer`.
+    private func reference(_ text: String) -> String {
+        if isNone { return text }
+        if text.contains("@"), let url = try? RequestURL(text), url.user != nil { return self.url(url) }
+        guard let start = text.firstIndex(where: { "?#".contains($0) }) else { return text }
+        let parts = text[start...].dropFirst().split(separator: "#", omittingEmptySubsequences: false)
+        return text[...start] + parts.map(form).joined(separator: "#")
     }
 
     /// A query, or a form in the same notation.

@@ -8,7 +8,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
     }
 
     /// The whole exchange for a person to read: request, response, bodies that are text, attempts and times. Secrets are
-    /// hidden by `Redaction.standard`.
+    /// hidden by `Redaction.standard`; so of a value only its type is told, because nobody knows what is secret in it.
     public var debugDescription: String {
         var blocks = exchange.history.dropLast().map { attempt in
             ["attempt: \(attempt.error.map { "\($0)" } ?? "no error")"]
@@ -22,7 +22,8 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
         if serializationDuration > .zero {
             blocks.append(["serialized in: \(Self.milliseconds(serializationDuration)) ms"])
         }
-        return (blocks.flatMap(\.self) + [description]).joined(separator: "\n")
+        let outcome = value == nil ? description : "success: \(Value.self)"
+        return (blocks.flatMap(\.self) + [outcome]).joined(separator: "\n")
     }
 
     private static var redaction: Redaction { .standard }

@@ -34,6 +34,20 @@ struct RedactionTests {
         #expect(!Redaction.standard.hides(name))
     }
 
+    @Test(
+        "In a field that is a URL its secrets are hidden, and all else stays to the letter",
+        arguments: [
+            ("https://h/cb?state=1&code=s3cret", "https://h/cb?state=1&code=REDACTED"),
+            ("/cb?a=1#access_token=s3cret&b=2", "/cb?a=1#access_token=REDACTED&b=2"),
+            ("#token=s3cret", "#token=REDACTED"), ("https://u:s3cret@h/p?a=1", "https://h/p?a=1"),
+            ("HTTPS://H/%7Ep?a=b#c", "HTTPS://H/%7Ep?a=b#c"), ("what? #1", "what? #1"), ("u@h?x", "u@h?x"),
+        ])
+    func references(value: String, shown: String) throws {
+        let request = try request { $0.headers = [HTTPHeader(name: "Referer", value: value)] }
+        #expect(request.cURLDescription().contains("-H 'Referer: \(shown)'"))
+        #expect(request.cURLDescription(redacting: .none).contains(value))
+    }
+
     @Test("Names can be added, in any spelling")
     func added() {
         var redaction = Redaction.standard

@@ -242,16 +242,19 @@ struct ResponseReadingTests {
     func longDescription() async throws {
         let body = #"{"name": "Ada", "token": "s3cret1"}"#
         let session = TransportLog().session { request, _ in
-            request.url.path == "/a" ? .redirect(307, to: "/b?token=s3cret2") : .json(body)
+            if request.url.path == "/a" { return .redirect(307, to: "/b?token=s3cret2") }
+            let headers: HTTPHeaders = ["Content-Type": "application/json", "Location": "/c?code=s3cret6"]
+            return .response(headers: headers, chunks: [Data(body.utf8)])
         }
         let response = await session.request(
             "http://u:s3cret3@h/a?page=1", method: .post, parameters: ["password": "s3cret4", "x": "y"], encoder: .json,
             headers: [.authorization(bearerToken: "s3cret5")]
         ).serializingString().response
-        let text = response.map { _ in "value" }.debugDescription
+        let text = response.debugDescription
         for words in [
             "redirect: POST http://h/a?page=1, status 307", "request: POST http://h/b?token=REDACTED",
-            "Authorization: Bearer REDACTED", #""x":"y""#, "response: HTTP/1.1 200", #""name":"Ada""#, "success: value",
+            "Authorization: Bearer REDACTED", #""x":"y""#, "response: HTTP/1.1 200", #""name":"Ada""#,
+            "success: String",
         ] {
             #expect(text.contains(words), "\(words) in \(text)")
         }
