@@ -7,6 +7,7 @@ let package = Package(
     dependencies: [.package(name: "Larkspur", path: "../..")],
     targets: [
         .target(name: "CAllocations"),
+        .target(name: "CCodings", linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
         .target(name: "Measuring", dependencies: ["CAllocations"]),
         // The same requests without a framework around them: a loop in C over libcurl, and Foundation's own client.
         .executableTarget(name: "floor", cSettings: [.define("_GNU_SOURCE")], linkerSettings: [.linkedLibrary("dl")]),
@@ -20,6 +21,7 @@ let package = Package(
             name: "bench",
             dependencies: [
                 "CAllocations",
+                "CCodings",
                 "Measuring",
                 .product(name: "Larkspur", package: "Larkspur"),
                 .product(name: "LarkspurTesting", package: "Larkspur"),

@@ -12,6 +12,8 @@ METRICS = {
     "a": ["p50_us", "cpu_us"],
     "b": ["rps", "cpu_us", "rss_mib"],
     "c": ["rps", "cpu_us", "rss_mib"],
+    "c-decoded": ["rps", "cpu_us", "rss_mib"],
+    "c-json": ["rps", "cpu_us", "rss_mib"],
     "d": ["mbps", "rss_mib"],
     "e": ["mbps", "rss_mib"],
     "f-h1": ["rps", "cpu_us"],

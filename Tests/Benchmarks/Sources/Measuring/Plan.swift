@@ -9,9 +9,15 @@ public struct Plan: Sendable {
     public var upload: String?
     /// Whether the response's body is dropped as it comes instead of being kept as a whole.
     public var streams = false
+    public var reading = Reading.data
+
+    /// What becomes of the response's body.
+    public enum Reading: String, Sendable {
+        case data, decoded, json
+    }
 
     public static let options =
-        "[--count N | --seconds S] [--concurrency N] [--ca FILE] [--upload FILE] [--stream]"
+        "[--count N | --seconds S] [--concurrency N] [--ca FILE] [--upload FILE] [--stream] [--as data|decoded|json]"
 
     public init?(_ arguments: some Collection<String>) {
         guard let url = arguments.first else { return nil }
@@ -29,6 +35,9 @@ public struct Plan: Sendable {
             case "--concurrency": concurrency = Int(value) ?? 1
             case "--ca": certificateAuthorities = value
             case "--upload": upload = value
+            case "--as":
+                guard let reading = Reading(rawValue: value) else { return nil }
+                self.reading = reading
             default: return nil
             }
         }

@@ -26,9 +26,23 @@ import Measuring
             } else if let path = plan.upload {
                 perform = { try await upload(path) }
             } else {
-                perform = { try await session.request(plan.url).validate().serializingData().value.count }
+                perform = { try await read(session.request(plan.url).validate()) }
             }
             await Measurement(plan, perform: perform).run(variant: "larkspur")
+        }
+
+        private func read(_ request: DataRequest) async throws -> Int {
+            switch plan.reading {
+            case .data: return try await request.serializingData().value.count
+            case .decoded: return try await size(request.serializingDecodable(Page.self))
+            case .json: return try await size(request.serializingJSON())
+            }
+        }
+
+        private func size<Value>(_ task: DataTask<Value>) async throws -> Int {
+            let response = await task.response
+            _ = try response.result.get()
+            return response.data?.count ?? 0
         }
 
         private func upload(_ path: String) async throws -> Int {

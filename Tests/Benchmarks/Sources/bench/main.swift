@@ -2,32 +2,48 @@ import Larkspur
 import Measuring
 
 // bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
-// bench json FILE
+// bench json|codings FILE
 // bench sse
 // bench load|cancel|memory|sessions URL [OPTIONS]
+// bench large URL [--times-at-most N]
 // Prints one line of figures: name=value …
 
 let arguments = Array(CommandLine.arguments.dropFirst())
 let numbers = arguments.prefix { !$0.hasPrefix("--") }.dropFirst().compactMap { Int($0) }
-let limit = arguments.firstIndex(of: "--allocations-at-most").flatMap { index in
-    arguments.dropFirst(index + 1).first.flatMap { Double($0) }
+/// A limit from the command line.
+func limit(_ name: String) -> Double? {
+    arguments.firstIndex(of: name).flatMap { index in arguments.dropFirst(index + 1).first.flatMap { Double($0) } }
 }
 
 switch arguments.first {
 case "pipeline":
     let benchmark = PipelineBenchmark(count: numbers.first ?? 200_000, concurrency: numbers.dropFirst().first ?? 1)
     let allocations = try await benchmark.run()
-    if let limit, allocations > limit {
+    if let limit = limit("--allocations-at-most"), allocations > limit {
         print("a request makes \(allocations) allocations, the limit is \(limit)")
         exit(1)
     }
-case "json":
+case "json", "codings":
     guard let path = arguments.dropFirst().first, let document = FileManager.default.contents(atPath: path) else {
-        print("usage: bench json FILE")
+        print("usage: bench \(arguments[0]) FILE")
         exit(2)
     }
-    try JSONBenchmark(document: document).run()
+    if arguments[0] == "json" {
+        try await JSONBenchmark(document: document).run()
+    } else {
+        try await CodingsBenchmark(document: document).run()
+    }
 case "sse": try await EventsBenchmark().run()
+case "large":
+    guard let plan = Plan(arguments.dropFirst().prefix(1)) else {
+        print("usage: bench large URL [--times-at-most N]")
+        exit(2)
+    }
+    let ratio = try await LargeBenchmark(plan: plan).run()
+    if let limit = limit("--times-at-most"), ratio > limit {
+        print("the peak of memory is \(ratio) times the body, the limit is \(limit)")
+        exit(1)
+    }
 case "load", "cancel", "memory", "sessions":
     guard let plan = Plan(arguments.dropFirst()) else {
         print("usage: bench \(arguments[0]) URL \(Plan.options)")
@@ -41,7 +57,7 @@ case "load", "cancel", "memory", "sessions":
     }
 default:
     print(
-        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json FILE | sse",
-        "| load|cancel|memory|sessions URL \(Plan.options)")
+        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse",
+        "| large URL [--times-at-most N] | load|cancel|memory|sessions URL \(Plan.options)")
     exit(2)
 }

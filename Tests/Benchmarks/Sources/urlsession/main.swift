@@ -22,6 +22,7 @@ let configuration = URLSessionConfiguration.default
 configuration.urlCache = nil
 configuration.httpMaximumConnectionsPerHost = 64
 let session = URLSession(configuration: configuration)
+let decoder = JSONDecoder()
 
 @Sendable func check(_ response: URLResponse) throws {
     guard (response as? HTTPURLResponse)?.statusCode == 200 else { throw UnexpectedAnswer() }
@@ -43,6 +44,11 @@ if plan.streams {
     perform = {
         let (data, response) = try await session.data(from: url)
         try check(response)
+        switch plan.reading {
+        case .data: break
+        case .decoded: _ = try decoder.decode(Page.self, from: data)
+        case .json: _ = try JSONSerialization.jsonObject(with: data)
+        }
         return data.count
     }
 }

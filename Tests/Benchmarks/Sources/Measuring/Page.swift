@@ -1,0 +1,20 @@
+/// The document of `.ci/document.py`, as a program would declare it.
+public struct Page: Decodable, Sendable {
+    public struct Item: Decodable, Sendable {
+        public struct Location: Decodable, Sendable {
+            public let latitude: Double
+            public let longitude: Double
+        }
+
+        public let id: Int
+        public let guid, name, email, about: String
+        public let active: Bool
+        public let balance: Double
+        public let location: Location
+        public let tags: [String]
+        public let parent: Int?
+    }
+
+    public let page, total: Int
+    public let items: [Item]
+}

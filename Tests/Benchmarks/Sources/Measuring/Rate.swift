@@ -1,0 +1,26 @@
+import CAllocations
+
+/// Megabytes a second of CPU time, of something done over and over.
+public struct Rate: Sendable {
+    /// Lasts some 0.3 s, of which the first half is for warming up. Seconds are those on the CPU: what else the machine does
+    /// hardly counts.
+    public static func megabytesASecond(of bytes: Int, _ perform: () async throws -> Void) async rethrows -> Double {
+        var rate = 0.0
+        for _ in 0..<2 {
+            var done = 0
+            let start = larkspur_cpu_microseconds()
+            var microseconds = 0.0
+            while microseconds < 150_000 {
+                for _ in 0..<10 { try await perform() }
+                done += 10 * bytes
+                microseconds = larkspur_cpu_microseconds() - start
+            }
+            rate = Double(done) / microseconds
+        }
+        return rate
+    }
+
+    public static func median(_ values: [Double]) -> Double {
+        (values.sorted()[values.count / 2] * 100).rounded() / 100
+    }
+}
