@@ -1,0 +1,99 @@
+extension Date {
+    /// Reads a date as HTTP writes it, RFC 9110 section 5.6.7, strictly: `Sun, 06 Nov 1994 08:49:37 GMT`, and the two
+    /// obsolete forms, `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
+    ///
+    /// - Parameter now: What the year of two digits goes by: it is never more than fifty years ahead.
+    init?(httpDate text: String, now: Date = Date()) {
+        var scanner = HTTPDateScanner(text)
+        guard let date = scanner.date(now: now) else { return nil }
+        self = date
+    }
+}
+
+/// Walks over a date; each function takes what it names, or gives nil.
+private struct HTTPDateScanner {
+    private static let days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    private static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+    private var rest: Substring.UTF8View
+
+    init(_ text: String) {
+        rest = text[...].utf8
+    }
+
+    mutating func date(now: Date) -> Date? {
+        if name(of: Self.longDays) != nil { return obsoleteDate(now: now) }
+        guard name(of: Self.days) != nil else { return nil }
+        return take(",") ? fixedDate() : asctimeDate()
+    }
+
+    /// `, 06 Nov 1994 08:49:37 GMT`, from behind the comma.
+    private mutating func fixedDate() -> Date? {
+        guard take(" "), let day = number(2), take(" "), let month = name(of: Self.months), take(" "),
+            let year = number(4), take(" "), let time = time(), take(" GMT"), rest.isEmpty
+        else { return nil }
+        return Self.date(year, month + 1, day, time)
+    }
+
+    /// `, 06-Nov-94 08:49:37 GMT`.
+    private mutating func obsoleteDate(now: Date) -> Date? {
+        guard take(", "), let day = number(2), take("-"), let month = name(of: Self.months), take("-"),
+            let digits = number(2), take(" "), let time = time(), take(" GMT"), rest.isEmpty
+        else { return nil }
+        // The latest year with these digits that does not put the date more than fifty years ahead.
+        let latest = now.addingTimeInterval(50 * 365.2425 * 86_400)
+        let century = Int(1970 + (latest.timeIntervalSince1970 / (365.2425 * 86_400)).rounded(.down)) / 100 * 100
+        for base in [century + 100, century, century - 100] {
+            if let date = Self.date(base + digits, month + 1, day, time), date <= latest { return date }
+        }
+        return nil
+    }
+
+    /// ` Nov  6 08:49:37 1994`.
+    private mutating func asctimeDate() -> Date? {
+        guard take(" "), let month = name(of: Self.months), take(" "), let day = take(" ") ? number(1) : number(2),
+            take(" "), let time = time(), take(" "), let year = number(4), rest.isEmpty
+        else { return nil }
+        return Self.date(year, month + 1, day, time)
+    }
+
+    /// `08:49:37` in seconds. A minute may have a leap second.
+    private mutating func time() -> Int? {
+        guard let hour = number(2), hour < 24, take(":"), let minute = number(2), minute < 60, take(":"),
+            let second = number(2), second <= 60
+        else { return nil }
+        return (hour * 60 + minute) * 60 + second
+    }
+
+    private mutating func take(_ text: StaticString) -> Bool {
+        let text = text.withUTF8Buffer { Array($0) }
+        guard rest.starts(with: text) else { return false }
+        rest = rest.dropFirst(text.count)
+        return true
+    }
+
+    private mutating func name(of names: [String]) -> Int? {
+        guard let index = names.firstIndex(where: { rest.starts(with: $0.utf8) }) else { return nil }
+        rest = rest.dropFirst(names[index].utf8.count)
+        return index
+    }
+
+    private mutating func number(_ digits: Int) -> Int? {
+        let text = rest.prefix(digits)
+        guard text.count == digits, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        rest = rest.dropFirst(digits)
+        return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+
+    /// By the Gregorian calendar; nil for a day that its month does not have.
+    private static func date(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Date? {
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        guard (1...lengths[month - 1]).contains(day) else { return nil }
+        // Leap days of all years before this one; 719 162 days lie between the years 1 and 1970.
+        let past = year - 1
+        let days = past * 365 + past / 4 - past / 100 + past / 400 + lengths[..<(month - 1)].reduce(0, +) + day - 1
+        return Date(timeIntervalSince1970: Double((days - 719_162) * 86_400 + time))
+    }
+}
