@@ -80,7 +80,7 @@ final class CurlHop {
         }
         if !isConnected { consider(CurlClock.instant(lastSend, after: limits.$connect), "connect") }
         if !head.isWhole, upload == nil || uploadEnd != nil {
-            consider(CurlClock.instant(uploadEnd ?? start, after: limits.$firstByte), "first-byte")
+            consider(CurlClock.instant(uploadEnd ?? start, after: limits.$firstByte), "first byte")
         }
         // Only where bytes are under way, and not while their receiver, or the body, holds them back.
         let isMoving = head.isWhole || isConnected && upload != nil && uploadEnd == nil

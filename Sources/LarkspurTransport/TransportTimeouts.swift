@@ -1,5 +1,6 @@
-/// How long a hop may take; nil is without limit. Transports keep them to the millisecond.
+/// How long one hop may take; nil is without limit. Transports keep them to the millisecond.
 ///
+/// A request's own limits, which span hops and attempts, are the framework's: a hop's `total` is what is left of them.
 /// The clocks start when the hop does: time spent waiting for a place among the connections of a host does not count.
 public struct TransportTimeouts: Sendable, Hashable {
     /// From the start until the connection stands, TLS handshake included; 30 seconds by default.
@@ -17,15 +18,4 @@ public struct TransportTimeouts: Sendable, Hashable {
 
     /// The defaults.
     public init() {}
-
-    /// The same with the other's limits in place of those that are as by default.
-    package func filled(from other: TransportTimeouts) -> TransportTimeouts {
-        let standard = TransportTimeouts()
-        var result = self
-        if $connect == standard.$connect { result.$connect = other.$connect }
-        if $firstByte == standard.$firstByte { result.$firstByte = other.$firstByte }
-        if $idle == standard.$idle { result.$idle = other.$idle }
-        if $total == standard.$total { result.$total = other.$total }
-        return result
-    }
 }

@@ -18,6 +18,7 @@ public struct RequestError: Error, Sendable {
         var head: ResponseHead?
         var responseData: Data?
         var attempts = 0
+        var retryRefusal: String?
         var underlying: (any Error)?
     }
 
@@ -75,6 +76,8 @@ public struct RequestError: Error, Sendable {
     /// How many attempts were made, this one included.
     public var attempts: Int { storage.content.attempts }
     public var underlying: (any Error)? { storage.content.underlying }
+    /// Why there was no further attempt, where a retrier would have made one: no time or no budget was left for it.
+    public var retryRefusal: String? { storage.content.retryRefusal }
 
     /// The same error with what the pipeline knows about the exchange; what is known already is kept.
     func adding(to exchange: CompletedExchange, requestID: RequestID?) -> RequestError {
@@ -201,10 +204,11 @@ extension RequestError {
     public var isSerialization: Bool { stage == .serializing }
 
     /// Whether the network, not the server or the data, is what failed.
-    public var isConnectivity: Bool {
-        [.nameLookup, .connectionRefused, .unreachable, .connectionLost, .truncated, .timedOut, .handshake].contains(
-            code)
-    }
+    public var isConnectivity: Bool { Self.connectivityCodes.contains(code) }
+
+    static let connectivityCodes: Set<Code> = [
+        .nameLookup, .connectionRefused, .unreachable, .connectionLost, .truncated, .timedOut, .handshake,
+    ]
 }
 
 extension RequestError {
@@ -215,6 +219,15 @@ extension RequestError {
         content.stage = .retrying
         content.message = "\(retryError)"
         content.underlying = RetryFailed(retryError: retryError, originalError: self)
+        var copy = self
+        copy.storage = Storage(content)
+        return copy
+    }
+
+    /// The same error, with why there is no further attempt.
+    func refusingRetry(_ reason: String) -> RequestError {
+        var content = storage.content
+        content.retryRefusal = reason
         var copy = self
         copy.storage = Storage(content)
         return copy
@@ -261,6 +274,7 @@ extension RequestError: CustomStringConvertible, LocalizedError {
         var facts: [String] = []
         if let url = content.url { facts.append("\(content.method ?? .get) \(url.withoutQuery)") }
         if let head = content.head { facts.append("status \(head.status)") }
+        if let refusal = content.retryRefusal { facts.append("not tried again: \(refusal)") }
         if content.attempts > 1 { facts.append("attempt \(content.attempts)") }
         return facts.isEmpty ? line : line + " [\(facts.joined(separator: ", "))]"
     }

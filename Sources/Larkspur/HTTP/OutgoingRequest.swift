@@ -89,12 +89,13 @@ public struct RequestOptions: Sendable, Hashable {
     /// What to do with redirects; nil leaves it to the session, and there means to follow up to 20.
     public var redirects: Redirects?
 
-    /// How long each hop may take. A request begins with its session's; setting one limit keeps the others.
-    public var timeouts: TransportTimeouts {
-        get { ownTimeouts ?? TransportTimeouts() }
+    /// How long the request, its attempts and their hops may take. A request begins with its session's; setting one limit
+    /// keeps the others.
+    public var timeouts: RequestTimeouts {
+        get { ownTimeouts ?? RequestTimeouts() }
         set { ownTimeouts = newValue }
     }
-    private var ownTimeouts: TransportTimeouts?
+    private var ownTimeouts: RequestTimeouts?
 
     /// Which version of HTTP to speak; nil leaves it to the session, and there means to negotiate it.
     public var httpVersion: HTTPVersionChoice?
@@ -262,10 +263,11 @@ extension OutgoingRequest {
         if accepted == HTTPHeader.defaultAcceptEncoding.value { headers.update(.acceptEncoding("identity")) }
     }
 
-    func transportRequest(initialAllowance: UInt64) -> TransportRequest {
+    /// - Parameter timeLeft: How much is left of the limits that span hops.
+    func transportRequest(initialAllowance: UInt64, timeLeft: Duration?) -> TransportRequest {
         var request = TransportRequest(
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
-        request.timeouts = options.timeouts
+        request.timeouts = options.timeouts.ofHop(timeLeft: timeLeft)
         if let version = options.httpVersion { request.version = version }
         return request
     }

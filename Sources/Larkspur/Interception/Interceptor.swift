@@ -50,8 +50,8 @@ public struct ComposedInterceptor: RequestInterceptor {
     }
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        // Somebody may cancel while a retrier thinks: nobody is asked after that.
-        for interceptor in interceptors where request.status != .cancelled {
+        // Somebody may cancel, or the time be over, while a retrier thinks: nobody is asked after that.
+        for interceptor in interceptors where request.handle.core.read({ $0.cancellation == nil }) {
             let answer = await interceptor.retry(request, for: session, dueTo: error)
             if case .doNotRetry = answer { continue }
             return answer

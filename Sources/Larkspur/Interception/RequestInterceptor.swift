@@ -9,6 +9,9 @@ public struct RequestAdapterState: Sendable {
     public let session: Session
     /// Which attempt this is, from 1.
     public let attempt: Int
+    /// How much time was left, when this adapter was asked, until the request's total timeout passes, or that of the
+    /// attempt if that is sooner; nil without either.
+    public internal(set) var timeLeft: Duration?
 }
 
 /// Decides what follows a failure: of building, adapting, sending, validating or serializing, never a cancel.
@@ -23,7 +26,8 @@ public enum RetryResult: Sendable {
     case retry
     case retryAfter(Duration)
     case doNotRetry
-    /// The request fails with `RetryFailed`: the given error, and the one it answers.
+    /// The request fails with `RetryFailed`: the given error, and the one it answers. With a `RetryRefusal` the error that
+    /// it answers stands, and tells the reason.
     case doNotRetryWithError(any Error)
 
     /// A delay drawn evenly from the range with the session's random source, so that clients do not come back in step.
@@ -42,6 +46,22 @@ extension RequestInterceptor {
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
         .doNotRetry
     }
+}
+
+/// Answered by a retrier that would have the request tried again but for this reason; no other retrier is asked then.
+///
+///     return .doNotRetryWithError(RetryRefusal("the circuit is open"))
+///
+/// The request's own error stands, and says so in its `retryRefusal`.
+public struct RetryRefusal: Error, Sendable, Hashable, CustomStringConvertible {
+    /// One line for a person.
+    public let reason: String
+
+    public init(_ reason: String) {
+        self.reason = reason
+    }
+
+    public var description: String { reason }
 }
 
 /// The underlying error of a `.retryFailed`: what the retrier said, and the failure it was asked about.

@@ -47,8 +47,9 @@ extension Request {
             case .idle: state.pace == .suspended ? .suspended : .initialized
             case .preparing, .transferring, .receiving, .settling, .backingOff:
                 state.pace == .suspended ? .suspended : .resumed
-            case .cancellingHop, .unwinding: .cancelled
-            case .finished: state.cancellation == nil ? .finished : .cancelled
+            case .cancellingHop, .unwinding, .finished:
+                // A request whose time is over is not one that somebody gave up.
+                state.cancellation.map { $0.isTimeout ? .finished : .cancelled } ?? .finished
             }
         }
     }

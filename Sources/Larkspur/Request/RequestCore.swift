@@ -44,10 +44,12 @@ package final class RequestCore: Sendable {
 
     /// Gives the request to a pipeline of its own.
     func run(_ face: any Request) {
-        guard let session = read({ $0.session }) ?? context.session else {
+        let (kept, limits) = read { ($0.session, $0.settings.timeouts) }
+        guard let session = kept ?? context.session else {
             return cancel(face, .sessionEnded)
         }
         guard register(face) else { return cancel(face, context.endReason) }
+        watchTotal(face, limits)
         emit(.start)
         RequestPipeline(core: self, face: face, session: session).start()
     }
@@ -75,17 +77,17 @@ package final class RequestCore: Sendable {
     }
 
     func cancel(_ face: any Request, _ reason: RequestError = .requestCancelled) {
-        perform(box.withLock { $0.cancel(reason, face) })
+        perform(box.withLock { $0.cancel(reason, face) }, isCancel: !reason.isTimeout)
     }
 
-    func perform(_ action: RequestState.CancelAction) {
+    func perform(_ action: RequestState.CancelAction, isCancel: Bool = true) {
         switch action {
         case .none: break
         case .cancelHop(let task):
-            emit(.cancel)
+            if isCancel { emit(.cancel) }
             task?.cancel()
         case .takeOver(let held, let task, let discarded):
-            emit(.cancel)
+            if isCancel { emit(.cancel) }
             task?.cancel()
             unwind(held, discarded)
         }
@@ -127,8 +129,11 @@ package final class RequestCore: Sendable {
 
     /// Whether nothing of the user's runs before the first hop: no interceptor, modifier, encoder or convertible.
     var isPlain: Bool {
-        source.isPlain && context.interceptors.isEmpty
-            && read { $0.settings.interceptors.isEmpty && $0.settings.creationHandlers.isEmpty }
+        source.isPlain && context.interceptors.isEmpty && !context.configuration.options.timeouts.spanHops
+            && read {
+                $0.settings.interceptors.isEmpty && $0.settings.creationHandlers.isEmpty
+                    && $0.settings.timeouts.isEmpty
+            }
     }
 
     // MARK: The pipeline's side
@@ -223,9 +228,11 @@ package final class RequestCore: Sendable {
     ) -> RequestPhase.Verdict {
         let id = context.registerTask(of: self)
         let channel = receiver.map { ByteChannel(capacity: $0.capacity) }
+        let isLimited = request.options.timeouts.spanHops
         let task = context.transport.task(
-            for: request.transportRequest(initialAllowance: channel?.capacity ?? .max), id: id,
-            delegate: session.delegate)
+            for: request.transportRequest(
+                initialAllowance: channel?.capacity ?? .max, timeLeft: isLimited ? timeLeft : nil),
+            id: id, delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
         let (verdict, observers, followers, step) = box.withLock { state in
@@ -241,6 +248,7 @@ package final class RequestCore: Sendable {
         observers?.post(.beginHop(request))
         tell(request, to: followers, of: .requests)
         applyPace(step)
+        if isLimited { cutHopIfLate() }
         return verdict
     }
 
@@ -255,6 +263,7 @@ package final class RequestCore: Sendable {
     func conclude(_ finish: RequestState.Finish, _ exchange: CompletedExchange) {
         context.forget(id)
         receiver?.end(exchange.error)
+        finish.deadlines.stop()
         finish.observers?.post(.finish(exchange.error))
         finish.settings.followers.end()
         for delivery in finish.deliveries { delivery() }

@@ -30,18 +30,21 @@ struct RequestSource: Sendable {
         return type == String.self || type == URL.self || type == RequestURL.self
     }
 
-    /// Parts or convertible, then the modifier, then the content, then the session's fields that are missing.
+    /// Parts or convertible, then the request's limits, then the modifier, then the content, then the session's fields that are missing.
     ///
     /// Only a modifier can wait. What comes before and after it is kept out of the async frame, which every request pays
     /// for.
-    func build(in context: SessionContext) async throws(RequestError) -> OutgoingRequest {
+    func build(
+        in context: SessionContext, within limits: [RequestTimeouts.Limit]
+    ) async throws(RequestError) -> OutgoingRequest {
         var request = try begin(context)
+        for limit in limits { limit.apply(to: &request.options.timeouts) }
         if let modifier { try await modify(&request, by: modifier) }
         try finish(&request, context)
         return request
     }
 
-    /// The same without the modifier.
+    /// The same without limits of the request's own and without the modifier.
     func buildAtOnce(in context: SessionContext) throws(RequestError) -> OutgoingRequest {
         var request = try begin(context)
         try finish(&request, context)

@@ -10,7 +10,8 @@ extension RequestState {
 
     /// One serializer, and nothing to ask but the library itself; nobody watches who would have to be told of each step.
     var shortWork: ShortWork? {
-        guard phase != .cancellingHop, settings.isPlain, settings.validators.allSatisfy(\.isOwn),
+        guard phase != .cancellingHop, settings.isPlain, deadlines.isEmpty,
+            settings.validators.allSatisfy(\.isOwn),
             let serialize = queue.sole?.prompt
         else { return nil }
         return ShortWork(validators: settings.validators, serialize: serialize)
@@ -40,8 +41,9 @@ extension RequestState {
 }
 
 extension RequestSettings {
-    /// Whether nobody is to be asked or told before the serializers, nor a challenge answered.
+    /// Whether nobody is to be asked or told before the serializers, no challenge answered and no time measured.
     var isPlain: Bool {
         interceptors.isEmpty && creationHandlers.isEmpty && monitors.isEmpty && gates.isEmpty && authentication == nil
+            && timeouts.isEmpty
     }
 }

@@ -13,6 +13,9 @@ struct RequestState {
     private(set) var pace = Pace.flowing
     /// Why the request is unwinding.
     private(set) var cancellation: RequestError?
+    var deadlines = Deadlines()
+    /// What tells the server that attempts are of one request, if somebody has asked for it.
+    var idempotencyKey: String?
 
     // Held while the request may still need them, given up at the finish
     private(set) var face: (any Request)?
@@ -86,15 +89,20 @@ struct RequestState {
     mutating func cancel(_ reason: RequestError, _ face: any Request) -> CancelAction {
         switch step(.cancel) {
         case .takeOver:
-            cancellation = reason
+            noteEnd(reason)
             self.face = face
             return .takeOver(held: pipeline, hop?.task, discarded: queue.discardHeld())
         case .cancelHop:
-            cancellation = reason
+            noteEnd(reason)
             return .cancelHop(hop?.task)
         case .proceed, .ignore, .run, .abandon, .unwind, .illegal:
             return .none
         }
+    }
+
+    private mutating func noteEnd(_ reason: RequestError) {
+        cancellation = reason
+        if reason.isTimeout, attempt?.error == nil { attempt?.error = reason }
     }
 
     enum CancelAction {
@@ -166,6 +174,7 @@ struct RequestState {
         let session: Session?
         let face: (any Request)?
         let settings: RequestSettings
+        let deadlines: Deadlines
     }
 
     /// The next serializer to run or, when there is none, the finish, in one step: a serializer is attached either
@@ -181,12 +190,13 @@ struct RequestState {
             face = nil
             session = nil
             pipeline = nil
+            deadlines = Deadlines()
             settings = RequestSettings(monitors: settings.monitors)
         }
         return .finished(
             Finish(
                 deliveries: deliveries, callsHandlers: queue.beginHandlers(), observers: observers(face),
-                session: session, face: face, settings: settings))
+                session: session, face: face, settings: settings, deadlines: deadlines))
     }
 
     // MARK: Pace
@@ -323,6 +333,7 @@ struct RequestSettings: Sendable {
     var followers = RequestFollowers()
     var gates: [ResponseGate] = []
     var authentication: Authentication?
+    var timeouts: [RequestTimeouts.Limit] = []
     var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
 }
 

@@ -8,6 +8,11 @@ public struct Attempt: Sendable {
     public internal(set) var error: RequestError?
     /// How long was waited before the next attempt, if there was one.
     public internal(set) var delay: Duration?
+
+    /// The head of the last hop's response.
+    public var head: ResponseHead? { hops.last?.head }
+    /// The last hop's metrics.
+    public var metrics: TransportMetrics? { hops.last?.metrics }
 }
 
 /// One request sent and what came back for it. Immutable, and shared by everybody who looks at it.

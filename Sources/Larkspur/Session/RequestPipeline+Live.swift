@@ -12,9 +12,10 @@ extension RequestPipeline {
         }
         let problem = await pass(body, of: head)
         let ended = try await end(body)
-        // What ended the hop, if the receiver did not, is why the body ended.
-        guard let error = problem ?? ended.hop?.error else { return ended }
-        return failed(RequestError(wrapping: error, as: .receivingFailed, stage: .sending), ended)
+        if let problem { return failed(RequestError(wrapping: problem, as: .receivingFailed, stage: .sending), ended) }
+        guard let error = ended.hop?.error else { return ended }
+        let failure = try core.failure(from: error, face)
+        return failed(RequestError(wrapping: failure, as: .connectionLost, stage: .sending), ended)
     }
 
     /// Gives the whole body to the receiver; or says why it could not, if that was not the hop's doing.

@@ -74,12 +74,13 @@ struct RequestPipeline: Sendable {
     // MARK: Building and adapting
 
     /// Builds, adapts and checks. Nil if the request was taken away meanwhile: nobody else is asked then.
-    private func prepare(_ number: Int) async throws(RequestError) -> OutgoingRequest? {
-        var request = try await core.source.build(in: core.context)
-        let interceptors = core.context.interceptors + core.read { $0.settings.interceptors }
-        let state = RequestAdapterState(requestID: core.id, session: session, attempt: number)
-        for interceptor in interceptors {
-            guard core.isWithPipeline else { return nil }
+    func prepare(_ number: Int) async throws(RequestError) -> OutgoingRequest? {
+        let (limits, added) = core.read { ($0.settings.timeouts, $0.settings.interceptors) }
+        var request = try await core.source.build(in: core.context, within: limits)
+        for interceptor in core.context.interceptors + added {
+            guard core.isWithPipeline, !Task.isCancelled else { return nil }
+            let state = RequestAdapterState(
+                requestID: core.id, session: session, attempt: number, timeLeft: core.timeLeft)
             do {
                 try await interceptor.adapt(&request, using: state)
             } catch {
@@ -92,6 +93,7 @@ struct RequestPipeline: Sendable {
                 throw RequestError(wrapping: error, as: .invalidCredential, stage: .building, about: request)
             }
         }
+        core.watch(request, builtWithin: limits, face)
         return request
     }
 
@@ -100,6 +102,7 @@ struct RequestPipeline: Sendable {
     /// Prepares the request and sends it. Returns with the phase at `settling`, whatever came of it.
     private func send(_ number: Int) async throws(Exit) -> CompletedExchange {
         try core.beginAttempt()
+        core.watchAttempt(face)
         let request: OutgoingRequest
         switch await prepared(number) {
         case .success(let prepared?): request = prepared
@@ -108,7 +111,7 @@ struct RequestPipeline: Sendable {
             try core.step(.settle)
             return failed(error, CompletedExchange(attempts: number, past: core.read { $0.past }))
         }
-        for handler in try core.didCreate(request) where core.isWithPipeline { await handler(request) }
+        for handler in try core.didCreate(request) where core.isWithPipeline { await show(request, to: handler) }
         core.emit(.create(request))
         return try await follow(core.perform(request, for: session))
     }
@@ -125,7 +128,8 @@ struct RequestPipeline: Sendable {
             }
             try core.step(.settle)
             if let error = exchange.hop?.error {
-                return failed(RequestError(wrapping: error, as: .connectionLost, stage: .sending), exchange)
+                let failure = try core.failure(from: error, face)
+                return failed(RequestError(wrapping: failure, as: .connectionLost, stage: .sending), exchange)
             }
             switch HopPolicy.verdict(on: core.read { $0.attempt?.hops ?? [] }) {
             case .deliver:
@@ -138,10 +142,6 @@ struct RequestPipeline: Sendable {
                 outcome = try await core.perform(next, for: session)
             }
         }
-    }
-
-    private func prepared(_ number: Int) async -> Result<OutgoingRequest?, RequestError> {
-        do { return .success(try await prepare(number)) } catch { return .failure(error) }
     }
 
     func failed(_ error: RequestError, _ exchange: CompletedExchange) -> CompletedExchange {
@@ -157,7 +157,7 @@ struct RequestPipeline: Sendable {
         for validator in validators {
             guard core.isWithPipeline else { throw .abandon }
             do {
-                try await validator.validate(exchange)
+                try await validate(exchange, by: validator)
             } catch {
                 let wrapped = RequestError(wrapping: error, as: .validationFailed, stage: .validating)
                 core.emit(.validate(wrapped))
@@ -184,12 +184,15 @@ struct RequestPipeline: Sendable {
         let delay: Duration
         switch await ComposedInterceptor(interceptors).retry(face, for: session, dueTo: error) {
         case .doNotRetry: return .over(nil)
+        case .doNotRetryWithError(let refusal as RetryRefusal):
+            return .over(error.refusingRetry(refusal.reason))
         case .doNotRetryWithError(let retryError):
             return .over(error.replaced(byRetrierWith: retryError))
         case .retry: delay = .zero
         case .retryAfter(let duration): delay = max(.zero, duration)
         }
         guard core.canSendAgain else { return .over(error.withoutBodyToRetry()) }
+        if let refusal = core.refusal(of: delay) { return .over(error.refusingRetry(refusal.reason)) }
         try core.endAttempt(error, retryingAfter: delay)
         core.emit(.retry(error, after: delay))
         if delay > .zero {
@@ -208,7 +211,7 @@ struct RequestPipeline: Sendable {
         while true {
             switch core.nextWork(finishingBy: .finish, with: exchange) {
             case .serialize(let slot, let job):
-                let (response, failure) = await job.run(exchange)
+                let (response, failure) = await serialize(job, exchange)
                 guard core.hold(response, in: slot, during: .settling) else { continue }
                 core.emit(.serialize(failure))
                 guard let failure else { continue }

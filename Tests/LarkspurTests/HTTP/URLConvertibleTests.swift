@@ -205,6 +205,7 @@ struct URLConvertibleTests {
     func timeouts(seconds: Double, expected: Duration?) async throws {
         let log = TransportLog()
         var configuration = SessionConfiguration.bare
+        configuration.clock = ManualClock()
         configuration.options.timeouts.total = .seconds(7)
         var request = try URLRequest(url: "http://h/", method: .get)
         request.timeoutInterval = seconds

@@ -1,0 +1,154 @@
+import LarkspurTransport
+
+/// The limits of one request that span hops.
+struct Deadlines: Sendable {
+    var attempt: Deadline?
+    var total: Deadline?
+
+    subscript(scope: Deadline.Scope) -> Deadline? {
+        get {
+            switch scope {
+            case .attempt: attempt
+            case .total: total
+            }
+        }
+        set {
+            switch scope {
+            case .attempt: attempt = newValue
+            case .total: total = newValue
+            }
+        }
+    }
+
+    var isEmpty: Bool { attempt == nil && total == nil }
+
+    var timeLeft: Duration? {
+        guard let attempt, let total else { return (attempt ?? total)?.timeLeft }
+        return min(attempt.timeLeft, total.timeLeft)
+    }
+
+    func stop() {
+        attempt?.stop()
+        total?.stop()
+    }
+}
+
+/// The limits that span hops, from their beginning to what follows when they pass.
+extension RequestCore {
+    /// Until the nearest of them passes; nil without any.
+    var timeLeft: Duration? { read { $0.deadlines }.timeLeft }
+
+    /// The request's limits before it is built.
+    private func timeouts(_ limits: [RequestTimeouts.Limit]) -> RequestTimeouts {
+        var timeouts = context.configuration.options.timeouts
+        for limit in limits { limit.apply(to: &timeouts) }
+        return timeouts
+    }
+
+    /// Whether there is a limit that is known before the request is built.
+    func isLimited(_ limits: [RequestTimeouts.Limit]) -> Bool {
+        !limits.isEmpty || context.configuration.options.timeouts.spanHops
+    }
+
+    /// Why a delay cannot be waited for: the request would be over before its end.
+    func refusal(of delay: Duration) -> RetryRefusal? {
+        guard let total = read({ $0.deadlines.total }), delay >= total.timeLeft else { return nil }
+        return RetryRefusal("after a delay of \(delay) the total timeout of \(total.limit) would have passed")
+    }
+
+    // MARK: Watching
+
+    /// The request starts, or has got other limits while it runs.
+    func watchTotal(_ face: any Request, _ limits: [RequestTimeouts.Limit]) {
+        guard isLimited(limits) else { return }
+        watch(.total, timeouts(limits).total, face)
+    }
+
+    func watchAttempt(_ face: any Request) {
+        let (limits, before) = read { state in
+            defer { state.deadlines.attempt = nil }
+            return (state.settings.timeouts, state.deadlines.attempt)
+        }
+        before?.stop()
+        if isLimited(limits) { watch(.attempt, timeouts(limits).attempt, face) }
+    }
+
+    /// The request is built: it may have brought limits of its own, and modifiers and adapters may have changed them. What
+    /// they left alone is left alone here too, because it may have been set anew meanwhile.
+    func watch(_ request: OutgoingRequest, builtWithin limits: [RequestTimeouts.Limit], _ face: any Request) {
+        let (before, after) = (timeouts(limits), request.options.timeouts)
+        if after.$total != before.$total { watch(.total, after.total, face) }
+        if after.$attempt != before.$attempt { watch(.attempt, after.attempt, face) }
+    }
+
+    /// Puts the limit in place of the one before, whose beginning it takes over.
+    private func watch(_ scope: Deadline.Scope, _ limit: Duration?, _ face: any Request) {
+        let before = read { $0.deadlines[scope] }
+        guard before?.limit != limit else { return }
+        let next = limit.map { Deadline(scope, $0, on: context.configuration.clock, replacing: before) }
+        let released = box.withLock { state in
+            guard state.isWithPipeline else { return next }
+            defer { state.deadlines[scope] = next }
+            return state.deadlines[scope]
+        }
+        released?.stop()
+        if let next { next.start { self.end(by: next, face) } }
+    }
+
+    // MARK: Passing
+
+    private func end(by deadline: Deadline, _ face: any Request) {
+        switch deadline.scope {
+        case .attempt: cutHop(by: deadline)
+        case .total: cancel(face, RequestError(wrapping: deadline.error, as: .timedOut, stage: read { $0.phase.stage }))
+        }
+    }
+
+    /// Ends the hop under way, if there is one: it fails, and with it the attempt.
+    private func cutHop(by deadline: Deadline) {
+        let task = box.withLock { state -> (any TransportTask)? in
+            guard state.phase == .transferring || state.phase == .receiving, state.deadlines.attempt === deadline else {
+                return nil
+            }
+            return state.hop?.refuse(TransportError(.timedOut, deadline.error.message))
+        }
+        task?.cancel()
+    }
+
+    /// The limit may have passed before there was a hop to be cut.
+    func cutHopIfLate() {
+        if let limit = read({ $0.deadlines.attempt }), limit.hasPassed { cutHop(by: limit) }
+    }
+
+    /// Why a hop failed: one that was out of time may have been so by a limit that spans hops. If it is the request's
+    /// whole time that is over, nobody goes on.
+    func failure(from error: TransportError, _ face: any Request) throws(Exit) -> any Error {
+        guard error.code == .timedOut else { return error }
+        let deadlines = read { $0.deadlines }
+        if let total = deadlines.total, total.isDue {
+            end(by: total, face)
+            throw .abandon
+        }
+        return deadlines.attempt.flatMap { $0.isDue ? $0.error : nil } ?? error
+    }
+}
+
+extension HopProgress {
+    /// Has the hop end with this error, whatever comes; gives the task to be cancelled.
+    fileprivate func refuse(_ error: TransportError) -> any TransportTask {
+        refusal = refusal ?? error
+        sink = .discard(budget: .max)
+        return task
+    }
+}
+
+extension RequestPhase {
+    /// The stage that a request in this phase is at, where there can be only one.
+    fileprivate var stage: RequestError.Stage? {
+        switch self {
+        case .transferring, .cancellingHop: .sending
+        case .backingOff: .retrying
+        case .idle, .preparing, .settling, .unwinding, .finished: nil
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/// Somebody's code within an attempt: where the attempt has a limit, it is left behind when that passes.
+///
+/// Attempts without one pay nothing for it.
+extension RequestPipeline {
+    private var limit: Deadline? { core.read { $0.deadlines.attempt } }
+
+    /// Builds and adapts. Nil if the request was taken away meanwhile.
+    func prepared(_ number: Int) async -> Result<OutgoingRequest?, RequestError> {
+        do {
+            guard let limit else { return .success(try await prepare(number)) }
+            return .success(try await limit.run { try await prepare(number) })
+        } catch {
+            return .failure(RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting))
+        }
+    }
+
+    func show(_ request: OutgoingRequest, to handler: @escaping @Sendable (OutgoingRequest) async -> Void) async {
+        guard let limit else { return await handler(request) }
+        try? await limit.run { await handler(request) }  // a hop that begins too late is cut at once
+    }
+
+    func validate(_ exchange: CompletedExchange, by validator: ResponseValidator) async throws {
+        guard let limit else { return try await validator.validate(exchange) }
+        try await limit.run { try await validator.validate(exchange) }
+    }
+
+    /// A failed attempt is over, and with it its limit: what its serializers make of the failure is their own time.
+    func serialize(
+        _ job: SerializerJob, _ exchange: CompletedExchange
+    ) async -> (response: AnyResponse, failure: RequestError?) {
+        guard exchange.error == nil, let limit else { return await job.run(exchange) }
+        do {
+            return try await limit.run { await job.run(exchange) }
+        } catch {
+            let failure = RequestError(wrapping: error, as: .timedOut, stage: .serializing)
+                .adding(to: exchange, requestID: core.id)
+            return (job.fail(exchange, failure), failure)
+        }
+    }
+}
