@@ -27,7 +27,11 @@ public actor Session {
         var configuration = configuration
         if let interceptor { configuration.interceptors.append(interceptor) }
         configuration.eventMonitors += eventMonitors
-        context = SessionContext(configuration: configuration, transport: transport ?? DefaultTransport.make())
+        self.init(SessionContext(configuration: configuration, transport: transport ?? DefaultTransport.make()))
+    }
+
+    private init(_ context: SessionContext) {
+        self.context = context
         delegate = SessionDelegate(provider: context)
         context.adopt(self)
     }
@@ -40,7 +44,7 @@ public actor Session {
     public nonisolated var configuration: SessionConfiguration { context.configuration }
 
     /// A session of its own on the same transport, and so on the same connections, whose configuration begins as this
-    /// one's.
+    /// one's. They share the retry budget too.
     ///
     ///     let admin = session.extending {
     ///         $0.baseURL = "https://api.example.com/admin"
@@ -51,7 +55,8 @@ public actor Session {
     public nonisolated func extending(_ configure: (inout SessionConfiguration) -> Void) -> Session {
         var configuration = configuration
         configure(&configuration)
-        return Session(configuration: configuration, transport: context.transport)
+        return Session(
+            SessionContext(configuration: configuration, transport: context.transport, parent: context))
     }
 
     // MARK: Requests under way

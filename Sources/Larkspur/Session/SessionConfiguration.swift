@@ -29,6 +29,9 @@ public struct SessionConfiguration: Sendable {
     public var options = RequestOptions()
     /// What retry delays are slept on; tests give one that they move by hand.
     public var clock: any Clock<Duration> = ContinuousClock()
+    /// How many retries the session's retry policies may ask for; nil is without limit. It is taken notice of only where
+    /// there is a `RetryPolicy`.
+    public var retryBudget: RetryBudget? = RetryBudget()
     /// Where chance comes from, in retry delays for one.
     public var random = RandomSource.system
 
@@ -48,6 +51,14 @@ public struct RandomSource: Sendable {
     public static let system = RandomSource {
         var generator = SystemRandomNumberGenerator()
         return generator.next()
+    }
+
+    /// A random UUID, of version 4.
+    func uuid() -> UUID {
+        let bits = (next(), next())
+        let parts = (bits.0 & ~0xF000 | 0x4000, bits.1 & ~(3 << 62) | 1 << 63)
+        let bytes = (0..<16).map { UInt8(truncatingIfNeeded: ($0 < 8 ? parts.0 : parts.1) >> (56 - $0 % 8 * 8)) }
+        return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 
     /// A number from 0 up to, not including, 1.

@@ -11,6 +11,8 @@ package final class SessionContext: SessionStateProvider {
     let monitors: [MonitorMailbox]
     /// The base of relative URLs, or why there can be none.
     let baseURL: Result<RequestURL, RequestError>?
+    /// What is left for retries; nil is without limit.
+    let retryAccount: RetryAccount?
 
     // Guarded by boxes
     private let owner = Protected(Owner())
@@ -41,9 +43,14 @@ package final class SessionContext: SessionStateProvider {
 
     private func shard(_ id: TransportTaskID) -> Protected<Shard> { shards[Int(id.rawValue % UInt64(Shard.count))] }
 
-    init(configuration: SessionConfiguration, transport: any Transport) {
+    /// - Parameter parent: The session whose retries these are counted with.
+    init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
         self.configuration = configuration
         self.transport = transport
+        retryAccount = configuration.retryBudget.map { budget in
+            parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }
+                ?? RetryAccount(budget, on: configuration.clock)
+        }
         monitors = configuration.eventMonitors.map(MonitorMailbox.init)
         baseURL = configuration.baseURL.map { base in
             Result { try base.asRequestURL().asFolder }
@@ -95,6 +102,10 @@ package final class SessionContext: SessionStateProvider {
     func forget(_ id: RequestID) {
         // Let go of after unlocking: it may be the last reference.
         _ = shard(id).withLock { $0.requests.removeValue(forKey: id) }
+    }
+
+    func request(_ id: RequestID) -> (any Request)? {
+        shard(id).withLock { $0.requests[id] }
     }
 
     var requests: [any Request] {
