@@ -9,6 +9,9 @@
 /// Before it, `backoff` is waited for, or as long as the response's `Retry-After` says. No attempt follows that has no time
 /// left (`RequestTimeouts.total`), no place in the session's `retryBudget`, or a body that can be sent only once; the error
 /// says so then, in `retryRefusal` for the first two.
+///
+/// It is to be given as an interceptor: as a mere retrier, by `retry(using:)`, it adds no keys and deposits nothing in the
+/// budget.
 public struct RetryPolicy: RequestInterceptor {
     /// Whether the policy decides about an error, and how; see `shouldRetry`.
     public typealias Predicate = @Sendable (RequestError, any Request) async -> Bool?

@@ -75,9 +75,9 @@ struct RequestPipeline: Sendable {
 
     /// Builds, adapts and checks. Nil if the request was taken away meanwhile: nobody else is asked then.
     func prepare(_ number: Int) async throws(RequestError) -> OutgoingRequest? {
-        let (limits, added) = core.read { ($0.settings.timeouts, $0.settings.interceptors) }
+        let limits = core.read { $0.settings.timeouts }
         var request = try await core.source.build(in: core.context, within: limits)
-        for interceptor in core.context.interceptors + added {
+        for interceptor in core.context.interceptors + core.read({ $0.settings.interceptors }) {
             guard core.isWithPipeline, !Task.isCancelled else { return nil }
             let state = RequestAdapterState(
                 requestID: core.id, session: session, attempt: number, timeLeft: core.timeLeft)

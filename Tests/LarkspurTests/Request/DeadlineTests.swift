@@ -270,4 +270,37 @@ struct DeadlineTests {
         await #expect(throws: RequestError.self) { try await request.serializingData().value }
         #expect(ContinuousClock.now - start >= .milliseconds(49))
     }
+
+    #if os(Linux)
+        @Test("Over the network too a limit that spans hops is told by its name, whoever was quicker")
+        func network() async throws {
+            let server = try MockServer()
+            server.on("GET", "/silent") { _ in .stall }
+            let session = Session(interceptor: RetryPolicy(limit: 1, backoff: .init(scale: .zero)))
+            for _ in 0..<3 {
+                let request = await session.request(server.url + "/silent")
+                let total = await request.timeout(.total(.milliseconds(60))).serializingData().response
+                #expect(total.error?.isTimeout == true && total.error?.message.contains("total timeout of") == true)
+                #expect(request.retryCount == 0)
+                let again = await session.request(server.url + "/silent").timeout(.attempt(.milliseconds(40)))
+                let attempt = await again.serializingData().response
+                #expect(attempt.error?.message.contains("attempt timeout of") == true)
+                #expect(again.attempts.count == 2)
+            }
+        }
+
+        @Test(
+            "A hop's own limits are told by their names",
+            arguments: [
+                ("/silent", RequestTimeouts.Limit.firstByte(.milliseconds(40)), "first byte timeout"),
+                ("/broken", .idle(.milliseconds(40)), "idle timeout"),
+            ])
+        func hopsOwn(path: String, limit: RequestTimeouts.Limit, name: String) async throws {
+            let server = try MockServer()
+            server.on("GET", "/silent") { _ in .stall }
+            server.on("GET", "/broken") { _ in .text("a long text").truncated(after: 3, by: .stall) }
+            let error = await Session().request(server.url + path).timeout(limit).serializingData().response.error
+            #expect(error?.isTimeout == true && error?.message.contains(name) == true)
+        }
+    #endif
 }

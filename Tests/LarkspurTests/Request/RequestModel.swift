@@ -82,7 +82,7 @@ final class RequestModel {
         case 4: if state.start(face) == .run { begin() }
         case 5: _ = state.setPace(random.once(in: 2) ? .flowing : .suspended)
         case 6: withdraw()
-        default: cancel(.requestCancelled)
+        default: cancel(random.once(in: 2) ? .requestCancelled : RequestError(.timedOut, "the time is over"))
         }
     }
 
