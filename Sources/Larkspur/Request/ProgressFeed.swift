@@ -2,7 +2,7 @@
 final class ProgressFeed: Sendable {
     private struct State {
         var latest: TransferProgress?
-        var observers: [ProgressObserver] = []
+        var observers: [RequestFollower<TransferProgress>] = []
         var isOver = false
     }
 
@@ -10,7 +10,7 @@ final class ProgressFeed: Sendable {
 
     /// Called by one at a time, so values come in order.
     func advance(to completed: UInt64, of total: UInt64) {
-        let news = box.withLock { state -> (TransferProgress, [ProgressObserver])? in
+        let news = box.withLock { state -> (TransferProgress, [RequestFollower<TransferProgress>])? in
             let progress = TransferProgress(completed: max(completed, state.latest?.completed ?? 0), total: total)
             guard progress != state.latest else { return nil }
             state.latest = progress
@@ -22,7 +22,7 @@ final class ProgressFeed: Sendable {
     }
 
     func observe() -> AsyncStream<TransferProgress> {
-        let (observer, stream) = ProgressObserver.make()
+        let (observer, stream) = RequestFollower<TransferProgress>.make(.bufferingNewest(1))
         // Told before it is added, and again if that was overtaken: so it never hears an older value after a newer.
         var told: TransferProgress?
         while let news = add(observer, knowing: told) {
@@ -32,7 +32,9 @@ final class ProgressFeed: Sendable {
         return stream
     }
 
-    private func add(_ observer: ProgressObserver, knowing told: TransferProgress?) -> TransferProgress? {
+    private func add(_ observer: RequestFollower<TransferProgress>, knowing told: TransferProgress?)
+        -> TransferProgress?
+    {
         box.withLock { state in
             if told != state.latest { return state.latest }
             if !state.isOver { state.observers.append(observer) }

@@ -146,7 +146,7 @@ extension RequestPhase {
     /// The stage that a request in this phase is at, where there can be only one.
     fileprivate var stage: RequestError.Stage? {
         switch self {
-        case .transferring, .cancellingHop: .sending
+        case .transferring, .receiving, .cancellingHop: .sending
         case .backingOff: .retrying
         case .idle, .preparing, .settling, .unwinding, .finished: nil
         }

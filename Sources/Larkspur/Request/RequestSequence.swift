@@ -5,12 +5,16 @@
 public struct RequestSequence<Element: Sendable>: AsyncSequence, Sendable {
     let follow: @Sendable () -> AsyncStream<Element>
 
+    init(following follow: @escaping @Sendable () -> AsyncStream<Element>) {
+        self.follow = follow
+    }
+
     init<Face: Request>(_ request: Face, _ topic: RequestTopic<Element>) {
-        follow = {
+        self.init(following: {
             let stream = request.handle.core.follow(topic)
             request.handle.core.startIfAutomatic(request)
             return stream
-        }
+        })
     }
 
     public func makeAsyncIterator() -> AsyncStream<Element>.Iterator { follow().makeAsyncIterator() }

@@ -42,10 +42,10 @@ public final class ResumableUpload: Sendable {
 
     /// How much of the file has been sent, over all requests: it never falls, and ends with the upload.
     public var progress: ProgressSequence {
-        ProgressSequence { [self] in
+        ProgressSequence(following: { [self] in
             defer { resume() }
             return feed.observe()
-        }
+        })
     }
 
     /// The server's last answer, with its body. Throws `CancellationError` for a cancel, else a `RequestError`.
