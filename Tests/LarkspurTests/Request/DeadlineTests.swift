@@ -45,7 +45,7 @@ struct DeadlineTests {
                 interceptor,
                 answering: { _, number in
                     if isFailing { return .failure(.connectionLost) }
-                    return place == .hop && number == 1 ? StubAnswer([.stall]) : .text("body")
+                    return [.handler, .hop].contains(place) && number == 1 ? StubAnswer([.stall]) : .text("body")
                 })
             let visits = Counter()
             let request = await session.request("http://h/") { _ in
@@ -116,6 +116,9 @@ struct DeadlineTests {
             #expect(error.stage != nil && held.asked.value == 1)
         }
         #expect(clock.sleepers == 0, "no timer is left")
+        let core = request.handle.core
+        #expect(core.context.requests.isEmpty)
+        #expect(core.read { $0.deadlines.isEmpty && $0.pipeline == nil && $0.session == nil && $0.hop == nil })
         await held.recorder.wait { $0.contains { $0.name == "finish" } }
         held.gate.open()
         #expect(held.recorder.names(of: request).count { $0 == "finish" } == 1)
@@ -213,6 +216,25 @@ struct DeadlineTests {
             clock.advance(by: .seconds(30))
             #expect(await task.response.error?.isTimeout == true)
         }
+    }
+
+    @Test("A total that is set while the request is built stands, whatever it was built with", arguments: [50, nil])
+    func whileBuilding(first: Int?) async {
+        let gate = Gate()
+        let session = session(.adapter { _, _ in await gate.pass() })
+        let request = await session.request("http://h/").timeout(.total(first.map { .seconds($0) }))
+        let shown = Gate()
+        request.onRequestCreation { _ in await shown.pass() }
+        let task = request.serializingData()
+        await gate.arrived()
+        request.timeout(.total(.seconds(30)))
+        gate.open()
+        await shown.arrived()
+        #expect(request.timeLeft == .seconds(30))
+        await clock.waitForSleepers()
+        clock.advance(by: .seconds(30))
+        #expect(await task.response.error?.isTimeout == true)
+        shown.open()
     }
 
     @Test("No delay is begun that the total limit would cut short: the error stands, at once")
