@@ -75,17 +75,17 @@ public struct RetryPolicy: RequestInterceptor {
         guard request.retryCount < limit, await accepts(error, of: request) else { return .doNotRetry }
         // The pipeline refuses this one itself; it must not cost a retry.
         guard core.canSendAgain else { return .retry }
-        var delay = RetryAfter.delay(in: error.responseHead)
-        if let delay, delay > maximumRetryAfter {
+        let asked = RetryAfter.delay(in: error.responseHead)
+        if let asked, asked > maximumRetryAfter {
             return .doNotRetryWithError(
-                RetryRefusal("the server asks to wait for \(delay), longer than maximumRetryAfter"))
+                RetryRefusal("the server asks to wait for \(asked), longer than maximumRetryAfter"))
         }
-        delay = delay ?? backoff.delay(retry: request.retryCount, random: session.configuration.random)
-        if let delay, let refusal = core.refusal(of: delay) { return .doNotRetryWithError(refusal) }
+        let delay = asked ?? backoff.delay(retry: request.retryCount, random: session.configuration.random)
+        if let refusal = core.refusal(of: delay) { return .doNotRetryWithError(refusal) }
         guard session.context.retryAccount?.withdraw() ?? true else {
             return .doNotRetryWithError(RetryRefusal("the session's retry budget is used up"))
         }
-        return .retryAfter(delay ?? .zero)
+        return .retryAfter(delay)
     }
 
     private func accepts(_ error: RequestError, of request: any Request) async -> Bool {
