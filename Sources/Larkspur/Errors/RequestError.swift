@@ -171,6 +171,12 @@ extension RequestError {
         /// The server has forgotten the upload, and forgot it again after a new start.
         public static let uploadGone = Code(rawValue: "uploadGone")
 
+        // Middleware
+        /// Middleware threw an error of its own; it is the underlying one.
+        public static let middlewareFailed = Code(rawValue: "middlewareFailed")
+        /// Middleware has called `next` while an earlier call was under way, or after it had returned.
+        public static let nextRefused = Code(rawValue: "nextRefused")
+
         // Redirects
         public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")
         public static let redirectLoop = Code(rawValue: "redirectLoop")

@@ -75,7 +75,7 @@ enum HopOutcome: Sendable {
 /// The limit on what a peer may send.
 extension HopProgress {
     /// What is kept in memory must have an end somewhere.
-    private static let limitInMemory: UInt64 = 2 << 30
+    static let limitInMemory: UInt64 = 2 << 30
 
     private var limit: UInt64 {
         if let limit = request.options.maximumBodySize { return limit }

@@ -27,7 +27,9 @@ package final class RequestCore: Sendable {
         self.receiver = receiver
         context = session.context
         self.startsAutomatically = startsAutomatically ?? context.configuration.startsRequestsAutomatically
-        var settings = RequestSettings(validators: context.configuration.validation, monitors: context.monitors)
+        var settings = RequestSettings(
+            middleware: context.configuration.middleware, validators: context.configuration.validation,
+            monitors: context.monitors)
         if let interceptor { settings.interceptors = [interceptor] }
         box = Protected(RequestState(settings: settings, session: session))
     }
@@ -127,12 +129,14 @@ package final class RequestCore: Sendable {
         if let last { Task { await handler(last) } }
     }
 
-    /// Whether nothing of the user's runs before the first hop: no interceptor, modifier, encoder or convertible.
+    /// Whether nothing of the user's runs before the first hop: no interceptor, middleware, modifier, encoder or
+    /// convertible.
     var isPlain: Bool {
         source.isPlain && context.interceptors.isEmpty && !context.configuration.options.timeouts.spanHops
-            && read {
-                $0.settings.interceptors.isEmpty && $0.settings.creationHandlers.isEmpty
-                    && $0.settings.timeouts.isEmpty
+            && read { state in
+                let settings = state.settings
+                return settings.interceptors.isEmpty && settings.middleware.isEmpty && settings.creationHandlers.isEmpty
+                    && settings.timeouts.isEmpty
             }
     }
 
@@ -207,7 +211,11 @@ package final class RequestCore: Sendable {
 
     /// Hands one hop to the transport and waits for its end, or for the head of a body that is not kept in memory.
     func perform(_ request: OutgoingRequest, for session: Session) async throws(Exit) -> HopOutcome {
-        let outcome = await suspended { beginHop(request, for: session, $0) }
+        let outcome = await suspended { continuation in
+            beginHop(request, for: session, continuation)
+            // Middleware may have cancelled its call of `next` before there was a hop to end.
+            if Task.isCancelled { endHop() }
+        }
         guard case .notBegun(let verdict) = outcome else { return outcome }
         try obey(verdict)
         throw .abandon

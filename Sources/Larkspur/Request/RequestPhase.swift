@@ -2,13 +2,15 @@
 package enum RequestPhase: CaseIterable, Sendable {
     /// Nothing was started.
     case idle
-    /// The pipeline builds and adapts.
+    /// The pipeline builds and adapts, or middleware runs that has sent nothing yet.
     case preparing
     /// A hop is with the transport.
     case transferring
-    /// The head of a response that is not kept in memory is there: the pipeline validates it and takes the body as it comes.
+    /// The head of a response that is not kept in memory is there: the pipeline validates it and takes the body as it
+    /// comes, through middleware if there is any.
     case receiving
-    /// The pipeline validates, serializes, asks retriers, or decides on the next hop.
+    /// The pipeline validates, serializes, asks retriers, or decides on the next hop, or middleware runs that has sent
+    /// something.
     case settling
     /// The pipeline waits for the next attempt.
     case backingOff

@@ -43,7 +43,7 @@ extension RequestState {
 extension RequestSettings {
     /// Whether nobody is to be asked or told before the serializers, no challenge answered and no time measured.
     var isPlain: Bool {
-        interceptors.isEmpty && creationHandlers.isEmpty && monitors.isEmpty && gates.isEmpty && authentication == nil
-            && timeouts.isEmpty
+        interceptors.isEmpty && middleware.isEmpty && creationHandlers.isEmpty && monitors.isEmpty && gates.isEmpty
+            && authentication == nil && timeouts.isEmpty
     }
 }

@@ -33,6 +33,8 @@ struct RequestState {
     var attempt: Attempt?
     private var earlierAttempts: [Attempt] = []
     private(set) var hop: HopProgress?
+    /// The attempt's response as middleware has made it, if it went through any.
+    var answer: Hop?
     /// What came of the hop whose body somebody takes as it comes; there when that body has ended.
     private(set) var ended: CompletedExchange?
     /// How much of the body was sent, over all attempts and hops.
@@ -60,6 +62,7 @@ struct RequestState {
     mutating func beginAttempt() {
         if let attempt { earlierAttempts.append(attempt) }
         attempt = Attempt()
+        answer = nil
     }
 
     // MARK: Phases
@@ -328,6 +331,7 @@ struct RequestState {
 /// What can be set on a request at any time; each is looked at when its stage comes.
 struct RequestSettings: Sendable {
     var interceptors: [any RequestInterceptor] = []
+    var middleware: [any RequestMiddleware] = []
     var validators: [ResponseValidator] = []
     var monitors: [MonitorMailbox] = []
     var followers = RequestFollowers()

@@ -23,7 +23,7 @@ extension RequestPipeline {
         guard let receiver = core.receiver, let hop = head.hop else { return nil }
         do {
             try await receiver.begin(head)
-            for try await bytes in LiveBody(body, of: hop) { try await receiver.receive(bytes) }
+            for try await bytes in HopBody(body, of: hop) { try await receiver.receive(bytes) }
             try await receiver.finish(head)
             return nil
         } catch {
@@ -32,14 +32,12 @@ extension RequestPipeline {
     }
 
     /// Ends the hop if it has not ended, and gives what came of it.
-    private func end(_ body: ByteChannel) async throws(Exit) -> CompletedExchange {
-        if core.read({ $0.ended == nil }) {
-            core.endHop()
-            while let rest = try? await body.next() { withExtendedLifetime(rest) {} }
-        }
-        let ended = core.read { $0.ended }
+    func end(_ body: ByteChannel) async throws(Exit) -> CompletedExchange {
+        let outcome = await core.hopEnd()
+        // Somebody may have kept the body; what waits in it can still be read.
+        body.end(RequestError(.receivingFailed, "the exchange is over, and the rest of its body was thrown away"))
         try core.step(.settle)
-        guard let ended else { throw .abandon }
+        guard case .ended(let ended) = outcome else { throw .abandon }
         return ended
     }
 }
@@ -47,6 +45,18 @@ extension RequestPipeline {
 extension RequestCore {
     /// Has the transport end the hop, whose response nobody wants any further.
     func endHop() { read { $0.hop?.task }?.cancel() }
+
+    /// The end of the hop whose body was read: what came of it, or what comes of it when it is ended now.
+    fileprivate func hopEnd() async -> HopOutcome {
+        await suspended { continuation in
+            let (task, ended) = box.withLock { state -> ((any TransportTask)?, CompletedExchange?) in
+                state.hop?.waiter = .pipeline(continuation)
+                return (state.hop?.task, state.ended)
+            }
+            if let task { return task.cancel() }
+            continuation.resume(returning: ended.map(HopOutcome.ended) ?? .notBegun(.abandon))
+        }
+    }
 }
 
 extension ByteChannel {
@@ -61,7 +71,7 @@ extension ByteChannel {
 }
 
 /// A response's body as it comes, its content codings undone. It can be iterated once.
-struct LiveBody: AsyncSequence, Sendable {
+struct HopBody: AsyncSequence, Sendable {
     private let channel: ByteChannel
     private let hop: Hop
 

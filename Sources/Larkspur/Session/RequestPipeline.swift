@@ -61,7 +61,10 @@ struct RequestPipeline: Sendable {
     private func attempt(_ number: Int, after sent: CompletedExchange? = nil) async throws(Exit) -> Bool {
         var exchange = if let sent { try await follow(.ended(sent)) } else { try await send(number) }
         // The heads of live bodies were validated before anybody was given the first byte.
-        if exchange.error == nil, core.receiver == nil { exchange = try await validate(exchange) }
+        if exchange.error == nil, core.receiver == nil {
+            try await passGates(exchange)
+            exchange = try await validate(exchange)
+        }
         if let error = exchange.error {
             switch try await askRetriers(error) {
             case .again: return false
@@ -113,30 +116,37 @@ struct RequestPipeline: Sendable {
         }
         for handler in try core.didCreate(request) where core.isWithPipeline { await show(request, to: handler) }
         core.emit(.create(request))
+        let middleware = core.read { $0.settings.middleware }
+        guard middleware.isEmpty else { return try await send(request, through: middleware, attempt: number) }
         return try await follow(core.perform(request, for: session))
     }
 
-    /// The hop loop: from what came of the first hop to a response that is the answer.
+    /// From what came of the first hop to what came of the last one, its body received.
     private func follow(_ first: HopOutcome) async throws(Exit) -> CompletedExchange {
+        switch try await hops(first) {
+        case .ended(let exchange): return exchange
+        case .live(let head, let body): return try await receive(body, of: head)
+        case .notBegun: throw .abandon
+        }
+    }
+
+    /// The hop loop: from what came of the first hop to a response that is the answer.
+    ///
+    /// - Parameter earlier: How many of the attempt's hops are none of this loop's.
+    func hops(_ first: HopOutcome, after earlier: Int = 0) async throws(Exit) -> HopOutcome {
         var outcome = first
         while true {
-            let exchange: CompletedExchange
-            switch outcome {
-            case .ended(let ended): exchange = ended
-            case .live(let head, let body): return try await receive(body, of: head)
-            case .notBegun: throw .abandon
-            }
+            guard case .ended(let exchange) = outcome else { return outcome }
             try core.step(.settle)
             if let error = exchange.hop?.error {
                 let failure = try core.failure(from: error, face)
-                return failed(RequestError(wrapping: failure, as: .connectionLost, stage: .sending), exchange)
+                return .ended(failed(RequestError(wrapping: failure, as: .connectionLost, stage: .sending), exchange))
             }
-            switch HopPolicy.verdict(on: core.read { $0.attempt?.hops ?? [] }) {
-            case .deliver:
-                try await passGates(exchange)
-                return decoded(exchange)
+            let hops = core.read { $0.attempt?.hops ?? [] }
+            switch HopPolicy.verdict(on: earlier == 0 ? hops : Array(hops.dropFirst(earlier))) {
+            case .deliver: return .ended(decoded(exchange))
             case .fail(let error):
-                return failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)
+                return .ended(failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange))
             case .follow(let next, let isRedirect):
                 if isRedirect { core.emit(.redirect(next)) }
                 outcome = try await core.perform(next, for: session)

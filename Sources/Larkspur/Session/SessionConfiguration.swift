@@ -20,6 +20,8 @@ public struct SessionConfiguration: Sendable {
     public var decoder: any DataDecoder = JSONDecoder()
     /// Adapt and retry all requests, before a request's own interceptors.
     public var interceptors: [any RequestInterceptor] = []
+    /// Stands around every exchange, the first outermost, outside a request's own.
+    public var middleware: [any RequestMiddleware] = []
     /// Told of all that happens to the session's requests.
     public var eventMonitors: [any EventMonitor] = []
     /// Whether the first serializer starts a request, or only `resume()` does.

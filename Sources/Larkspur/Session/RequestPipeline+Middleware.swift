@@ -1,0 +1,275 @@
+import LarkspurTransport
+
+/// The way through middleware: the hop loop stands inside it, validation and retriers outside.
+///
+/// While middleware's own code runs the request is `.preparing` as long as nothing was sent, `.receiving` as long as a live
+/// body is there, `.settling` otherwise. In each of them a cancel takes it away at once.
+extension RequestPipeline {
+    func send(
+        _ request: OutgoingRequest, through middleware: [any RequestMiddleware], attempt: Int
+    ) async throws(Exit) -> CompletedExchange {
+        let passage = Passage(self, request, attempt)
+        let outcome: Result<ExchangeResponse, any Error>
+        do {
+            let exchange = Exchange(request: request, requestID: core.id, session: session, attempt: attempt)
+            outcome = .success(try await passage.pass(exchange, through: middleware[...]))
+        } catch {
+            outcome = .failure(error)
+        }
+        // After a cancel somebody else has finished it, or is about to.
+        guard core.isWithPipeline else { throw .abandon }
+        switch outcome {
+        case .success(let response) where core.receiver == nil: return try await keep(response, passage)
+        case .success(let response): return try await receive(response, passage)
+        case .failure(let error):
+            try await passage.settle()
+            return failed(passage.failure(error), passage.latest)
+        }
+    }
+
+    /// A response for the memory.
+    private func keep(_ response: ExchangeResponse, _ passage: Passage) async throws(Exit) -> CompletedExchange {
+        try await passage.settle()
+        let exchange = passage.exchange(of: response)
+        let limit = exchange.request?.options.maximumBodySize ?? HopProgress.limitInMemory
+        do {
+            return exchange.with(try await response.data(upTo: Int(clamping: limit)))
+        } catch {
+            return failed(passage.failure(error), exchange)
+        }
+    }
+
+    /// A response for the request's receiver: validated by its head, then handed on as fast as the receiver takes it.
+    private func receive(_ response: ExchangeResponse, _ passage: Passage) async throws(Exit) -> CompletedExchange {
+        // What is left of a live body is of use only to another one, which may be made of it.
+        if case .buffered = response.body { try await passage.settle() }
+        let exchange = passage.exchange(of: response)
+        try await passGates(exchange)
+        let validated = try await validate(exchange)
+        if let error = validated.error {
+            let start = await response.body.start(upTo: BodySink.discardLimit)
+            try await passage.settle()
+            return failed(error, passage.exchange(of: response).with(start))
+        }
+        let problem = await hand(response.body, of: validated, passage)
+        try await passage.settle()
+        let ended = passage.exchange(of: response)
+        return problem.map { failed($0, ended) } ?? ended
+    }
+
+    /// Gives the whole body to the receiver; or says why it could not.
+    private func hand(
+        _ body: ExchangeResponse.Body, of exchange: CompletedExchange, _ passage: Passage
+    ) async -> RequestError? {
+        guard let receiver = core.receiver else { return nil }
+        do {
+            try await receiving { try await receiver.begin(exchange) }
+            switch body {
+            case .buffered(let data): try await receiving { try await receiver.receive(data) }
+            case .live(let chunks):
+                for try await chunk in chunks { try await receiving { try await receiver.receive(chunk) } }
+            }
+            try await receiving { try await receiver.finish(exchange) }
+            return nil
+        } catch {
+            return passage.failure(error)
+        }
+    }
+
+    /// Tells the receiver's errors from those of a body that middleware has made.
+    private func receiving(_ hand: () async throws -> Void) async throws(RequestError) {
+        do { try await hand() } catch {
+            throw RequestError(wrapping: error, as: .receivingFailed, stage: .sending)
+        }
+    }
+}
+
+extension ExchangeResponse.Body {
+    /// The first bytes, for an error to carry.
+    fileprivate func start(upTo limit: Int) async -> Data {
+        switch self {
+        case .buffered(let data): return data.prefix(limit)
+        case .live(let chunks):
+            var start = Data()
+            do {
+                for try await chunk in chunks {
+                    start += chunk.prefix(limit - start.count)
+                    if start.count == limit { break }
+                }
+            } catch {}
+            return start
+        }
+    }
+}
+
+/// One attempt's passage through middleware, and what its calls of `next` have brought.
+private final class Passage: Sendable {
+    private enum Place {
+        /// Nothing was sent.
+        case outset
+        /// The head of a response is there; its body comes out of the channel.
+        case live(ByteChannel)
+        case settled
+    }
+
+    private struct State {
+        var place = Place.outset
+        /// What came last; its error is what `next` has thrown.
+        var latest: CompletedExchange
+        /// What `next` has thrown.
+        var errors: [RequestError] = []
+        /// The hops of responses given out: as they were then, and as they have ended.
+        var hops: [(given: Hop, ended: Hop)] = []
+    }
+
+    // Immutable
+    private let pipeline: RequestPipeline
+    private let request: OutgoingRequest
+
+    // Guarded by the box
+    private let box: Protected<State>
+
+    init(_ pipeline: RequestPipeline, _ request: OutgoingRequest, _ attempt: Int) {
+        self.pipeline = pipeline
+        self.request = request
+        let past = pipeline.core.read { $0.past }
+        box = Protected(State(latest: CompletedExchange(attempts: attempt, past: past)))
+    }
+
+    var latest: CompletedExchange { box.withLock { $0.latest } }
+
+    /// Calls the first with a `next` that calls the others, and after the last one sends the request.
+    func pass(
+        _ exchange: Exchange, through rest: ArraySlice<any RequestMiddleware>
+    ) async throws -> ExchangeResponse {
+        guard pipeline.core.isWithPipeline else { throw CancellationError() }
+        guard let middleware = rest.first else { return try await send(exchange.request) }
+        let turn = Turn()
+        defer { turn.close() }
+        return try await middleware.intercept(exchange) { exchange in
+            try turn.begin()
+            defer { turn.end() }
+            return try await self.pass(exchange, through: rest.dropFirst())
+        }
+    }
+
+    // MARK: Sending
+
+    private func send(_ request: OutgoingRequest) async throws -> ExchangeResponse {
+        var request = request
+        try request.complete()
+        let sent = pipeline.core.read { $0.attempt?.hops ?? [] }
+        guard request.body.isReplayable || sent.allSatisfy(\.request.body.isReplayable) else {
+            throw RequestError(.bodyNotReplayable, "next was called again, and the body can be sent only once")
+        }
+        let outcome = await withTaskCancellationHandler {
+            await perform(request)
+        } onCancel: {
+            pipeline.core.endHop()
+        }
+        switch try outcome.get() {
+        case .ended(let exchange):
+            box.withLock { ($0.place, $0.latest) = (.settled, exchange) }
+            guard let error = exchange.error else {
+                return try response(exchange) { _ in .buffered(exchange.data ?? Data()) }
+            }
+            box.withLock { $0.errors.append(error) }
+            try Task.checkCancellation()  // what this call ended for is its task's business, not the request's
+            throw error
+        case .live(let exchange, let channel):
+            box.withLock { ($0.place, $0.latest) = (.live(channel), exchange) }
+            return try response(exchange) { .live(LiveBody(HopBody(channel, of: $0))) }
+        case .notBegun: throw CancellationError()
+        }
+    }
+
+    /// Sends and follows redirects. Where the request ends instead, it does so at once, whatever the middleware makes of the
+    /// error that it gets.
+    private func perform(_ request: OutgoingRequest) async -> Result<HopOutcome, any Error> {
+        let core = pipeline.core
+        do {
+            if case .live = box.withLock({ $0.place }) { try await settle() }
+            let earlier = core.read { $0.attempt?.hops.count ?? 0 }
+            let first = try await core.perform(request, for: pipeline.session)
+            return .success(try await pipeline.hops(first, after: earlier))
+        } catch {
+            switch error {
+            case .unwind: core.unwind(core.read { $0.pipeline })
+            case .abandon: break
+            }
+            return .failure(CancellationError())
+        }
+    }
+
+    private func response(
+        _ exchange: CompletedExchange, body: (Hop) -> ExchangeResponse.Body
+    ) throws -> ExchangeResponse {
+        guard let hop = exchange.hop, let head = hop.head else {
+            throw RequestError(.protocolViolation, "the transport has ended a hop well without a response")
+        }
+        box.withLock { $0.hops.append((hop, hop)) }
+        return ExchangeResponse(of: hop, head: head, body: body(hop))
+    }
+
+    /// Ends the hop whose body is live, if there is one: from here on the request is `.settling`.
+    func settle() async throws(RequestPipeline.Exit) {
+        switch box.withLock({ $0.place }) {
+        case .outset: try pipeline.core.step(.settle)
+        case .live(let channel):
+            let exchange = try await pipeline.end(channel)
+            box.withLock { state in
+                state.latest = exchange
+                if let hop = exchange.hop { state.hops[state.hops.count - 1].ended = hop }
+            }
+        case .settled: break
+        }
+        box.withLock { $0.place = .settled }
+    }
+
+    // MARK: Outcomes
+
+    /// The response as the pipeline goes on with it. Hops that it came from give it their request and metrics; those of
+    /// another attempt, kept in a cache for one, do not.
+    func exchange(of response: ExchangeResponse) -> CompletedExchange {
+        let (ended, latest) = box.withLock { state in
+            (state.hops.last { $0.given === response.hop }?.ended, state.latest)
+        }
+        let answer = Hop(request: ended?.request ?? request, head: response.head, metrics: ended?.metrics)
+        let past = pipeline.core.read { state in
+            if state.isWithPipeline { state.answer = answer }
+            return state.past
+        }
+        return CompletedExchange(hop: answer, attempts: latest.attempts, past: past)
+    }
+
+    /// What `next` has thrown stays what it is.
+    func failure(_ error: any Error) -> RequestError {
+        if let error = error as? RequestError, box.withLock({ $0.errors }).contains(where: error.isSame) {
+            return error
+        }
+        return RequestError(wrapping: error, as: .middlewareFailed, stage: .sending, about: request)
+    }
+}
+
+/// Whether middleware may call its `next`: while it runs, and one call at a time.
+final class Turn: Sendable {
+    private enum Stage { case free, taken, over }
+
+    private let box = Protected(Stage.free)
+
+    func begin() throws(RequestError) {
+        let stage = box.withLock { stage in
+            defer { if stage == .free { stage = .taken } }
+            return stage
+        }
+        switch stage {
+        case .free: break
+        case .taken: throw RequestError(.nextRefused, "next was called while an earlier call of it was under way")
+        case .over: throw RequestError(.nextRefused, "next was called after its middleware had returned")
+        }
+    }
+
+    func end() { box.withLock { if $0 == .taken { $0 = .free } } }
+
+    func close() { box.withLock { $0 = .over } }
+}
