@@ -1,0 +1,105 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+// What the guide to middleware shows, word for word.
+
+/// Keeps what was got, and asks the server only whether it has changed.
+private actor Cache: RequestMiddleware {
+    private var kept: [String: ExchangeResponse] = [:]
+
+    func intercept(
+        _ exchange: Exchange, next: @Sendable (Exchange) async throws -> ExchangeResponse
+    ) async throws -> ExchangeResponse {
+        guard exchange.request.method == .get else { return try await next(exchange) }
+        let key = exchange.request.url.text
+        var exchange = exchange
+        if let tag = kept[key]?.headers["ETag"] { exchange.request.headers["If-None-Match"] = tag }
+        var response = try await next(exchange)
+        if response.head.status == 304, let kept = kept[key] { return kept }
+        guard response.head.status == 200, response.headers["ETag"] != nil else { return response }
+        response.body = .buffered(try await response.data(upTo: 1 << 20))
+        kept[key] = response
+        return response
+    }
+}
+
+/// Signs what is really sent, and believes only answers that are signed.
+private struct Signing: RequestMiddleware {
+    let sign: @Sendable (String) -> String
+
+    func intercept(
+        _ exchange: Exchange, next: @Sendable (Exchange) async throws -> ExchangeResponse
+    ) async throws -> ExchangeResponse {
+        var exchange = exchange
+        exchange.request.headers["X-Signature"] = sign("\(exchange.request.method) \(exchange.request.url.path)")
+        var response = try await next(exchange)
+        let data = try await response.data(upTo: 1 << 20)
+        guard response.headers["X-Signature"] == sign(String(decoding: data, as: UTF8.self)) else {
+            throw RequestError(.untrusted, "the answer is not signed by whom it should be")
+        }
+        response.body = .buffered(data)
+        return response
+    }
+}
+
+/// Fails as networks and servers do, as often as it is told.
+private struct Faults: RequestMiddleware {
+    let random: RandomSource
+
+    func intercept(
+        _ exchange: Exchange, next: @Sendable (Exchange) async throws -> ExchangeResponse
+    ) async throws -> ExchangeResponse {
+        switch random.fraction() {
+        case ..<0.1: throw TransportError(.connectionLost)
+        case ..<0.2: return ExchangeResponse(status: 503, headers: ["Retry-After": "1"])
+        default: return try await next(exchange)
+        }
+    }
+}
+
+@Suite("The guide to middleware", .timeLimit(.minutes(1)))
+struct MiddlewareExamples {
+    private let log = TransportLog()
+
+    private func session(
+        _ middleware: any RequestMiddleware,
+        answering answer: @escaping @Sendable (TransportRequest, Int) -> StubAnswer
+    ) -> Session {
+        var configuration = SessionConfiguration.bare
+        configuration.middleware = [middleware]
+        return log.session(configuration, answering: answer)
+    }
+
+    @Test("The cache asks with the tag that it was given, and answers a 304 with what it has kept")
+    func cache() async throws {
+        let session = session(Cache()) { request, _ in
+            request["If-None-Match"] == "v1"
+                ? .response(304) : .response(headers: ["ETag": "v1"], chunks: [Data("text".utf8)])
+        }
+        for _ in 0..<2 {
+            #expect(try await session.request("http://h/").validate().serializingString().value == "text")
+        }
+        #expect(log.requests.map { $0["If-None-Match"] } == [nil, "v1"])
+    }
+
+    @Test("The signature covers what is sent, and an answer without one is refused", arguments: [true, false])
+    func signing(_ isSigned: Bool) async throws {
+        let signing = Signing { String($0.reversed()) }
+        let request = await session(signing) { _, _ in
+            .response(headers: isSigned ? ["X-Signature": "ko"] : [:], chunks: [Data("ok".utf8)])
+        }.request("http://h/a")
+        let response = await request.serializingString().response
+        #expect(log.requests.first?["X-Signature"] == "a/ TEG")
+        #expect(response.value == (isSigned ? "ok" : nil))
+        #expect(response.error?.code == (isSigned ? nil : .untrusted))
+    }
+
+    @Test("Faults come as often as chance says", arguments: [(0.05, "connectionLost"), (0.15, "503"), (0.5, "200")])
+    func faults(_ chance: Double, _ outcome: String) async throws {
+        let random = RandomSource { UInt64(chance * 0x1p53) << 11 }
+        let response = await session(Faults(random: random)) { _, _ in .text("ok") }.request("http://h/")
+            .serializingData().response
+        #expect((response.error?.code.rawValue ?? "\(response.head?.status ?? 0)") == outcome)
+    }
+}
