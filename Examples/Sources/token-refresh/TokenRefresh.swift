@@ -22,7 +22,9 @@ struct TokenRefresh {
             for number in 1...50 {
                 group.addTask { try await session.request("orders/\(number)").serializingDecodable(Int.self).value }
             }
-            return try await group.reduce(0, +)
+            var total = 0
+            for try await order in group { total += order }
+            return total
         }
         print("fifty orders:", total)
         print("tokens asked for:", server.requests.count { $0.path == "/token" })
