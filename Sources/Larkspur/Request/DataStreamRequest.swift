@@ -75,7 +75,7 @@ final class StreamReader: Sendable {
 
     func next() async throws -> Data? {
         request.hub.begin(channel)
-        request.handle.core.startIfAutomatic(request)
+        request.handle.core.demand(request)
         do {
             return try await channel.next()
         } catch let error as RequestError where !error.isCancelled {

@@ -41,13 +41,23 @@ extension RequestCore {
     /// Puts the slot into the queue, and starts the request if that is what it waited for.
     private func attach(_ new: SerializerSlot, to face: any Request, starting: Bool) -> Int {
         let (slot, action) = box.withLock { $0.attach(new, of: face, startsAutomatically: starting) }
+        perform(action, face)
+        return slot
+    }
+
+    /// Starts the request for a reader of its body, or has the session keep it: whoever waits for a start that never comes
+    /// is answered when the session ends.
+    func demand(_ face: any Request) {
+        perform(box.withLock { $0.demand(face, startsAutomatically: startsAutomatically) }, face)
+    }
+
+    private func perform(_ action: RequestState.AttachAction, _ face: any Request) {
         switch action {
         case .none: break
         case .run: run(face)
         case .keep: if !register(face) { cancel(face, context.endReason) }
         case .workLate: workLate(face)
         }
-        return slot
     }
 
     /// Runs the serializers that were attached after the finish, each once, and delivers each as it ends.

@@ -138,15 +138,21 @@ struct RequestState {
         let index = queue.append(slot)
         switch phase {
         case .idle:
-            if startsAutomatically, pace == .flowing { return (index, start(face) == .run ? .run : .none) }
-            self.face = face
-            defer { session = nil }
-            return (index, .keep(released: session))
+            return (index, demand(face, startsAutomatically: startsAutomatically))
         case .finished:
             return (index, queue.beginLateWork() ? .workLate : .none)
         case .preparing, .transferring, .receiving, .settling, .backingOff, .cancellingHop, .unwinding:
             return (index, .none)
         }
+    }
+
+    /// Somebody waits for what comes of the request, which starts or is kept until it does.
+    mutating func demand(_ face: any Request, startsAutomatically: Bool) -> AttachAction {
+        guard phase == .idle else { return .none }
+        if startsAutomatically, pace == .flowing { return start(face) == .run ? .run : .none }
+        self.face = face
+        defer { session = nil }
+        return .keep(released: session)
     }
 
     /// Takes a serializer's response if the request is still in this phase; after a cancel somebody else answers.
