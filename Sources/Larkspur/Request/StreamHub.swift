@@ -15,7 +15,7 @@ final class StreamHub: BodyReceiver {
     }
 
     /// Whom the body is for while nobody reads.
-    private enum Audience { case expected, gone }
+    private enum Audience { case expected, gone, unneeded }
 
     private enum Stage {
         case open
@@ -31,7 +31,7 @@ final class StreamHub: BodyReceiver {
 
         var hasRoom: Bool {
             if case .ended = stage { return true }
-            return readers.isEmpty ? audience == .gone : readers.values.allSatisfy { $0.room > sent }
+            return readers.isEmpty ? audience != .expected : readers.values.allSatisfy { $0.room > sent }
         }
 
         mutating func takeSender() -> Suspension<Void>? {
@@ -42,7 +42,7 @@ final class StreamHub: BodyReceiver {
     }
 
     /// Of what may be held in all, most waits with the hop: what waits there is the same for all readers.
-    private let limit: UInt64
+    let limit: UInt64
     private let box = Protected(State())
 
     init(limit: Int) {
@@ -56,7 +56,7 @@ final class StreamHub: BodyReceiver {
         let id = ObjectIdentifier(channel)
         channel.connect { [weak self] position in self?.allow(id, upTo: position) }
         let (stage, sender) = box.withLock { state in
-            state.audience = .expected
+            if state.audience == .gone { state.audience = .expected }
             state.readers[id] = Reader(channel: channel, base: state.sent, room: state.sent + channel.capacity)
             return (state.stage, state.takeSender())
         }
@@ -74,12 +74,21 @@ final class StreamHub: BodyReceiver {
         let (isLast, sender) = box.withLock { state in
             let reader = state.readers.removeValue(forKey: ObjectIdentifier(channel))
             let isLast = reader?.hasBegun == true && state.readers.isEmpty
-            if isLast { state.audience = .gone }
+            if isLast, state.audience == .expected { state.audience = .gone }
             return (isLast, state.takeSender())
         }
         channel.abandon()
         sender?.resume()
         return isLast
+    }
+
+    /// From now on the body waits for nobody who is not reading it: somebody wants the end.
+    func expectNobody() {
+        let sender = box.withLock { state in
+            state.audience = .unneeded
+            return state.takeSender()
+        }
+        sender?.resume()
     }
 
     private func allow(_ id: ObjectIdentifier, upTo position: UInt64) {

@@ -1,0 +1,91 @@
+extension DataStreamRequest {
+    /// Writes the body to a stream of Foundation's while it comes; returns how many bytes it was.
+    ///
+    ///     let count = try await session.streamRequest(url).validate().write(to: stream)
+    ///
+    /// Such a stream blocks whoever writes, so a thread of its own does, chunk by chunk: while it blocks the peer waits. The
+    /// stream is opened if it is not open, and closed at the end. When it fails, or takes no more, so does the request.
+    @discardableResult
+    public func write(to stream: sending OutputStream) async throws -> UInt64 {
+        let bytes = self.bytes
+        let writer = StreamWriter(stream)
+        var count: UInt64 = 0
+        do {
+            for try await chunk in bytes {
+                try await writer.perform(.write(chunk))
+                count += UInt64(chunk.count)
+            }
+        } catch {
+            try? await writer.perform(.close)
+            throw error
+        }
+        try await writer.perform(.close)
+        return count
+    }
+}
+
+/// A thread that writes to a stream. It must be told to close, which ends it.
+private final class StreamWriter: Sendable {
+    enum Job: Sendable { case write(Data), close }
+
+    private typealias Waiter = Suspension<Result<Void, RequestError>>
+
+    private let work = Protected<(job: Job, waiter: Waiter)?>(nil)
+    private let hasWork = DispatchSemaphore(value: 0)
+
+    init(_ stream: sending OutputStream) {
+        let once = OnceOnly(stream)
+        let thread = Thread { [self] in
+            guard let stream = try? once.take() else { return }
+            run(stream)
+        }
+        thread.name = "Larkspur stream"
+        thread.start()
+    }
+
+    /// Has the thread do something, and waits for it. One caller at a time.
+    func perform(_ job: Job) async throws {
+        let result: Result<Void, RequestError> = await suspended { waiter in
+            work.withLock { $0 = (job, waiter) }
+            hasWork.signal()
+        }
+        try result.get()
+    }
+
+    private func run(_ stream: OutputStream) {
+        if stream.streamStatus == .notOpen { stream.open() }
+        while true {
+            hasWork.wait()
+            let work = work.withLock { work in
+                defer { work = nil }
+                return work
+            }
+            guard let (job, waiter) = work else { continue }
+            switch job {
+            case .write(let bytes): waiter.resume(returning: Self.write(bytes, to: stream))
+            case .close:
+                stream.close()
+                return waiter.resume(returning: .success(()))
+            }
+        }
+    }
+
+    private static func write(_ bytes: Data, to stream: OutputStream) -> Result<Void, RequestError> {
+        bytes.withUnsafeBytes { buffer in
+            var rest = buffer.bindMemory(to: UInt8.self)
+            while !rest.isEmpty {
+                guard let start = rest.baseAddress, case let count = stream.write(start, maxLength: rest.count),
+                    count > 0
+                else {
+                    let reason = stream.streamError.map { "\($0)" } ?? "it takes no more"
+                    return .failure(
+                        RequestError(
+                            .receivingFailed, "the stream written to failed: \(reason)", underlying: stream.streamError)
+                    )
+                }
+                rest = UnsafeBufferPointer(rebasing: rest[count...])
+            }
+            return .success(())
+        }
+    }
+}
