@@ -159,6 +159,9 @@ extension RequestError {
         /// Whoever was to take the body as it came could not.
         public static let receivingFailed = Code(rawValue: "receivingFailed")
 
+        /// What can be iterated once is iterated again.
+        public static let alreadyIterated = Code(rawValue: "alreadyIterated")
+
         // Resumable uploads
         /// The file is not the one that the upload began with.
         public static let fileChanged = Code(rawValue: "fileChanged")

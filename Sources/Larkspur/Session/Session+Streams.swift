@@ -38,6 +38,13 @@ extension Session {
         return streamRequest(source, bufferSize, interceptor, startsAutomatically)
     }
 
+    /// A further request from the same source and with these settings: a stream that is connected again.
+    func streamRequest(like request: DataStreamRequest, _ settings: RequestSettings) -> DataStreamRequest {
+        let next = streamRequest(request.handle.core.source, Int(request.hub.limit), nil, true)
+        next.handle.core.read { $0.settings = settings }
+        return next
+    }
+
     private func streamRequest(
         _ source: RequestSource, _ bufferSize: Int, _ interceptor: (any RequestInterceptor)?,
         _ startsAutomatically: Bool?

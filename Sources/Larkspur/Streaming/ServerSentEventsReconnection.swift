@@ -27,6 +27,9 @@ public struct ServerSentEventsPolicy: Sendable {
     /// Statuses that pass, so that the stream is connected again; otherwise any but 200 ends it.
     public var retriedStatusCodes: Set<Int> = []
 
+    /// One connection and no other: for answers that come as events and end.
+    public static let once = ServerSentEventsPolicy { $0.maximumAttempts = 0 }
+
     public init(_ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }) {
         configure(&self)
     }
@@ -46,8 +49,8 @@ struct ServerSentEventsReconnection: Sendable {
         case receivedBytes
         /// The body is over; an error says why it ended early.
         case ended(RequestError?)
-        /// Nothing came for `idleTimeout`.
-        case idled
+        /// There can be no further connection.
+        case refused(RequestError)
         /// The pause is over.
         case waited
         /// Nobody listens any more.
@@ -103,14 +106,13 @@ struct ServerSentEventsReconnection: Sendable {
         case (_, .cancelled): return close(nil)
         case (.idle, .started), (.waiting, .waited): return connect()
         case (.requesting, .responded(let head)): return judge(head)
+        case (_, .refused(let error)): return close(error)
         case (.requesting, .ended(let error)), (.open, .ended(let error)): return lose(error)
-        case (.requesting, .idled), (.open, .idled):
-            return lose(RequestError(.timedOut, "the event stream was silent for longer than its idle timeout"))
         case (.open, .receivedBytes):
             failures = 0
             return .none
         // What a connection that was let go of has still to say.
-        case (.waiting, .responded), (.waiting, .receivedBytes), (.waiting, .ended), (.waiting, .idled): return .none
+        case (.waiting, .responded), (.waiting, .receivedBytes), (.waiting, .ended): return .none
         case (_, .started), (_, .waited), (.idle, _), (.requesting, .receivedBytes), (.open, .responded): return .none
         }
     }
@@ -127,24 +129,32 @@ struct ServerSentEventsReconnection: Sendable {
 
     private mutating func judge(_ head: ResponseHead) -> Action {
         if head.status == 204 { return close(nil) }  // the standard's way for a server to say: do not come back
-        guard head.status == 200 else {
-            let error = RequestError(.unacceptableStatus, "the event stream was answered with status \(head.status)")
+        if let error = Self.refusal(of: head) {
             return policy.retriedStatusCodes.contains(head.status) ? wait(after: error) : close(error)
-        }
-        let type = head["Content-Type"] ?? ""
-        let essence = type.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
-        guard essence == "text/event-stream" else {
-            let what = type.isEmpty ? "of no named type" : essence.prefix(80).debugDescription
-            return close(RequestError(.unacceptableContentType, "the response is \(what), expected text/event-stream"))
         }
         phase = .open
         return .read
     }
 
-    /// What the network did to a connection can be undone by another one; anything else would happen again.
+    /// Why a response is no event stream; nil if it is one, or says that there is none any more.
+    static func refusal(of head: ResponseHead) -> RequestError? {
+        if head.status == 204 { return nil }
+        guard head.status == 200 else {
+            return RequestError(.unacceptableStatus, "the event stream was answered with status \(head.status)")
+        }
+        let type = head["Content-Type"] ?? ""
+        let essence = type.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
+        guard essence != "text/event-stream" else { return nil }
+        let what = type.isEmpty ? "of no named type" : essence.prefix(80).debugDescription
+        return RequestError(.unacceptableContentType, "the response is \(what), expected text/event-stream")
+    }
+
+    /// What the network did to a connection can be undone by another one, and the policy says which statuses can; anything
+    /// else would happen again.
     private mutating func lose(_ error: RequestError?) -> Action {
         guard let error else { return wait(after: nil) }
-        return error.isConnectivity ? wait(after: error) : close(error)
+        let isPassing = error.code == .unacceptableStatus && policy.retriedStatusCodes.contains(error.statusCode ?? 0)
+        return error.isConnectivity || isPassing ? wait(after: error) : close(error)
     }
 
     private mutating func wait(after error: RequestError?) -> Action {

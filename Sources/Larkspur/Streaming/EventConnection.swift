@@ -1,0 +1,75 @@
+/// One connection of an event stream: it lasts until it is let go of.
+final class EventConnection {
+    private let reader: StreamReader
+    private let watch: SilenceWatch?
+
+    init(_ request: DataStreamRequest, _ watch: SilenceWatch?) {
+        reader = StreamReader(request, automaticallyCancelling: true)
+        self.watch = watch
+    }
+
+    deinit { watch?.stop() }
+
+    func next() async throws -> Data? {
+        watch?.setAwaiting(true)
+        defer { watch?.setAwaiting(false) }
+        return try await reader.next()
+    }
+}
+
+/// Ends a request whose response has begun and then was silent for too long. What its reader takes does not count.
+final class SilenceWatch: Sendable {
+    private enum Timer { case unset, set(Task<Void, Never>), stopped }
+
+    private struct State {
+        var timer = Timer.unset
+        /// How long bytes have been awaited; nil while nobody does.
+        var silence: (@Sendable () -> Duration)?
+    }
+
+    // Immutable
+    private let timeout: Duration
+    private let clock: any Clock<Duration>
+
+    // Guarded by the box
+    private let box = Protected(State())
+
+    init(_ timeout: Duration, on clock: any Clock<Duration>) {
+        self.timeout = timeout
+        self.clock = clock
+    }
+
+    func setAwaiting(_ isAwaiting: Bool) {
+        let silence = isAwaiting ? clock.stopwatch() : nil
+        box.withLock { $0.silence = silence }
+    }
+
+    /// The response has begun. Unstructured, one for each connection: its reader's task waits for bytes.
+    func start(for request: DataStreamRequest) {
+        setAwaiting(true)
+        let timer = Task { [weak request] in
+            while case let left = timeLeft(), left > .zero {
+                guard (try? await clock.sleep(for: left)) != nil else { return }
+            }
+            guard let request else { return }
+            let error = RequestError(.timedOut, "the event stream was silent for its idle timeout of \(timeout)")
+            request.handle.core.cancel(request, error)
+        }
+        let useless = box.withLock { state in
+            guard case .unset = state.timer else { return true }
+            state.timer = .set(timer)
+            return false
+        }
+        if useless { timer.cancel() }
+    }
+
+    private func timeLeft() -> Duration { timeout - (box.withLock { $0.silence }?() ?? .zero) }
+
+    func stop() {
+        let timer = box.withLock { state in
+            defer { state.timer = .stopped }
+            return state.timer
+        }
+        if case .set(let task) = timer { task.cancel() }
+    }
+}

@@ -1,0 +1,172 @@
+/// An event stream's state, which its reader, its connections and those who follow it share.
+final class EventSource: Sendable {
+    private struct State {
+        var reconnection: ServerSentEventsReconnection
+        /// What makes the later requests like the first one, taken when that is sent.
+        var settings: RequestSettings?
+        var request: DataStreamRequest
+        var isClaimed = false
+        // Who follows the state
+        var changes = 0
+        var followers: [(follower: Follower, told: Int)] = []
+        var isTelling = false
+
+        /// Whom to tell of the state; nil if nobody has to be, or somebody else is telling it.
+        mutating func news() -> (ServerSentEventsState, [Follower])? {
+            let late = followers.indices.filter { followers[$0].told < changes }
+            guard !isTelling, !late.isEmpty else { return nil }
+            let news = late.map { followers[$0].follower }
+            for index in late { followers[index].told = changes }
+            if case .closed = reconnection.state { followers = [] }
+            isTelling = true
+            return (reconnection.state, news)
+        }
+    }
+
+    private typealias Follower = RequestFollower<ServerSentEventsState>
+
+    static let alreadyIterated = RequestError(
+        .alreadyIterated,
+        "a stream of events is iterated once; have the session make another request for another stream")
+
+    // Immutable
+    let clock: any Clock<Duration>
+    private let context: SessionContext
+    /// Held while the stream may be connected again: no request of it may be under way.
+    private let session: Session?
+
+    // Guarded by the box
+    private let box: Protected<State>
+
+    init(
+        _ request: DataStreamRequest, _ policy: ServerSentEventsPolicy, _ lastEventID: String, _ maximumEventSize: Int
+    ) {
+        let core = request.handle.core
+        context = core.context
+        clock = context.configuration.clock
+        session = core.read { $0.session } ?? context.session
+        box = Protected(
+            State(
+                reconnection: ServerSentEventsReconnection(
+                    policy: policy, lastEventID: lastEventID, maximumEventSize: maximumEventSize,
+                    random: context.configuration.random), request: request))
+    }
+
+    /// True for the first one who asks.
+    func claim() -> Bool {
+        box.withLock { state in
+            defer { state.isClaimed = true }
+            return !state.isClaimed
+        }
+    }
+
+    // MARK: The reconnection
+
+    var state: ServerSentEventsState { box.withLock { $0.reconnection.state } }
+
+    /// What reads the connection's body.
+    var parser: ServerSentEventParser { box.withLock { $0.reconnection.parser } }
+
+    /// Tells the reconnection what happened, and its followers what came of it; gives what is to be done.
+    func handle(_ event: ServerSentEventsReconnection.Event) -> ServerSentEventsReconnection.Action {
+        let action = box.withLock { state -> ServerSentEventsReconnection.Action in
+            let before = state.reconnection.state
+            let action = state.reconnection.handle(event)
+            if !before.isSameKind(as: state.reconnection.state) { state.changes += 1 }
+            if case .none = action, case .closed(let error) = state.reconnection.state { return .finish(error) }
+            return action
+        }
+        tell()
+        return action
+    }
+
+    /// A connection is over, which the parser has read. There is another one only if the body can be sent again.
+    func lose(
+        _ parser: ServerSentEventParser, _ error: RequestError?
+    ) -> ServerSentEventsReconnection.Action {
+        let request = box.withLock { state in
+            state.reconnection.parser = parser
+            return state.request
+        }
+        let action = handle(.ended(error))
+        guard case .wait = action, !request.handle.core.canSendAgain else { return action }
+        let ended = error ?? RequestError(.connectionLost, "the server ended the event stream")
+        return handle(.refused(ended.withoutBodyToRetry()))
+    }
+
+    // MARK: Connections
+
+    /// Connects with these fields: by the request itself, and later by others like it.
+    func connect(_ fields: HTTPHeaders) async -> EventConnection {
+        let (last, settings) = box.withLock { ($0.request, $0.settings) }
+        var request = last
+        if let settings, let session { request = await session.streamRequest(like: last, settings) }
+        let (core, policy) = (request.handle.core, box.withLock { $0.reconnection.policy })
+        let watch = policy.idleTimeout.map { SilenceWatch($0, on: clock) }
+        let current = core.read { $0.settings }
+        box.withLock { [request] state in
+            if state.settings == nil {
+                state.settings = current
+                state.settings?.followers = RequestFollowers()
+            }
+            state.request = request
+        }
+        core.set("event stream", of: request) { [defaults = context.configuration.headers] in
+            $0.interceptors.append(Self.adapter(fields, defaults))
+            $0.validators.append(validator { [weak request] in request.map { watch?.start(for: $0) } })
+        }
+        return EventConnection(request, watch)
+    }
+
+    /// Adds the fields to a request that has none of its own; those of its session are for all requests, and give way.
+    private static func adapter(_ fields: HTTPHeaders, _ defaults: HTTPHeaders) -> Interceptor {
+        Interceptor(adapt: { request, _ in
+            for field in fields {
+                let value = request.headers[field.name]
+                if value == nil || value == defaults[field.name] || field.name == "Last-Event-ID" {
+                    request.headers.update(field)
+                }
+            }
+            let standard = RequestTimeouts()
+            if request.options.timeouts.idle == standard.idle { request.options.timeouts.idle = nil }
+        })
+    }
+
+    /// Refuses what is no event stream before a byte of it is read, so that the error has the server's words.
+    private func validator(_ didOpen: @escaping @Sendable () -> Void) -> ResponseValidator {
+        ResponseValidator { [weak self] exchange in
+            guard let head = exchange.head else { return }
+            if let refusal = ServerSentEventsReconnection.refusal(of: head) { throw refusal }
+            if case .read? = self?.handle(.responded(head)) { didOpen() }
+        }
+    }
+
+    // MARK: Followers
+
+    func follow() -> AsyncStream<ServerSentEventsState> {
+        let (follower, stream) = Follower.make(.bufferingNewest(1))
+        box.withLock { $0.followers.append((follower, -1)) }
+        tell()
+        return stream
+    }
+
+    /// One tells at a time, so that the last that everybody hears is the latest.
+    private func tell() {
+        while let (state, followers) = box.withLock({ $0.news() }) {
+            let gone = followers.filter { !$0.tell(state) }
+            box.withLock { state in
+                state.isTelling = false
+                state.followers.removeAll { entry in gone.contains { $0 === entry.follower } }
+            }
+        }
+    }
+}
+
+extension ServerSentEventsState {
+    fileprivate func isSameKind(as other: ServerSentEventsState) -> Bool {
+        switch (self, other) {
+        case (.connecting, .connecting), (.open, .open), (.closed, .closed): true
+        case (.connecting, _), (.open, _), (.closed, _): false
+        }
+    }
+}
