@@ -25,40 +25,14 @@ extension MultipartFormData {
         guard url.isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
             throw RequestError(.invalidFileURL, "a form was to be written to a file, but its URL does not name one")
         }
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { throw RequestError.system("created", path) }
+        let file = try WritableFile.create(path)
         do {
-            var length: off_t = 0
-            try await body.read { bytes in
-                var rest = bytes[...]
-                while !rest.isEmpty {
-                    let piece = UnsafeRawBufferPointer(rebasing: rest)
-                    let count = pwrite(descriptor, piece.baseAddress, piece.count, length)
-                    if count < 0, errno == EINTR { continue }
-                    guard count > 0 else { throw RequestError.system("written", path) }
-                    length += off_t(count)
-                    rest = rest.dropFirst(count)
-                }
-            }
+            try await body.read { try file.append($0) }
+            // Where files are written over a network, a full disk may show only now.
+            try file.flush()
         } catch {
-            close(descriptor)
             unlink(path)
             throw error
         }
-        // Where files are written over a network, a full disk may show only now.
-        guard close(descriptor) == 0 else {
-            let error = RequestError.system("written", path)
-            unlink(path)
-            throw error
-        }
-    }
-}
-
-extension RequestError {
-    /// What the system has just said.
-    fileprivate static func system(_ verb: String, _ path: String) -> RequestError {
-        let code = errno
-        if code == EEXIST { return RequestError(.fileExists, "the file \(path) exists, and is not overwritten") }
-        return RequestError(.fileUnwritable, "the file \(path) cannot be \(verb): \(String(cString: strerror(code)))")
     }
 }

@@ -123,6 +123,11 @@ extension RequestError {
         public static let fileUnreadable = Code(rawValue: "fileUnreadable")
         public static let fileExists = Code(rawValue: "fileExists")
         public static let fileUnwritable = Code(rawValue: "fileUnwritable")
+        public static let diskFull = Code(rawValue: "diskFull")
+        /// Another download is writing to the same place.
+        public static let fileInUse = Code(rawValue: "fileInUse")
+        /// What a download is to be compared with is no checksum of its kind.
+        public static let invalidChecksum = Code(rawValue: "invalidChecksum")
 
         // Sending: the transport's codes, under the same names
         public static let cancelled = Code(.cancelled)
@@ -156,6 +161,10 @@ extension RequestError {
         public static let undecodableContent = Code(rawValue: "undecodableContent")
         /// The body has a content coding that nobody knows here, or whose library is missing; or too many of them.
         public static let unsupportedCoding = Code(rawValue: "unsupportedCoding")
+        /// The file that was downloaded is not the one that was to come.
+        public static let checksumMismatch = Code(rawValue: "checksumMismatch")
+        /// The server has sent another part of a file than it was asked for.
+        public static let unexpectedRange = Code(rawValue: "unexpectedRange")
         /// Whoever was to take the body as it came could not.
         public static let receivingFailed = Code(rawValue: "receivingFailed")
 

@@ -135,6 +135,9 @@ public struct RequestOptions: Sendable, Hashable {
     /// session.
     var authentication: Authentication?
 
+    /// What the library has asked to go on with. It comes from the file at each attempt.
+    var resumption: Resumption?
+
     /// Fills in what was left to the session.
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects

@@ -13,7 +13,7 @@ package enum HopPolicy {
     /// kept away from everybody.
     package static func isAnswered(_ head: ResponseHead, to request: OutgoingRequest) -> Bool {
         isRedirect(head, options: request.options) || refusesExpectation(head, of: request)
-            || answer(to: head, of: request) != nil
+            || answer(to: head, of: request) != nil || refusesResumption(head, of: request)
     }
 
     static func isRedirect(_ head: ResponseHead, options: RequestOptions) -> Bool {
@@ -32,6 +32,11 @@ package enum HopPolicy {
         if let hop = hops.last, let head = hop.head, let field = answer(to: head, of: hop.request) {
             var next = hop.request
             next.headers.add(field)
+            return .follow(next, isRedirect: false)
+        }
+        if let hop = hops.last, let head = hop.head, refusesResumption(head, of: hop.request) {
+            var next = hop.request
+            next.startOver()
             return .follow(next, isRedirect: false)
         }
         guard let hop = hops.last, let head = hop.head, isRedirect(head, options: hop.request.options),
@@ -59,6 +64,11 @@ package enum HopPolicy {
     /// A server that knows no `Expect: 100-continue` gets the request without it (RFC 9110, section 10.1.1).
     private static func refusesExpectation(_ head: ResponseHead, of request: OutgoingRequest) -> Bool {
         head.status == 417 && request.headers["Expect"] != nil && request.body.isReplayable
+    }
+
+    /// Whether the server has nothing that a file could be continued with; it is asked once more, for all of it.
+    private static func refusesResumption(_ head: ResponseHead, of request: OutgoingRequest) -> Bool {
+        request.options.resumption?.answer(in: head) == .unusable
     }
 
     /// The field that answers a challenge, if the request came with a credential that may.

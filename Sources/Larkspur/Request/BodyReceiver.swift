@@ -10,6 +10,9 @@ package protocol BodyReceiver: Sendable {
     /// Whether another attempt may follow one that has failed.
     var canBeginAgain: Bool { get }
 
+    /// A request is about to be sent; it was built for this URL, and adapted.
+    func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest
+
     /// A response that has passed validation is about to be received.
     func begin(_ exchange: CompletedExchange) async throws
 
@@ -19,6 +22,14 @@ package protocol BodyReceiver: Sendable {
     /// The body is there as a whole.
     func finish(_ exchange: CompletedExchange) async throws
 
+    /// The exchange that serializers are given, with what has become of its body.
+    func result(_ exchange: CompletedExchange) async -> CompletedExchange
+
     /// The request has finished, whatever has happened before; called once, from any thread, and must not wait.
     func end(_ error: RequestError?)
+}
+
+extension BodyReceiver {
+    package func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest { request }
+    package func result(_ exchange: CompletedExchange) async -> CompletedExchange { exchange }
 }

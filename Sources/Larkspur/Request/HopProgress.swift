@@ -45,14 +45,17 @@ final class HopProgress {
     /// The hop as it ended. The end of a body that is thrown away does not matter: the head has said what follows.
     func ended(with error: TransportError?) -> Hop {
         if let refusal { return Hop(request: request, head: head, metrics: metrics, error: refusal) }
-        if case .discard = sink { return Hop(request: request, head: head, metrics: metrics) }
+        if isDiscarding { return Hop(request: request, head: head, metrics: metrics) }
         return Hop(request: request, head: head, metrics: metrics, error: error)
     }
 
     /// Whether the response is the answer: the hop went well, and its body was not thrown away for another hop to follow.
     func isDelivered(with error: TransportError?) -> Bool {
-        if case .discard = sink { return false }
-        return error == nil
+        !isDiscarding && error == nil
+    }
+
+    var isDiscarding: Bool {
+        if case .discard = sink { true } else { false }
     }
 
     func takeBody() -> Data? {
@@ -83,6 +86,9 @@ extension HopProgress {
         return .max
     }
 
+    /// How much of the file was there before.
+    var offset: UInt64 { head?.status == 206 ? request.options.resumption?.offset ?? 0 : 0 }
+
     /// Only where a limit was asked for: the other one is far away, and reading a length costs.
     func acceptsDeclaredLength() -> Bool {
         guard request.options.maximumBodySize != nil, request.method != .head, head?.status != 304 else { return true }
@@ -94,9 +100,9 @@ extension HopProgress {
     /// Counts what has come. From the refusal on the body is thrown away, until the transport has ended the hop.
     private func accepts(_ count: UInt64, of length: UInt64?) -> Bool {
         received += count
-        if case .discard = sink { return true }
+        if isDiscarding { return true }
         let limit = limit
-        guard max(received, length ?? 0) > limit else { return true }
+        guard max(received, length ?? 0) > limit - min(limit, offset) else { return true }
         refusal = TransportError(
             .contentTooLarge,
             "the body has more than the \(limit) bytes that are allowed; raise options.maximumBodySize if that is right",

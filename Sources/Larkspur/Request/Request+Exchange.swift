@@ -34,7 +34,7 @@ extension RequestTopic {
 
 extension RequestState {
     /// Every hop so far, the one under way included.
-    fileprivate var allHops: [Hop] {
+    var allHops: [Hop] {
         attempts.flatMap(\.hops) + (hop.map { [Hop(request: $0.request, head: $0.head)] } ?? [])
     }
 }

@@ -4,30 +4,58 @@ extension Request {
     ///     for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
     public var uploadProgress: ProgressSequence { RequestSequence(self, .upload) }
 
+    /// How much of the response's body has come, as it is sent: before its content coding is undone. A download that goes on
+    /// with a partial file begins with what is there.
+    ///
+    ///     for await progress in download.downloadProgress { print(progress.fraction ?? 0) }
+    public var downloadProgress: ProgressSequence { RequestSequence(self, .download) }
+
     /// Calls the closure as the request's body is sent, one call at a time, with the latest value of each moment: on a
     /// task of its own, or on an actor with `{ @MainActor progress in … }`. It does not start the request, and is held, with
     /// all that it holds, until the request has ended or is let go of.
     @discardableResult
     public func uploadProgress(perform handler: @escaping @Sendable (TransferProgress) async -> Void) -> Self {
-        let stream = handle.core.follow(.upload)
+        follow(.upload, handler)
+    }
+
+    /// Calls the closure as the response's body comes, in the same way as for the request's.
+    @discardableResult
+    public func downloadProgress(perform handler: @escaping @Sendable (TransferProgress) async -> Void) -> Self {
+        follow(.download, handler)
+    }
+
+    /// Foundation's value for how much of the request's body has been sent, as views and parent progresses take it, with
+    /// its rate and the time that is left. Cancelling, pausing and resuming it does so to the request. It does not start the
+    /// request.
+    public func makeUploadProgress() -> Progress { makeProgress(.upload) }
+
+    /// The same for how much of the response's body has come.
+    public func makeDownloadProgress() -> Progress { makeProgress(.download) }
+
+    private func follow(
+        _ topic: RequestTopic<TransferProgress>, _ handler: @escaping @Sendable (TransferProgress) async -> Void
+    ) -> Self {
+        let stream = handle.core.follow(topic)
         // Unstructured, one for each closure: it ends with the stream, and the stream with the request.
         Task { for await progress in stream { await handler(progress) } }
         return self
     }
 
-    /// Foundation's value for how much of the request's body has been sent, as views and parent progresses take it.
-    /// Cancelling, pausing and resuming it does so to the request. It does not start the request.
-    public func makeUploadProgress() -> Progress {
+    private func makeProgress(_ topic: RequestTopic<TransferProgress>) -> Progress {
         let progress = Progress(totalUnitCount: -1)
         progress.cancellationHandler = { [weak self] in _ = self?.cancel() }
         (progress.isCancellable, progress.isPausable) = (true, true)
         progress.pausingHandler = { [weak self] in _ = self?.suspend() }
         progress.resumingHandler = { [weak self] in _ = self?.resume() }
-        let stream = handle.core.follow(.upload)
+        let stream = handle.core.follow(topic)
         Task { [weak self] in
+            var rate = TransferRate()
             for await current in stream {
                 progress.totalUnitCount = current.total.map(Int64.init(clamping:)) ?? -1
                 progress.completedUnitCount = Int64(clamping: current.completed)
+                rate.update(current.completed, at: .now)
+                progress.throughput = rate.bytesPerSecond.map { Int($0) }
+                progress.estimatedTimeRemaining = rate.timeLeft(of: current).map { $0 / .seconds(1) }
             }
             // A body of unknown length has the length that was sent; an empty one counts as one piece, or it would never end.
             guard progress.totalUnitCount <= 0, self?.error == nil else { return }
@@ -43,5 +71,76 @@ extension RequestTopic {
         RequestTopic<TransferProgress>(followers: \.upload, buffering: .bufferingNewest(1)) { state, told in
             state.uploaded.flatMap { $0 == told.last ? nil : [$0] } ?? []
         }
+    }
+
+    static var download: RequestTopic<TransferProgress> {
+        RequestTopic<TransferProgress>(followers: \.download, buffering: .bufferingNewest(1)) { state, told in
+            state.downloaded.flatMap { $0 == told.last ? nil : [$0] } ?? []
+        }
+    }
+}
+
+extension RequestState {
+    /// How much of the response's body has come. What a later attempt brings once more is not counted again.
+    ///
+    /// It is put together when somebody asks: to read a length costs, and of most requests nobody wants to know.
+    var downloaded: TransferProgress? {
+        guard let hop = allHops.last(where: \.bringsBody), let head = hop.head else { return nil }
+        let offset = head.status == 206 ? hop.request.options.resumption?.offset ?? 0 : 0
+        let completed = max(received, offset)
+        if hop.hasNothingMore { return TransferProgress(completed: hop.wholeCount, total: hop.wholeCount) }
+        let total = head.bodyIsDecoded ? nil : head.contentLength.map { $0 + offset }
+        return TransferProgress(completed: min(completed, total ?? .max), total: total)
+    }
+
+    /// What those who follow the body are to be told of this fact.
+    func downloadNews(
+        of event: TransportEvent, for id: TransportTaskID
+    ) -> (progress: TransferProgress, followers: [RequestFollower<TransferProgress>])? {
+        let followers = settings.followers.download
+        guard !followers.isEmpty, let hop, hop.id == id, !hop.isDiscarding else { return nil }
+        switch event {
+        case .head, .body: return downloaded.map { ($0, followers) }
+        case .bodySent, .metrics, .completed: return nil
+        }
+    }
+}
+
+extension Hop {
+    /// Whether the response has a body that somebody gets.
+    fileprivate var bringsBody: Bool {
+        guard let head, request.method != .head, head.status != 304 else { return false }
+        return !HopPolicy.isAnswered(head, to: request)
+    }
+
+    /// How many bytes a file has of which nothing is missing.
+    fileprivate var wholeCount: UInt64 { request.options.resumption?.offset ?? 0 }
+}
+
+/// How fast a body comes: an average in which the last seconds count most.
+struct TransferRate {
+    private static let window = Duration.seconds(3)
+
+    private(set) var bytesPerSecond: Double?
+    private var last: (count: UInt64, time: ContinuousClock.Instant)?
+
+    /// Too many values in too short a time say little, so they are taken together.
+    mutating func update(_ count: UInt64, at time: ContinuousClock.Instant) {
+        guard let last, count >= last.count else {
+            self.last = (count, time)
+            return
+        }
+        let seconds = last.time.duration(to: time) / .seconds(1)
+        guard seconds >= 0.1 else { return }
+        let rate = Double(count - last.count) / seconds
+        let weight = min(1, seconds / (Self.window / .seconds(1)))
+        bytesPerSecond = bytesPerSecond.map { $0 + (rate - $0) * weight } ?? rate
+        self.last = (count, time)
+    }
+
+    /// Nil while nobody can know.
+    func timeLeft(of progress: TransferProgress) -> Duration? {
+        guard let bytesPerSecond, bytesPerSecond > 0, let total = progress.total else { return nil }
+        return .seconds(Double(total - min(total, progress.completed)) / bytesPerSecond)
     }
 }

@@ -311,11 +311,15 @@ package final class RequestCore: Sendable {
 
     /// A fact of the transport, on the transport's thread.
     package func receive(_ event: TransportEvent, for id: TransportTaskID) {
-        let (action, observers, followers) = box.withLock { state in
-            (state.receive(event, for: id), state.observers(state.face), state.followers(of: event, for: id))
+        let (action, observers, followers, news) = box.withLock { state in
+            (
+                state.receive(event, for: id), state.observers(state.face), state.followers(of: event, for: id),
+                state.downloadNews(of: event, for: id)
+            )
         }
         if let observers { observers.post(RequestEvent(event)) }
         if !followers.isEmpty, case .head(let head) = event { tell(head, to: followers, of: .responses) }
+        if let news { tell(news.progress, to: news.followers, of: .download) }
         switch action {
         case .none: break
         case .fill(let channel, let bytes): channel.receive(bytes)

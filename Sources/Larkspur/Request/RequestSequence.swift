@@ -31,11 +31,12 @@ struct RequestTopic<Element: Sendable>: Sendable {
 /// Those who follow a request. Part of its box; few requests have any.
 struct RequestFollowers: Sendable {
     var upload: [RequestFollower<TransferProgress>] = []
+    var download: [RequestFollower<TransferProgress>] = []
     var requests: [RequestFollower<OutgoingRequest>] = []
     var responses: [RequestFollower<ResponseHead>] = []
 
     func end() {
-        for follower in upload { follower.end() }
+        for follower in upload + download { follower.end() }
         for follower in requests { follower.end() }
         for follower in responses { follower.end() }
     }

@@ -39,6 +39,8 @@ struct RequestState {
     private(set) var ended: CompletedExchange?
     /// How much of the body was sent, over all attempts and hops.
     private(set) var uploaded: TransferProgress?
+    /// How much of the response's body has come, over all attempts.
+    private(set) var received: UInt64 = 0
     private(set) var exchange: CompletedExchange?
 
     init(settings: RequestSettings, session: Session?) {
@@ -273,6 +275,7 @@ struct RequestState {
         case .body(let bytes):
             let length = hop.sink.isGrowing ? hop.head?.contentLength : nil
             guard hop.accepts(bytes, expecting: length) else { return .endHop(hop.task) }
+            if !hop.isDiscarding { received = max(received, hop.offset + hop.received) }
             if case .channel(let channel) = hop.sink { return .fill(channel, bytes) }
             return hop.sink.append(bytes, expecting: length) == .endHop ? .endHop(hop.task) : .none
         case .bodySent(let count):

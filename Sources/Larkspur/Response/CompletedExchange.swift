@@ -9,6 +9,13 @@ public final class CompletedExchange: Sendable {
     /// Why the exchange failed, if it did.
     public let error: RequestError?
     private let past: Past
+    private let download: Download?
+
+    /// What has become of a body that went to a file.
+    enum Download: Sendable {
+        case file(URL)
+        case record(DownloadRecord)
+    }
 
     /// What came before; kept in parts, because most exchanges have one attempt of one hop.
     struct Past: Sendable {
@@ -16,12 +23,26 @@ public final class CompletedExchange: Sendable {
         var last: Attempt?
     }
 
-    init(hop: Hop? = nil, data: Data? = nil, attempts: Int = 0, error: RequestError? = nil, past: Past = Past()) {
+    init(
+        hop: Hop? = nil, data: Data? = nil, attempts: Int = 0, error: RequestError? = nil, past: Past = Past(),
+        download: Download? = nil
+    ) {
         self.hop = hop
         self.data = data
         self.attempts = attempts
         self.error = error
         self.past = past
+        self.download = download
+    }
+
+    /// The file that a download has written; nil if it failed.
+    public var fileURL: URL? {
+        if case .file(let url) = download { url } else { nil }
+    }
+
+    /// What a failed download can be gone on with.
+    public var resumeRecord: DownloadRecord? {
+        if case .record(let record) = download { record } else { nil }
     }
 
     /// The last hop's request.
@@ -47,11 +68,16 @@ public final class CompletedExchange: Sendable {
 
     /// The same exchange with its body in another form.
     func with(_ data: Data) -> CompletedExchange {
-        CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past)
+        CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
+    }
+
+    /// The same exchange, and what has become of its body.
+    func with(_ download: Download) -> CompletedExchange {
+        CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }
 
     /// The same exchange with an error that was found out about it later.
     func failed(with error: RequestError) -> CompletedExchange {
-        CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past)
+        CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }
 }

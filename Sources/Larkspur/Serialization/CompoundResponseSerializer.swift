@@ -8,6 +8,8 @@ public struct CompoundResponseSerializer<Value: Sendable>: ResponseSerializer {
         self.serializers = serializers
     }
 
+    public var readsDownloadedFile: Bool { serializers.contains(where: \.readsDownloadedFile) }
+
     public func serialize(_ exchange: CompletedExchange) async throws -> Value {
         try await first { try await $0.serialize(exchange) }
     }

@@ -7,6 +7,10 @@ public protocol ResponseSerializer<SerializedObject>: Sendable {
     /// The value of an exchange that went well. What this throws asks the retriers.
     func serialize(_ exchange: CompletedExchange) async throws -> SerializedObject
 
+    /// Whether a downloaded file is read to become the exchange's `data`. The default is true; a serializer that is content
+    /// with `fileURL` says false, and no file is too large for it.
+    var readsDownloadedFile: Bool { get }
+
     /// The value of an exchange that failed: here a serializer may make something of the server's error body.
     ///
     /// The default throws the error again, which is why nobody can forget to.
@@ -22,6 +26,8 @@ protocol PromptSerializer: ResponseSerializer {
 }
 
 extension ResponseSerializer {
+    public var readsDownloadedFile: Bool { true }
+
     public func recover(from error: RequestError, _ exchange: CompletedExchange) async throws -> SerializedObject {
         throw error
     }

@@ -39,7 +39,8 @@ struct SerializerJob: Sendable {
                 if let error = exchange.error {
                     result = .success(try await serializer.recover(from: error, exchange))
                 } else {
-                    result = .success(try await serializer.serialize(exchange))
+                    let read = serializer.readsDownloadedFile ? try exchange.readingFile() : exchange
+                    result = .success(try await serializer.serialize(read))
                 }
             } catch {
                 if let known = exchange.error, let same = error as? RequestError, same.requestID == known.requestID {

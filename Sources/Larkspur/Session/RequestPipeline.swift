@@ -71,6 +71,7 @@ struct RequestPipeline: Sendable {
             case .over(let other): exchange = other.map(exchange.failed) ?? exchange
             }
         }
+        if let receiver = core.receiver { exchange = await receiver.result(exchange) }
         return try await serialize(exchange)
     }
 
@@ -80,6 +81,7 @@ struct RequestPipeline: Sendable {
     func prepare(_ number: Int) async throws(RequestError) -> OutgoingRequest? {
         let limits = core.read { $0.settings.timeouts }
         var request = try await core.source.build(in: core.context, within: limits)
+        let built = request.url
         for interceptor in core.context.interceptors + core.read({ $0.settings.interceptors }) {
             guard core.isWithPipeline, !Task.isCancelled else { return nil }
             let state = RequestAdapterState(
@@ -88,6 +90,11 @@ struct RequestPipeline: Sendable {
                 try await interceptor.adapt(&request, using: state)
             } catch {
                 throw RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting, about: request)
+            }
+        }
+        if let receiver = core.receiver {
+            do { request = try await receiver.prepare(request, for: built) } catch {
+                throw RequestError(wrapping: error, as: .receivingFailed, stage: .building, about: request)
             }
         }
         try request.complete()

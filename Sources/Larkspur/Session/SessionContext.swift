@@ -9,6 +9,8 @@ package final class SessionContext: SessionStateProvider {
     let configuration: SessionConfiguration
     let transport: any Transport
     let monitors: [MonitorMailbox]
+    /// Where downloads are written.
+    let files = FileThread()
     /// The base of relative URLs, or why there can be none.
     let baseURL: Result<RequestURL, RequestError>?
     /// What is left for retries; nil is without limit.

@@ -1,0 +1,128 @@
+import LarkspurTransport
+
+/// Where a downloaded file goes.
+public struct Destination: Sendable {
+    enum Kind: Sendable {
+        case file(URL)
+        case suggested(in: URL)
+        case custom(@Sendable (URL, ResponseHead) async throws -> URL)
+    }
+
+    let kind: Kind
+
+    /// This file. While it is under way its bytes are beside it, in a hidden file that a later request to the same place
+    /// goes on with.
+    public static func file(_ url: URL) -> Destination { Destination(kind: .file(url)) }
+
+    /// A file in this folder, by the name that the server suggests, else by the last part of the URL. What could lead out of
+    /// the folder, hide the file or mislead its reader is taken from the name.
+    public static func suggested(in folder: URL) -> Destination { Destination(kind: .suggested(in: folder)) }
+
+    /// The file that the closure names when all bytes are there, in a temporary one.
+    public static func custom(
+        _ choose: @escaping @Sendable (_ temporary: URL, _ head: ResponseHead) async throws -> URL
+    ) -> Destination {
+        Destination(kind: .custom(choose))
+    }
+
+    /// Where the bytes are until the file is whole. For a file that is known before, it is always the same place.
+    var partialPath: String {
+        get throws(RequestError) {
+            switch kind {
+            case .file(let url): PartialFile.path(for: try Self.path(url))
+            case .suggested(let folder):
+                try Self.path(folder.appendingPathComponent(".\(UUID().uuidString).larkspur"))
+            case .custom: Self.temporaryPath
+            }
+        }
+    }
+
+    static var temporaryPath: String {
+        FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)").path
+    }
+
+    static func path(_ url: URL) throws(RequestError) -> String {
+        let path = url.path
+        guard url.isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
+            throw RequestError(.invalidFileURL, "a download was to go to a file, but its URL does not name one")
+        }
+        return path
+    }
+}
+
+/// The name of a file as a response suggests it.
+enum SuggestedName {
+    static func of(_ head: ResponseHead, from url: RequestURL) -> String {
+        let parameters = head["Content-Disposition"].map(parameters) ?? [:]
+        let last = url.path.split(separator: "/").last.map { $0.removingPercentEncoding ?? String($0) }
+        let candidates = [parameters["filename*"].flatMap(extended), parameters["filename"], last]
+        return candidates.lazy.compactMap { $0 }.map(sanitized).first { !$0.isEmpty } ?? "download"
+    }
+
+    /// The parameters by RFC 6266, with the first of several of one name.
+    private static func parameters(_ field: String) -> [String: String] {
+        var result: [String: String] = [:]
+        var rest = Substring(field).drop { $0 != ";" }.dropFirst()
+        while !rest.isEmpty {
+            let name = rest.prefix { $0 != "=" && $0 != ";" }
+            rest = rest.dropFirst(name.count)
+            guard rest.first == "=" else {
+                rest = rest.dropFirst()
+                continue
+            }
+            rest = rest.dropFirst().drop { $0 == " " || $0 == "\t" }
+            let value = takeValue(&rest)
+            rest = rest.drop { $0 != ";" }.dropFirst()
+            let key = name.trimmingCharacters(in: .whitespaces).lowercased()
+            result[key] = result[key] ?? value
+        }
+        return result
+    }
+
+    private static func takeValue(_ rest: inout Substring) -> String {
+        guard rest.first == "\"" else {
+            let token = rest.prefix { $0 != ";" }
+            rest = rest.dropFirst(token.count)
+            return token.trimmingCharacters(in: .whitespaces)
+        }
+        var value = ""
+        rest = rest.dropFirst()
+        while let character = rest.popFirst(), character != "\"" {
+            // Escaped are quotes and backslashes; what is in front of anything else was meant for a folder.
+            if character == "\\", let next = rest.first, next == "\"" || next == "\\" {
+                value.append(next)
+                rest = rest.dropFirst()
+            } else {
+                value.append(character)
+            }
+        }
+        return value
+    }
+
+    /// A value with its charset by RFC 8187: `UTF-8''na%C3%AFve.txt`. That is the only charset it still has.
+    private static func extended(_ value: String) -> String? {
+        let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
+        return parts[2].removingPercentEncoding
+    }
+
+    /// One component of a path, visible, of at most 255 bytes.
+    static func sanitized(_ name: String) -> String {
+        let last = name.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
+        // Among the invisible characters are those that turn the direction of writing, and with it a name's extension.
+        let visible = String(
+            String.UnicodeScalarView(
+                last.unicodeScalars.filter { ![.control, .format].contains($0.properties.generalCategory) }))
+        var result = visible.trimmingCharacters(in: .whitespaces).drop { $0 == "." || $0 == " " }
+        while let end = result.last, end == "." || end == " " { result.removeLast() }
+        return shortened(result)
+    }
+
+    private static func shortened(_ name: Substring) -> String {
+        guard name.utf8.count > 255 else { return String(name) }
+        let ending = name.lastIndex(of: ".").map { name[$0...] }.flatMap { $0.utf8.count <= 32 ? $0 : nil } ?? ""
+        var stem = name.dropLast(ending.count)
+        while stem.utf8.count + ending.utf8.count > 255 { stem.removeLast() }
+        return String(stem + ending)
+    }
+}

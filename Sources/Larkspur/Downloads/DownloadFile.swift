@@ -1,0 +1,225 @@
+import LarkspurTransport
+
+/// A download's receiver: writes the body through to a partial file, on the session's file thread, and puts it in its place
+/// when it is whole.
+///
+/// It outlives attempts. Each of them asks for what the ones before have not brought.
+actor DownloadFile: BodyReceiver {
+    private enum Keeping {
+        /// What a later request will find by itself.
+        case ifFound
+        case always
+    }
+
+    private enum Stage {
+        case open
+        /// The request has finished.
+        case closed(DownloadRecord?)
+    }
+
+    // Immutable
+    nonisolated let capacity: UInt64 = 1 << 20
+    nonisolated let canBeginAgain = true
+    private nonisolated let thread: FileThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+    private let destination: Destination?
+    private let options: [DownloadOption]
+    private let resumed: DownloadRecord?
+
+    // The actor's
+    private var stage = Stage.open
+    private var keeping = Keeping.ifFound
+    private var waiters: [CheckedContinuation<DownloadRecord?, Never>] = []
+    private var partial: PartialFile?
+    private var url = ""
+    private var placed: URL?
+    /// What the response under way brings: nothing if the partial file is whole already.
+    private var answer = Resumption.Answer.all
+    private var hash: StreamingHash?
+
+    init(_ destination: Destination?, _ options: [DownloadOption], resuming record: DownloadRecord?, on thread: FileThread) {
+        self.destination = destination
+        self.options = options
+        self.thread = thread
+        resumed = record
+    }
+
+    // MARK: Before a request is sent
+
+    func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest {
+        do {
+            try checkOpen()
+            // A serializer has failed, and a retrier wants everything anew: the last attempt's file was never there.
+            if let placed { try? FileManager.default.removeItem(at: placed) }
+            placed = nil
+            if let (algorithm, hexadecimal) = options.checksum { try algorithm.check(hexadecimal) }
+            self.url = url.withoutUserInfo.description
+            let partial = try partial ?? claim()
+            self.partial = partial
+            return resuming(request, from: partial)
+        } catch {
+            throw RequestError(wrapping: error, as: .fileUnwritable, stage: .building, about: request)
+        }
+    }
+
+    private func claim() throws -> PartialFile {
+        switch destination?.kind {
+        case .file(let url): try prepareFolder(of: url)
+        case .suggested(let folder): try prepareFolder(of: folder.appendingPathComponent("name"), checking: false)
+        case .custom, nil: break
+        }
+        let path = try resumed.map { try Destination.path($0.partialFile) } ?? destination?.partialPath
+        return try PartialFile(claiming: path ?? Destination.temporaryPath) { record in
+            resumed?.isOfSame(as: record) ?? (!options.has(.startOver) && record.url == url)
+        }
+    }
+
+    private func resuming(_ request: OutgoingRequest, from partial: PartialFile) -> OutgoingRequest {
+        var request = request
+        // The limit is for what is kept in memory. The ratio stays.
+        if request.options.decodingLimits == nil {
+            request.options.decodingLimits = DecodingLimits()
+            request.options.decodingLimits?.maximumSize = .max
+        }
+        guard request.method == .get, request.headers["Range"] == nil, let record = partial.currentRecord else {
+            return request
+        }
+        request.resume(Resumption(offset: record.offset, validator: record.validator, total: record.total))
+        return request
+    }
+
+    private func prepareFolder(of file: URL, checking: Bool = true) throws {
+        let path = try Destination.path(file)
+        if options.has(.createIntermediateDirectories) {
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        }
+        var isDirectory: ObjCBool = false
+        guard checking, FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return }
+        if isDirectory.boolValue { throw RequestError(.fileIsDirectory, "\(path), where a download goes, is a directory") }
+        if !options.has(.removePreviousFile) { throw RequestError.fileExists(path) }
+    }
+
+    // MARK: While the body comes
+
+    func begin(_ exchange: CompletedExchange) async throws {
+        guard let hop = exchange.hop, let head = hop.head else { return }
+        let partial = try current()
+        answer = hop.request.options.resumption?.answer(in: head) ?? .all
+        if answer == .all {
+            guard head.status != 206 || hop.request.headers["Range"] != nil else {
+                throw RequestError(.unexpectedRange, "the server sends a part of the file, and was asked for all of it")
+            }
+            if case .suggested(let folder) = destination?.kind {
+                try prepareFolder(of: folder.appendingPathComponent(SuggestedName.of(head, from: hop.request.url)))
+            }
+            try partial.restart(DownloadRecord(of: hop, url: url, partialFile: partial.url))
+        }
+        try await beginHash(of: partial)
+    }
+
+    /// What is there already is part of the sum. It may take a while, so other files have their turn in between.
+    private func beginHash(of partial: PartialFile) async throws {
+        guard let algorithm = options.checksum?.algorithm else { return }
+        hash = StreamingHash(algorithm.hash)
+        guard partial.file.length > 0 else { return }
+        let source = try ReadableFile.open(partial.url)
+        var position: UInt64 = 0
+        while let piece = try source.piece(at: position) {
+            piece.withUnsafeBytes { hash?.update($0) }
+            position += UInt64(piece.count)
+            await Task.yield()
+            try checkOpen()
+        }
+    }
+
+    func receive(_ bytes: Data) throws {
+        guard answer != .nothing else { return }  // it is the page of an error
+        try current().file.append(bytes)
+        bytes.withUnsafeBytes { hash?.update($0) }
+    }
+
+    func finish(_ exchange: CompletedExchange) async throws {
+        let partial = try current()
+        if case .rest(let total?) = answer, partial.file.length != total {
+            let count = partial.file.length
+            throw count < total
+                ? RequestError(.truncated, "there are \(count) bytes of \(total), and the server sends no more of them")
+                : RequestError(.unexpectedRange, "the server has sent more than the \(total) bytes that the file has")
+        }
+        if let computed = hash.take()?.finalize().hexadecimal, let expected = options.checksum?.hexadecimal,
+            computed != expected
+        {
+            throw RequestError(.checksumMismatch, "the file's checksum is \(computed), and should be \(expected)")
+        }
+        let target = try await target(of: exchange, partial.url)
+        try checkOpen()
+        try partial.place(at: Destination.path(target), replacing: options.has(.removePreviousFile))
+        placed = target
+        self.partial = nil
+    }
+
+    private func target(of exchange: CompletedExchange, _ temporary: URL) async throws -> URL {
+        guard let head = exchange.head, let request = exchange.request else { return temporary }
+        switch destination?.kind {
+        case nil: return temporary
+        case .file(let url): return url
+        case .suggested(let folder):
+            return folder.appendingPathComponent(SuggestedName.of(head, from: request.url))
+        case .custom(let choose):
+            let url = try await choose(temporary, head)
+            try prepareFolder(of: url)
+            return url
+        }
+    }
+
+    // MARK: The end
+
+    func result(_ exchange: CompletedExchange) -> CompletedExchange {
+        guard let error = exchange.error else { return placed.map { exchange.with(.file($0)) } ?? exchange }
+        return record(after: error).map { exchange.with(.record($0)) } ?? exchange
+    }
+
+    /// What is kept after a failure, to go on with: what a later request finds, unless nobody wants it or it is not right.
+    private func record(after error: RequestError) -> DownloadRecord? {
+        guard let record = partial?.currentRecord else { return nil }
+        if keeping == .always { return record }
+        guard ![.cancelled, .checksumMismatch, .contentTooLarge].contains(error.code) else { return nil }
+        if case .file = destination?.kind { return record }
+        return resumed == nil ? nil : record
+    }
+
+    nonisolated func end(_ error: RequestError?) {
+        // Unstructured, one for each download: whoever ends a request must not wait for the disk.
+        Task { await close(error) }
+    }
+
+    private func close(_ error: RequestError?) {
+        let record = error.flatMap { record(after: $0) }
+        if record == nil { partial?.discard() }
+        // Nobody will learn of a temporary file whose request was cancelled after all.
+        if error != nil, destination == nil, let placed { try? FileManager.default.removeItem(at: placed) }
+        partial = nil
+        stage = .closed(record)
+        for waiter in waiters { waiter.resume(returning: record) }
+        waiters = []
+    }
+
+    /// Has what is there kept, whatever happens.
+    func keepPartialFile() { keeping = .always }
+
+    /// Waits until nothing more happens to files; gives what is left of one that is not whole.
+    func closed() async -> DownloadRecord? {
+        if case .closed(let record) = stage { return record }
+        return await withCheckedContinuation { waiters.append($0) }
+    }
+
+    private func checkOpen() throws {
+        if case .closed = stage { throw CancellationError() }
+    }
+
+    private func current() throws -> PartialFile {
+        guard let partial else { throw CancellationError() }
+        return partial
+    }
+}

@@ -1,0 +1,67 @@
+/// How a download deals with its file.
+///
+///     session.download(url, to: .file(archive), options: [.removePreviousFile, .checksum(.sha256, "9f86d0…")])
+public struct DownloadOption: Hashable, Sendable {
+    enum Kind: Hashable { case createsFolders, replaces, startsOver, checksum(ChecksumAlgorithm, String) }
+
+    let kind: Kind
+
+    /// Creates the folders that are missing on the way to the file.
+    public static let createIntermediateDirectories = DownloadOption(kind: .createsFolders)
+
+    /// Replaces a file that is there, in one step, when the new one is whole. Without it such a file is an error, and not
+    /// a byte is fetched where its name is known before.
+    public static let removePreviousFile = DownloadOption(kind: .replaces)
+
+    /// Does not go on with what an earlier request to the same place has left.
+    public static let startOver = DownloadOption(kind: .startsOver)
+
+    /// Fails with `.checksumMismatch`, and keeps nothing, if the file's bytes are not those of this checksum.
+    ///
+    /// It is computed while the file is written, over the decoded bytes.
+    public static func checksum(_ algorithm: ChecksumAlgorithm, _ hexadecimal: String) -> DownloadOption {
+        DownloadOption(kind: .checksum(algorithm, hexadecimal.lowercased()))
+    }
+}
+
+/// What a file's checksum is computed by.
+public enum ChecksumAlgorithm: Sendable, Hashable {
+    case sha256
+    case sha512
+    /// Tells of damage, not of malice.
+    case md5
+
+    var hash: StreamingHash.Algorithm {
+        switch self {
+        case .sha256: .sha256
+        case .sha512: .sha512
+        case .md5: .md5
+        }
+    }
+
+    private var digits: Int {
+        switch self {
+        case .sha256: 64
+        case .sha512: 128
+        case .md5: 32
+        }
+    }
+
+    /// Before anything is fetched: what can never match is a mistake of the caller's.
+    func check(_ hexadecimal: String) throws(RequestError) {
+        guard hexadecimal.utf8.count == digits, hexadecimal.allSatisfy(\.isHexDigit) else {
+            throw RequestError(.invalidChecksum, "the checksum to compare with does not have \(digits) hexadecimal digits")
+        }
+    }
+}
+
+extension [DownloadOption] {
+    func has(_ option: DownloadOption) -> Bool { contains(option) }
+
+    var checksum: (algorithm: ChecksumAlgorithm, hexadecimal: String)? {
+        for option in self {
+            if case .checksum(let algorithm, let hexadecimal) = option.kind { return (algorithm, hexadecimal) }
+        }
+        return nil
+    }
+}
