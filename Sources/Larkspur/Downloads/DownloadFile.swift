@@ -37,7 +37,10 @@ actor DownloadFile: BodyReceiver {
     private var answer = Resumption.Answer.all
     private var hash: StreamingHash?
 
-    init(_ destination: Destination?, _ options: [DownloadOption], resuming record: DownloadRecord?, on thread: FileThread) {
+    init(
+        _ destination: Destination?, _ options: [DownloadOption], resuming record: DownloadRecord?,
+        on thread: FileThread
+    ) {
         self.destination = destination
         self.options = options
         self.thread = thread
@@ -96,7 +99,9 @@ actor DownloadFile: BodyReceiver {
         }
         var isDirectory: ObjCBool = false
         guard checking, FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return }
-        if isDirectory.boolValue { throw RequestError(.fileIsDirectory, "\(path), where a download goes, is a directory") }
+        if isDirectory.boolValue {
+            throw RequestError(.fileIsDirectory, "\(path), where a download goes, is a directory")
+        }
         if !options.has(.removePreviousFile) { throw RequestError.fileExists(path) }
     }
 
@@ -195,13 +200,13 @@ actor DownloadFile: BodyReceiver {
     }
 
     private func close(_ error: RequestError?) {
-        let record = error.flatMap { record(after: $0) }
-        if record == nil { partial?.discard() }
+        let kept: DownloadRecord? = if let error { record(after: error) } else { nil }
+        if kept == nil { partial?.discard() }
         // Nobody will learn of a temporary file whose request was cancelled after all.
         if error != nil, destination == nil, let placed { try? FileManager.default.removeItem(at: placed) }
         partial = nil
-        stage = .closed(record)
-        for waiter in waiters { waiter.resume(returning: record) }
+        stage = .closed(kept)
+        for waiter in waiters { waiter.resume(returning: kept) }
         waiters = []
     }
 

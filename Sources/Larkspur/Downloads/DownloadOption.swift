@@ -50,7 +50,8 @@ public enum ChecksumAlgorithm: Sendable, Hashable {
     /// Before anything is fetched: what can never match is a mistake of the caller's.
     func check(_ hexadecimal: String) throws(RequestError) {
         guard hexadecimal.utf8.count == digits, hexadecimal.allSatisfy(\.isHexDigit) else {
-            throw RequestError(.invalidChecksum, "the checksum to compare with does not have \(digits) hexadecimal digits")
+            throw RequestError(
+                .invalidChecksum, "the checksum to compare with does not have \(digits) hexadecimal digits")
         }
     }
 }

@@ -54,8 +54,9 @@ extension Request {
                 progress.totalUnitCount = current.total.map(Int64.init(clamping:)) ?? -1
                 progress.completedUnitCount = Int64(clamping: current.completed)
                 rate.update(current.completed, at: .now)
-                progress.throughput = rate.bytesPerSecond.map { Int($0) }
-                progress.estimatedTimeRemaining = rate.timeLeft(of: current).map { $0 / .seconds(1) }
+                let timeLeft = rate.timeLeft(of: current).map { $0 / .seconds(1) }
+                progress.setUserInfoObject(rate.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
+                progress.setUserInfoObject(timeLeft, forKey: .estimatedTimeRemainingKey)
             }
             // A body of unknown length has the length that was sent; an empty one counts as one piece, or it would never end.
             guard progress.totalUnitCount <= 0, self?.error == nil else { return }
@@ -86,10 +87,13 @@ extension RequestState {
     /// It is put together when somebody asks: to read a length costs, and of most requests nobody wants to know.
     var downloaded: TransferProgress? {
         guard let hop = allHops.last(where: \.bringsBody), let head = hop.head else { return nil }
-        let offset = head.status == 206 ? hop.request.options.resumption?.offset ?? 0 : 0
+        let there = hop.request.options.resumption?.offset ?? 0
+        if hop.hasNothingMore { return TransferProgress(completed: there, total: there) }
+        let offset = head.status == 206 ? there : 0
         let completed = max(received, offset)
-        if hop.hasNothingMore { return TransferProgress(completed: hop.wholeCount, total: hop.wholeCount) }
-        let total = head.bodyIsDecoded ? nil : head.contentLength.map { $0 + offset }
+        // A length near the largest number is a lie, whatever becomes of it.
+        let total =
+            head.bodyIsDecoded ? nil : head.contentLength.map { $0.addingReportingOverflow(offset).partialValue }
         return TransferProgress(completed: min(completed, total ?? .max), total: total)
     }
 
@@ -112,9 +116,6 @@ extension Hop {
         guard let head, request.method != .head, head.status != 304 else { return false }
         return !HopPolicy.isAnswered(head, to: request)
     }
-
-    /// How many bytes a file has of which nothing is missing.
-    fileprivate var wholeCount: UInt64 { request.options.resumption?.offset ?? 0 }
 }
 
 /// How fast a body comes: an average in which the last seconds count most.

@@ -5,7 +5,8 @@ extension Session {
     ///
     ///     let file = try await session.download(url, to: .file(destination)).serializingFile().value
     public func download(
-        _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], to destination: Destination? = nil,
+        _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:],
+        to destination: Destination? = nil,
         options: [DownloadOption] = [], interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DownloadRequest {
