@@ -259,6 +259,24 @@ struct DigestTests {
         #expect(Set(numbers).count == 200)
     }
 
+    @Test("A challenge that comes again late goes on with its numbers")
+    func lateChallenge() async throws {
+        let clock = ManualClock()
+        let transport = StubTransport(clock: clock) { request in
+            guard request["Authorization"] == nil else { return .text(Self.parameters(of: request)["nc"] ?? "") }
+            let refusal = StubAnswer.response(
+                401, headers: ["WWW-Authenticate": #"Digest realm="r", nonce="n", qop="auth""#])
+            return request.url.path == "/late" ? refusal.after(.seconds(5)) : refusal
+        }
+        let session = Session(
+            configuration: .validating, transport: transport, interceptor: .digest(username: "u", password: "p"))
+        let late = await session.request("http://h/late").serializingString()
+        await clock.waitForSleepers()
+        #expect(try await session.request("http://h/early").serializingString().value == "00000001")
+        clock.advance(by: .seconds(5))
+        #expect(try await late.value == "00000002")
+    }
+
     // MARK: Bodies
 
     /// A body, and whether it can be hashed before it is sent.
