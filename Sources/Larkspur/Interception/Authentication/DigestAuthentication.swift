@@ -72,11 +72,9 @@ public final class DigestAuthentication: RequestInterceptor {
             let challenge = hop.head.flatMap(DigestChallenge.strongest),
             refused.count == 1 || challenge.isStale, refused.count <= Self.maximumRetries
         else { return .doNotRetry }
-        let answered = refused.compactMap { $0.request?.headers["Authorization"] }.flatMap {
-            AuthenticationFields.parse($0)
-        }
+        let answered = AuthenticationChallenge.parse(refused.compactMap { $0.request?.headers["Authorization"] })
         // Somebody else's credentials are not ours to replace, and a nonce that was answered is no news.
-        guard answered.allSatisfy({ $0.scheme == "digest" && $0.parameters["nonce"] != challenge.nonce }) else {
+        guard answered.allSatisfy({ $0.isScheme("Digest") && $0["nonce"] != challenge.nonce }) else {
             return .doNotRetry
         }
         keep(challenge, for: sent.url.origin)

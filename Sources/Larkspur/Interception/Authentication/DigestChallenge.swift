@@ -49,7 +49,7 @@ struct DigestChallenge: Sendable, Hashable {
     let hidesUser: Bool
 
     /// Nil if it cannot be answered: because something is missing, or nothing that is offered is known here.
-    private init?(_ parameters: [String: String]) {
+    private init?(_ parameters: AuthenticationChallenge) {
         guard let realm = parameters["realm"], let nonce = parameters["nonce"], !nonce.isEmpty,
             let algorithm = Algorithm(parameters["algorithm"])
         else { return nil }
@@ -68,77 +68,9 @@ struct DigestChallenge: Sendable, Hashable {
 
     /// The challenge with the strongest hash, the first of several.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
-        let challenges = head.values(for: "WWW-Authenticate").flatMap { AuthenticationFields.parse($0) }
-            .filter { $0.scheme == "digest" }.compactMap { DigestChallenge($0.parameters) }
+        let challenges = AuthenticationChallenge.parse(head.values(for: "WWW-Authenticate"))
+            .filter { $0.isScheme("Digest") }.compactMap { DigestChallenge($0) }
         let strongest = challenges.map(\.algorithm.strength).max()
         return challenges.first { $0.algorithm.strength == strongest }
-    }
-}
-
-/// Reads a `WWW-Authenticate` or `Authorization` field: schemes, each with parameters (RFC 9110, section 11).
-///
-/// It takes what servers send: whatever makes no sense is passed over, and never read as another challenge's.
-struct AuthenticationFields {
-    /// Scheme and names of parameters are in lower case; of a parameter that comes twice the first counts.
-    typealias Challenge = (scheme: String, parameters: [String: String])
-
-    private var rest: Substring.UnicodeScalarView
-
-    static func parse(_ field: String) -> [Challenge] {
-        var fields = AuthenticationFields(rest: field[...].unicodeScalars)
-        var challenges: [Challenge] = []
-        while fields.skipSeparators() {
-            guard let word = fields.word() else {
-                fields.rest.removeFirst()
-                continue
-            }
-            fields.skip { $0 == " " || $0 == "\t" }
-            guard fields.rest.first == "=" else {
-                challenges.append((word.lowercased(), [:]))
-                continue
-            }
-            fields.rest.removeFirst()
-            let value = fields.value()
-            guard !challenges.isEmpty, let value else { continue }  // without a value it is a token, not a parameter
-            let name = word.lowercased()
-            if challenges[challenges.count - 1].parameters[name] == nil {
-                challenges[challenges.count - 1].parameters[name] = value
-            }
-        }
-        return challenges
-    }
-
-    /// Whether something is left.
-    private mutating func skipSeparators() -> Bool {
-        skip { $0 == " " || $0 == "\t" || $0 == "," }
-        return !rest.isEmpty
-    }
-
-    private mutating func skip(_ isSkipped: (Unicode.Scalar) -> Bool) {
-        rest = rest.drop(while: isSkipped)
-    }
-
-    private mutating func word() -> String? {
-        let word = rest.prefix { !" \t,=\"".unicodeScalars.contains($0) }
-        rest = rest[word.endIndex...]
-        return word.isEmpty ? nil : String(word)
-    }
-
-    private mutating func value() -> String? {
-        skip { $0 == " " || $0 == "\t" }
-        guard rest.first == "\"" else {
-            defer { skip { $0 == "=" } }
-            return word()
-        }
-        rest.removeFirst()
-        var text = String.UnicodeScalarView()
-        while let scalar = rest.popFirst(), scalar != "\"" {
-            guard scalar == "\\" else {
-                text.append(scalar)
-                continue
-            }
-            if let escaped = rest.popFirst() { text.append(escaped) }
-        }
-        return String(text)
     }
 }
