@@ -15,7 +15,8 @@ import LarkspurTransport
 ///         }
 ///     }
 ///
-/// Every attempt goes through all of it. It must not sleep: to come again later is a retrier's business.
+/// Every attempt goes through all of it. It must not sleep: to come again later is a retrier's business. An attempt's time
+/// limit ends what `next` is waiting for; code that does not return is left behind by the total limit and by a cancel alone.
 public protocol RequestMiddleware: Sendable {
     /// The rest of the way, to be called from the middleware that was given it, one call at a time. Modules that enable
     /// `NonisolatedNonsendingByDefault` need this name to write down its type.

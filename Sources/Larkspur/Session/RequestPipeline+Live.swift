@@ -4,31 +4,33 @@ import LarkspurTransport
 /// the request's receiver, chunk by chunk, as fast as that one takes it.
 extension RequestPipeline {
     func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> CompletedExchange {
+        guard let hop = head.hop else { throw .abandon }
+        let chunks = HopBody(body, of: hop)
         try await passGates(head)
         // A range that begins at the end cannot be had, which is what was to be found out.
-        let validated = head.hop?.hasNothingMore == true ? head : try await validate(head)
+        let validated = hop.hasNothingMore ? head : try await validate(head)
         if let error = validated.error {
-            let start = await body.collect(upTo: BodySink.discardLimit)
+            let start = await chunks.start(upTo: BodySink.discardLimit)
             return failed(error, try await end(body).with(start))
         }
-        let problem = await pass(body, of: head)
+        let problem = await pass(chunks, of: head)
         let ended = try await end(body)
-        if let problem { return failed(RequestError(wrapping: problem, as: .receivingFailed, stage: .sending), ended) }
-        guard let error = ended.hop?.error else { return ended }
-        let failure = try core.failure(from: error, face)
-        return failed(RequestError(wrapping: failure, as: .connectionLost, stage: .sending), ended)
+        guard var problem else { return ended }
+        if let error = ended.hop?.error, error.code == .timedOut { problem = try core.failure(from: error, face) }
+        return failed(RequestError(wrapping: problem, as: .receivingFailed, stage: .sending), ended)
     }
 
-    /// Gives the whole body to the receiver; or says why it could not, if that was not the hop's doing.
-    private func pass(_ body: ByteChannel, of head: CompletedExchange) async -> (any Error)? {
-        guard let receiver = core.receiver, let hop = head.hop else { return nil }
+    /// Gives the whole body to the receiver; or says why it could not.
+    func pass<Chunks: AsyncSequence>(_ body: Chunks, of head: CompletedExchange) async -> (any Error)?
+    where Chunks.Element == Data {
+        guard let receiver = core.receiver else { return nil }
         do {
             try await receiver.begin(head)
-            for try await bytes in HopBody(body, of: hop) { try await receiver.receive(bytes) }
+            for try await chunk in body { try await receiver.receive(chunk) }
             try await receiver.finish(head)
             return nil
         } catch {
-            return core.read { $0.ended?.hop?.error } == nil ? error : nil
+            return error
         }
     }
 
@@ -60,14 +62,17 @@ extension RequestCore {
     }
 }
 
-extension ByteChannel {
-    /// The first bytes of what is left, for an error to carry.
-    fileprivate func collect(upTo limit: Int) async -> Data {
-        var collected = Data()
-        while collected.count < limit, let chunk = try? await next() {
-            collected += chunk.prefix(limit - collected.count)
-        }
-        return collected
+extension AsyncSequence where Element == Data {
+    /// The first bytes, for an error to carry.
+    func start(upTo limit: Int) async -> Data {
+        var start = Data()
+        do {
+            for try await chunk in self {
+                start += chunk.prefix(limit - start.count)
+                if start.count == limit { break }
+            }
+        } catch {}
+        return start
     }
 }
 

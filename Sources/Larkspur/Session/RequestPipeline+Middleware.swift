@@ -46,58 +46,29 @@ extension RequestPipeline {
         let exchange = passage.exchange(of: response)
         try await passGates(exchange)
         let validated = try await validate(exchange)
+        let chunks = response.body.chunks
         if let error = validated.error {
-            let start = await response.body.start(upTo: BodySink.discardLimit)
+            let start = await chunks.start(upTo: BodySink.discardLimit)
             try await passage.settle()
             return failed(error, passage.exchange(of: response).with(start))
         }
-        let problem = await hand(response.body, of: validated, passage)
+        let problem = await pass(chunks, of: validated)
         try await passage.settle()
         let ended = passage.exchange(of: response)
-        return problem.map { failed($0, ended) } ?? ended
-    }
-
-    /// Gives the whole body to the receiver; or says why it could not.
-    private func hand(
-        _ body: ExchangeResponse.Body, of exchange: CompletedExchange, _ passage: Passage
-    ) async -> RequestError? {
-        guard let receiver = core.receiver else { return nil }
-        do {
-            try await receiving { try await receiver.begin(exchange) }
-            switch body {
-            case .buffered(let data): try await receiving { try await receiver.receive(data) }
-            case .live(let chunks):
-                for try await chunk in chunks { try await receiving { try await receiver.receive(chunk) } }
-            }
-            try await receiving { try await receiver.finish(exchange) }
-            return nil
-        } catch {
-            return passage.failure(error)
-        }
-    }
-
-    /// Tells the receiver's errors from those of a body that middleware has made.
-    private func receiving(_ hand: () async throws -> Void) async throws(RequestError) {
-        do { try await hand() } catch {
-            throw RequestError(wrapping: error, as: .receivingFailed, stage: .sending)
-        }
+        return problem.map { failed(passage.failure($0), ended) } ?? ended
     }
 }
 
 extension ExchangeResponse.Body {
-    /// The first bytes, for an error to carry.
-    fileprivate func start(upTo limit: Int) async -> Data {
+    fileprivate var chunks: LiveBody {
         switch self {
-        case .buffered(let data): return data.prefix(limit)
-        case .live(let chunks):
-            var start = Data()
-            do {
-                for try await chunk in chunks {
-                    start += chunk.prefix(limit - start.count)
-                    if start.count == limit { break }
-                }
-            } catch {}
-            return start
+        case .live(let chunks): chunks
+        case .buffered(let data):
+            LiveBody(
+                AsyncStream { chunks in
+                    chunks.yield(data)
+                    chunks.finish()
+                })
         }
     }
 }

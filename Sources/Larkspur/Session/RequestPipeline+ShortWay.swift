@@ -1,7 +1,8 @@
 import LarkspurTransport
 
-/// The way, on Linux, of a request that asks nobody: no interceptor, modifier, monitor, gate or content, one Data, String or JSON
-/// serializer, validators of the library's own, and nothing to decode, as in `session.request(url).serializingData()`.
+/// The way, on Linux, of a request that asks nobody: no interceptor, middleware, modifier, monitor, gate or content, one
+/// Data, String or JSON serializer, validators of the library's own, and nothing to decode, as in
+/// `session.request(url).serializingData()`.
 ///
 /// It is the loop's way, gone without waiting. The caller's thread builds the request and hands it to the transport; when
 /// the hop has ended, the transport's thread validates, serializes, finishes and resumes the awaiter. So there is no task,
