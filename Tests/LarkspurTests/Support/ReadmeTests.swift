@@ -13,9 +13,7 @@ extension Endpoint where Response == [User] {
 struct ReadmeTests {
     struct NewUser: Encodable, Sendable { let name: String }
     struct User: Decodable, Sendable { let name: String }
-    actor Tokens { func current() -> String { "Bearer token" } }
 
-    let tokens = Tokens()
     let transport = StubTransport { request in
         request.url.path == "/joke" ? .json(#"{"setup": "knock"}"#) : .json(#"{"name": "Ada"}"#)
     }
@@ -91,22 +89,60 @@ struct ReadmeTests {
         #expect(users.first?.name == "Ada")
     }
 
-    @Test("The interceptors of the third example sign each request")
+    @Test("The download is there as a whole")
+    func download() async throws {
+        let destination = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).mp4")
+        defer { try? FileManager.default.removeItem(at: destination) }
+        let session = Session(transport: transport)
+        let download = await session.download("https://example.com/film.mp4", to: .file(destination))
+        for await progress in download.downloadProgress { print(progress.fraction ?? 0) }
+        let file = try await download.serializingFile().value
+        #expect(try Data(contentsOf: file) == Data(#"{"name": "Ada"}"#.utf8))
+    }
+
+    @Test("The event stream gives its events")
+    func events() async throws {
+        let connections = Counter()
+        let session = Session(
+            transport: StubTransport { _ in
+                guard connections.increment() == 1 else { return .response(204) }
+                return .text("data: knock\nretry: 1\n\n", contentType: "text/event-stream")
+            })
+        for try await event in await session.streamRequest("https://api.example.com/events").serverSentEvents() {
+            print(event.event, event.data)
+        }
+        #expect(connections.value == 2)
+    }
+
+    @Test("The interceptors sign each request, and time is limited")
     func interceptors() async throws {
+        actor Signer { func sign(_ request: OutgoingRequest) -> String { "\(request.method) \(request.url.path)" } }
+        let signer = Signer()
         // swift-format-ignore
-        let signing = Interceptor(adapt: { request, _ in request.headers["Authorization"] = await tokens.current() })
-        // swift-format-ignore
-        let retrying = Interceptor(retry: { request, session, error in
-            guard error.isConnectivity, request.retryCount < 3 else { return .doNotRetry }
-            return .retryAfter(within: .milliseconds(100) ... .seconds(1), for: session)
-        })
-        let session = Session(transport: transport, interceptor: .composed(signing, retrying))
+        let signing = Interceptor(adapt: { request, _ in request.headers["X-Signature"] = await signer.sign(request) })
+        let session = Session(transport: transport, interceptor: .composed(signing, .retry(limit: 3)))
+        let request = await session.request("https://api.example.com/users/7").timeout(.total(.seconds(5)))
+        _ = try await request.serializingData().value
+        #expect(request.request?.headers["X-Signature"] == "GET /users/7")
+    }
+
+    @Test("The tokens are put into requests to their origin")
+    func authentication() async throws {
+        let (secret, saved) = ("secret", BearerToken("token"))
+        func make() -> Session {
+            let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
+            let tokens = BearerTokens(saved, for: "https://api.example.com", renewedBy: client)
+            let session = Session(
+                configuration: SessionConfiguration { $0.validation = [.standard] }, interceptor: .authentication(tokens))
+            return session
+        }
+        let session = Session(configuration: make().configuration, transport: transport)
         let request = await session.request("https://api.example.com/users/7")
         _ = try await request.serializingData().value
         #expect(request.request?.headers["Authorization"] == "Bearer token")
     }
 
-    @Test("The serializers of the fourth example share one exchange")
+    @Test("The serializers that come late share one exchange")
     func serializers() async throws {
         let session = Session(transport: transport)
         let request = await session.request("https://api.example.com/users/7").validate()
@@ -117,7 +153,7 @@ struct ReadmeTests {
         #expect(text == #"{"name": "Ada"}"#)
     }
 
-    @Test("The monitor of the fifth example hears of the finish")
+    @Test("The monitor hears of the finish")
     func monitor() async throws {
         struct Log: EventMonitor {
             func request(_ request: any Request, did event: RequestEvent) {
@@ -137,7 +173,7 @@ struct ReadmeTests {
         let blocks = readme.components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
             .filter { !$0.contains(".package(url:") }
-        #expect(blocks.count == 10)
+        #expect(blocks.count == 11)
         for line in blocks.flatMap({ $0.split(separator: "\n") }) {
             let line = line.trimmingCharacters(in: .whitespaces)
             #expect(lines.contains(line), "not compiled: \(line)")

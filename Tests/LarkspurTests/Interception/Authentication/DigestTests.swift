@@ -161,7 +161,7 @@ struct DigestTests {
             }
         }
 
-        private func isRight(_ given: [String: String], _ request: TransportRequest, _ body: String) -> Bool {
+        private func isRight(_ given: AuthenticationChallenge, _ request: TransportRequest, _ body: String) -> Bool {
             let head = DigestTests.head(#"Digest realm="r", nonce="\#(given["nonce"] ?? "")", \#(options)"#)
             guard let challenge = DigestChallenge.strongest(in: head) else { return false }
             let answer = DigestAnswer(
