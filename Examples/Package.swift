@@ -5,7 +5,10 @@ let package = Package(
     name: "Examples",
     platforms: [.macOS(.v13)],
     dependencies: [.package(name: "Larkspur", path: "..")],
-    targets: ["quickstart", "multipart-upload", "token-refresh", "typed-endpoints", "typed-errors"].map { name in
+    targets: [
+        "quickstart", "custom-middleware", "download", "event-stream", "multipart-upload", "token-refresh",
+        "typed-endpoints", "typed-errors",
+    ].map { name in
         .executableTarget(
             name: name,
             dependencies: [
