@@ -71,6 +71,28 @@ struct MiddlewareCancellationTests {
         left.open()
     }
 
+    @Test("Middleware is told as well when the cancel has ended a hop that it waited for")
+    func toldAfterHop() async throws {
+        let recorder = EventRecorder()
+        let (told, tell) = AsyncStream<String>.makeStream()
+        let request = await Session(transport: StubTransport { _ in StubAnswer([.stall]) }).request("http://h/")
+            .eventMonitor(recorder)
+            .middleware(
+                ClosureMiddleware { exchange, next in
+                    do { _ = try await next(exchange) } catch { tell.yield("\(type(of: error))") }
+                    // A stream that nothing is yielded to ends when its task is cancelled.
+                    for await _ in AsyncStream<Void>.makeStream().stream {}
+                    tell.yield("\(Task.isCancelled)")
+                    tell.finish()
+                    return ExchangeResponse()
+                })
+        let data = request.serializingData()
+        await recorder.wait { $0.contains { $0.name == "beginHop" } }
+        request.cancel()
+        #expect(await told.reduce(into: []) { $0.append($1) } == ["CancellationError", "true"])
+        #expect(await data.response.error?.isCancelled == true)
+    }
+
     @Test("A stream is cancelled also while middleware's body keeps its reader waiting", arguments: [true, false])
     func stream(_ isOwn: Bool) async throws {
         let recorder = EventRecorder()

@@ -87,6 +87,7 @@ struct MiddlewareErrorTests {
             (try? await next(exchange)) ?? ExchangeResponse(body: Data("stale".utf8))
         }
         #expect(response.value == Data("stale".utf8))
+        #expect(response.metrics == nil)
         #expect(response.attempts.first?.hops.first?.error?.code == .connectionLost)
         #expect(response.attempts.first?.error == nil)
     }

@@ -117,6 +117,20 @@ struct MiddlewareTests {
         #expect(request.head?.status == 200)
     }
 
+    @Test("The response of an attempt that failed is not shown as the next one's")
+    func earlierResponse() async throws {
+        let failing = ClosureMiddleware { exchange, _ in
+            guard exchange.attempt == 1 else { throw ForeignError() }
+            return ExchangeResponse(status: 503)
+        }
+        let retrying = Interceptor(retry: { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry })
+        let request = await session(failing, interceptor: retrying).request("http://h/").validate()
+        let error = await request.serializingData().response.error
+        #expect(error?.code == .middlewareFailed)
+        #expect(error?.statusCode == nil)
+        #expect(request.head == nil)
+    }
+
     @Test("A response that was kept from another exchange is shown without that one's request and metrics")
     func kept() async throws {
         let box = Protected<ExchangeResponse?>(nil)
