@@ -25,8 +25,9 @@ extension DownloadRecord {
     /// Nil if what comes with this head cannot be continued: its bytes are decoded on their way to the file, or nothing
     /// tells the server's file from a later one.
     init?(of hop: Hop, url: String, partialFile: URL) {
-        guard hop.request.method == .get, hop.request.headers["Range"] == nil, let head = hop.head, head.status == 200,
-            head.isPlain, head["Accept-Ranges"]?.lowercased() != "none", let validator = head.strongValidator
+        let asksForPart = hop.request.headers["Range"] != nil && hop.request.options.resumption == nil
+        guard hop.request.method == .get, !asksForPart, let head = hop.head, head.status == 200, head.isPlain,
+            head["Accept-Ranges"]?.lowercased() != "none", let validator = head.strongValidator
         else { return nil }
         self.init(
             url: url, partialFile: partialFile, validator: validator, offset: 0, total: head.contentLength)

@@ -1,0 +1,133 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("What downloads leave behind", .timeLimit(.minutes(1)))
+struct DownloadLeftoverTests {
+    enum Ending: String, CaseIterable, Sendable {
+        case success, lost, lostWithoutTag, neverConnected, refused, undecodable, tooLarge, cancelled
+        case cancelledWithRecord, cancelledUnstarted, gateCloses, invalidated, neverStarted, serializerFails
+
+        var leaves: [String] {
+            switch self {
+            case .success, .serializerFails: ["a"]
+            case .lost, .cancelledWithRecord, .invalidated: [".a.larkspur", ".a.larkspur.json"]
+            case .lostWithoutTag, .neverConnected, .refused, .undecodable, .tooLarge, .cancelled, .cancelledUnstarted,
+                .gateCloses, .neverStarted:
+                []
+            }
+        }
+
+        var answer: StubAnswer {
+            let bytes = Data("some bytes".utf8)
+            let tag: HTTPHeaders = ["ETag": "\"1\""]
+            let lost = StubAnswer.Step.fail(TransportError(.connectionLost))
+            let stalled = StubAnswer(StubAnswer.response(headers: tag, chunks: [bytes]).steps + [.stall])
+            return switch self {
+            case .success, .gateCloses, .neverStarted, .cancelledUnstarted, .serializerFails, .tooLarge:
+                .response(headers: tag, chunks: [bytes])
+            case .lost: StubAnswer(StubAnswer.response(headers: tag, chunks: [bytes]).steps + [lost])
+            case .lostWithoutTag: StubAnswer(StubAnswer.response(chunks: [bytes]).steps + [lost])
+            case .neverConnected: .failure(.connectionRefused)
+            case .refused: .text("no", status: 500)
+            case .undecodable: .response(headers: ["Content-Encoding": "gzip"], chunks: [bytes])
+            case .cancelled, .cancelledWithRecord, .invalidated: stalled
+            }
+        }
+    }
+
+    @Test("A folder holds the file, or what a later request goes on with, or nothing", arguments: Ending.allCases)
+    func endings(ending: Ending) async throws {
+        let folder = try Folder()
+        let session = Session(transport: StubTransport { _ in ending.answer })
+        let request = await session.download(
+            "http://h/", to: .file(folder.file("a")),
+            requestModifier: { if ending == .tooLarge { $0.options.maximumBodySize = 5 } }
+        ).validate()
+        switch ending {
+        case .success, .lost, .lostWithoutTag, .neverConnected, .refused, .undecodable, .tooLarge:
+            _ = await request.serializingFile().response
+        case .serializerFails: _ = await request.serializingJSON().response
+        case .gateCloses: _ = await request.onResponseHead { _ in .cancel }.serializingFile().response
+        case .neverStarted: break
+        case .cancelledUnstarted: request.cancel()
+        case .cancelled, .cancelledWithRecord, .invalidated:
+            request.resume()
+            let partial = folder.file(".a.larkspur")
+            while (try? Data(contentsOf: partial))?.count != 10 { await Task.yield() }
+            switch ending {
+            case .cancelled: request.cancel()
+            case .cancelledWithRecord: #expect(await request.cancelProducingResumeRecord()?.offset == 10)
+            default: await session.invalidate()
+            }
+        }
+        if ending != .neverStarted { _ = await request.file.closed() }
+        #expect(folder.names == ending.leaves)
+    }
+
+    @Test("A temporary file is gone if its request is cancelled when it is whole")
+    func cancelledWhenWhole() async throws {
+        let gate = Gate()
+        let place = Protected<URL?>(nil)
+        struct Held: ResponseSerializer {
+            let gate: Gate
+            let place: Protected<URL?>
+            var readsDownloadedFile: Bool { false }
+            func serialize(_ exchange: CompletedExchange) async throws -> Bool {
+                place.withLock { $0 = exchange.fileURL }
+                await gate.pass()
+                return true
+            }
+        }
+        let request = await Session(transport: StubTransport { _ in .text("text") }).download("http://h/")
+        let task = request.serializingResponse(using: Held(gate: gate, place: place))
+        await gate.arrived()
+        let file = try #require(place.withLock { $0 })
+        #expect(FileManager.default.fileExists(atPath: file.path))
+        request.cancel()
+        #expect(await task.response.error?.isCancelled == true)
+        _ = await request.file.closed()
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+        gate.open()
+    }
+
+    @Test("A cancelled download is not tried again")
+    func cancelledIsOver() async throws {
+        let retriers = Counter()
+        let session = Session(
+            transport: StubTransport { _ in StubAnswer(StubAnswer.text("a").steps + [.stall]) },
+            interceptor: Interceptor(retry: { _, _, _ in
+                retriers.increment()
+                return .retry
+            }))
+        let request = await session.download("http://h/")
+        var heads = request.responses.makeAsyncIterator()
+        _ = await heads.next()
+        #expect(await request.cancelProducingResumeRecord() == nil)
+        #expect(request.retryCount == 0)
+        #expect(retriers.value == 0)
+    }
+
+    @Test("A disk that is full has a code of its own")
+    func diskFull() throws {
+        try #require(FileManager.default.fileExists(atPath: "/dev/full"))
+        errno = ENOSPC
+        #expect(RequestError.system("written", "f").code == .diskFull)
+        errno = EACCES
+        #expect(RequestError.system("written", "f").code == .fileUnwritable)
+        errno = EEXIST
+        #expect(RequestError.system("created", "f").code == .fileExists)
+    }
+
+    @Test("A file of two names is let go of, not written to: the other name may be the file's own place")
+    func twoNames() throws {
+        let folder = try Folder()
+        try Data("whole".utf8).write(to: folder.file("a"))
+        try FileManager.default.linkItem(at: folder.file("a"), to: folder.file("b"))
+        let claimed = try WritableFile.claim(folder.file("b").path)
+        #expect(claimed.length == 0)
+        try claimed.append(Data("other".utf8))
+        #expect(try Data(contentsOf: folder.file("a")) == Data("whole".utf8))
+    }
+}

@@ -1,0 +1,280 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Downloads that are continued", .timeLimit(.minutes(1)))
+struct DownloadResumeTests {
+    private let folder: Folder
+    private let log = TransportLog()
+    private let url = "http://h/files/archive.zip"
+    private let served = ServedFile()
+
+    init() throws { folder = try Folder() }
+
+    private var target: URL { folder.file("a") }
+
+    /// A session whose first answer is cut, and whose others come from the second file.
+    private func session(
+        cut: Int = 40_000, then second: ServedFile? = nil, first: ServedFile? = nil, retrying: Bool = true
+    ) -> Session {
+        var first = first ?? served
+        first.cut = cut
+        return log.session(interceptor: retrying ? Self.retrier : nil) { [first] request, number in
+            number == 1 ? first.answer(to: request) : (second ?? served).answer(to: request)
+        }
+    }
+
+    private static let retrier: Interceptor = Interceptor(retry: { request, _, _ in
+        request.retryCount < 3 ? .retry : .doNotRetry
+    })
+
+    private func expectFile(_ served: ServedFile, _ response: DownloadResponse<URL>) throws {
+        #expect(response.error == nil)
+        #expect(try Data(contentsOf: target) == served.bytes)
+        #expect(folder.names == ["a"])
+    }
+
+    @Test("A retry asks for the rest, on condition that the file is the same, and for identity")
+    func retry() async throws {
+        let response = await session().download(url, to: .file(target)).validate().serializingFile().response
+        try expectFile(served, response)
+        #expect(log.requests.map { $0["Range"] } == [nil, "bytes=40000-"])
+        #expect(log.requests.map { $0["If-Range"] } == [nil, "\"one\""])
+        #expect(log.requests[1]["Accept-Encoding"] == "identity")
+    }
+
+    @Test("A checksum goes over both parts")
+    func checksum() async throws {
+        var hash = StreamingHash(.sha512)
+        served.bytes.withUnsafeBytes { hash.update($0) }
+        let options: [DownloadOption] = [.checksum(.sha512, hash.finalize().hexadecimal)]
+        let response = await session().download(url, to: .file(target), options: options).serializingFile().response
+        try expectFile(served, response)
+        #expect(log.count == 2)
+    }
+
+    @Test(
+        "A file that has changed is fetched from its start, whether or not the server looks at If-Range",
+        arguments: [false, true])
+    func changed(ignoresIfRange: Bool) async throws {
+        var other = served
+        other.bytes = Data(served.bytes.reversed().dropLast(3))
+        other.fields = ["ETag": "\"two\""]
+        other.ignoresIfRange = ignoresIfRange
+        let response = await session(then: other).download(url, to: .file(target)).validate().serializingFile().response
+        try expectFile(other, response)
+        #expect(log.requests.map { $0["Range"] != nil } == (ignoresIfRange ? [false, true, false] : [false, true]))
+    }
+
+    @Test(
+        "What is known to be no strong validator is not continued",
+        arguments: [
+            [:], ["ETag": "W/\"one\""], ["ETag": "W/\"one\"", "Last-Modified": "Sat, 21 Nov 2026 08:00:00 GMT"],
+            ["ETag": "\"one\"", "Accept-Ranges": "none"],
+            ["Last-Modified": "Sat, 21 Nov 2026 08:00:00 GMT", "Date": "Sat, 21 Nov 2026 08:00:00 GMT"],
+        ] as [HTTPHeaders])
+    func weak(_ fields: HTTPHeaders) async throws {
+        var weak = served
+        weak.fields = fields
+        let response = await session(then: weak, first: weak).download(url, to: .file(target)).serializingFile()
+            .response
+        try expectFile(weak, response)
+        #expect(log.requests.map { $0["Range"] } == [nil, nil])
+    }
+
+    @Test("A date of an earlier second will do where there is no tag")
+    func date() async throws {
+        var dated = served
+        dated.fields = ["Last-Modified": "Sat, 21 Nov 2026 08:00:00 GMT", "Date": "Sat, 21 Nov 2026 08:00:01 GMT"]
+        let response = await session(then: dated, first: dated).download(url, to: .file(target)).serializingFile()
+            .response
+        try expectFile(dated, response)
+        #expect(log.requests[1]["If-Range"] == "Sat, 21 Nov 2026 08:00:00 GMT")
+    }
+
+    @Test(
+        "An answer that does not join is never joined: the file is asked for again, once",
+        arguments: [
+            ["Content-Range": "bytes 39999-99999/100000"], ["Content-Range": "bytes 40000-99999/99999"], [:],
+            ["Content-Range": "bytes 40000-99999/100001"], ["Content-Range": "lines 40000-99999/100000"],
+            ["Content-Range": "bytes 40000-99999/100000", "Content-Encoding": "gzip"],
+            ["Content-Range": "bytes 40000-99999/100000", "ETag": "\"two\""],
+        ] as [HTTPHeaders], [206, 416])
+    func unusable(_ fields: HTTPHeaders, status: Int) async throws {
+        var first = served
+        first.cut = 40_000
+        let session = log.session(interceptor: Self.retrier) { [first, served] request, number in
+            switch number {
+            case 1: first.answer(to: request)
+            case 2: .response(status, headers: fields, chunks: [Data("wrong".utf8)])
+            default: served.answer(to: request)
+            }
+        }
+        let response = await session.download(url, to: .file(target)).validate().serializingFile().response
+        try expectFile(served, response)
+        #expect(log.requests.map { $0["Range"] } == [nil, "bytes=40000-", nil])
+        #expect(response.attempts.count == 2)
+    }
+
+    @Test("A part that nobody has asked for is an error")
+    func unasked() async throws {
+        let session = log.session { _, _ in
+            .response(206, headers: ["Content-Range": "bytes 0-3/9"], chunks: [Data("part".utf8)])
+        }
+        let response = await session.download(url, to: .file(target)).serializingFile().response
+        #expect(response.error?.code == .unexpectedRange)
+        let own = await session.download(url, headers: ["Range": "bytes=0-3"], to: .file(target))
+        #expect(try await own.serializingString().value == "part", "who asks for a part gets it")
+    }
+
+    @Test("A server that sends less of the rest than there is has not sent the file")
+    func shortRest() async throws {
+        var first = served
+        first.cut = 40_000
+        let session = log.session(interceptor: Self.retrier) { [first, served] request, number in
+            switch number {
+            case 1: first.answer(to: request)
+            case 2:
+                .response(
+                    206, headers: ["Content-Range": "bytes 40000-49999/100000"],
+                    chunks: [Data(served.bytes[40_000..<50_000])])
+            default: served.answer(to: request)
+            }
+        }
+        let response = await session.download(url, to: .file(target)).serializingFile().response
+        try expectFile(served, response)
+        #expect(log.requests.last?["Range"] == "bytes=50000-")
+        #expect(response.attempts[1].error?.code == .truncated)
+        #expect(response.attempts[1].error?.isConnectivity == true)
+    }
+
+    @Test("A file that was whole when the process ended is put in its place, also past validators")
+    func whole() async throws {
+        let failed = await session(cut: 100_000, retrying: false).download(url, to: .file(target))
+        #expect(await failed.serializingFile().response.resumeRecord?.offset == 100_000)
+        _ = await failed.file.closed()
+        let request = await session().download(url, to: .file(target)).validate()
+        try expectFile(served, await request.serializingFile().response)
+        #expect(request.head?.status == 416)
+        var progress = request.downloadProgress.makeAsyncIterator()
+        #expect(await progress.next() == TransferProgress(completed: 100_000, total: 100_000))
+    }
+
+    @Test(
+        "A failure leaves what a later request to the same place goes on with, unless that starts over or asks for another URL",
+        arguments: [(false, "", true), (true, "", false), (false, "?other", false)])
+    func later(startsOver: Bool, query: String, continues: Bool) async throws {
+        let failed = await session(retrying: false).download(url, to: .file(target))
+        let response = await failed.serializingFile().response
+        #expect(response.error?.isConnectivity == true)
+        #expect(response.resumeRecord?.offset == 40_000)
+        #expect(await failed.file.closed() == response.resumeRecord)
+        #expect(folder.names == [".a.larkspur", ".a.larkspur.json"])
+        let request = await session()
+            .download(url + query, to: .file(target), options: startsOver ? [.startOver] : [])
+        try expectFile(served, await request.serializingFile().response)
+        #expect(log.requests[1]["Range"] == (continues ? "bytes=40000-" : nil))
+    }
+
+    @Test("Bytes without their record, or with one that is torn, are not continued", arguments: [nil, "{\"url\": "])
+    func torn(record: String?) async throws {
+        try Data(repeating: 1, count: 500).write(to: folder.file(".a.larkspur"))
+        try record.map { try Data($0.utf8).write(to: folder.file(".a.larkspur.json")) }
+        let session = log.session { [served] request, _ in served.answer(to: request) }
+        try expectFile(served, await session.download(url, to: .file(target)).serializingFile().response)
+        #expect(log.requests[0]["Range"] == nil)
+    }
+
+    @Test("A cancelled download gives a record, by which any session goes on, with the credentials of then")
+    func explicit() async throws {
+        var slow = served
+        slow.cut = 40_000
+        let cancelling = log.session { [slow] request, _ in
+            var answer = slow.answer(to: request)
+            answer.steps[answer.steps.count - 1] = .stall
+            return answer
+        }
+        let request = await cancelling.download(url, to: .file(target))
+        request.resume()
+        while (try? Data(contentsOf: folder.file(".a.larkspur")))?.count != 40_000 { await Task.yield() }
+        let record = try #require(await request.cancelProducingResumeRecord())
+        #expect(await request.serializingFile().response.error?.isCancelled == true)
+        #expect(record.url == url && record.validator == "\"one\"" && record.total == 100_000)
+        let stored = try JSONDecoder().decode(DownloadRecord.self, from: JSONEncoder().encode(record))
+        let adapter = Interceptor(adapt: { request, _ in request.headers["Authorization"] = "fresh" })
+        let resumed = await Session(
+            transport: log.transport { [served] request, _ in served.answer(to: request) }, interceptor: adapter
+        ).download(resuming: stored, to: .file(target))
+        try expectFile(served, await resumed.serializingFile().response)
+        #expect(log.requests[1]["Range"] == "bytes=\(record.offset)-")
+        #expect(log.requests[1]["Authorization"] == "fresh")
+        #expect(!FileManager.default.fileExists(atPath: record.partialFile.path))
+    }
+
+    @Test("A record whose bytes are gone, or have become another file's, is none", arguments: [true, false])
+    func staleRecord(isGone: Bool) async throws {
+        let failed = await session(retrying: false).download(url, to: .file(target))
+        let record = try #require(await failed.serializingFile().response.resumeRecord)
+        _ = await failed.file.closed()
+        if isGone {
+            try FileManager.default.removeItem(at: record.partialFile)
+        } else {
+            var other = served
+            other.fields = ["ETag": "\"two\""]
+            other.cut = 30_000
+            let second = await session(then: other, retrying: false).download(url, to: .file(target))
+            #expect(await second.serializingFile().response.resumeRecord?.validator == "\"two\"")
+            _ = await second.file.closed()
+        }
+        let request = await session().download(resuming: record, to: .file(target))
+        try expectFile(served, await request.serializingFile().response)
+    }
+
+    @Test("The limit on a body's size is one on the file's", arguments: [99_999, 100_000])
+    func limit(bytes: UInt64) async throws {
+        let failed = await session(retrying: false).download(url, to: .file(target))
+        _ = await failed.serializingFile().response
+        _ = await failed.file.closed()
+        let request = await session().download(
+            url, to: .file(target), requestModifier: { $0.options.maximumBodySize = bytes })
+        let response = await request.serializingFile().response
+        #expect(log.requests[1]["Range"] == "bytes=40000-")
+        #expect(response.error?.code == (bytes < 100_000 ? .contentTooLarge : nil))
+        _ = await request.file.closed()
+        #expect(folder.names == (bytes < 100_000 ? [] : ["a"]))
+    }
+
+    @Test("A serializer's failure that is retried begins with nothing, and leaves one file")
+    func serializerRetry() async throws {
+        let text = log.session(interceptor: Self.retrier) { _, number in .text(number == 1 ? "no JSON" : "[1]") }
+        let request = await text.download(url, to: .file(target))
+        #expect(try await request.serializingJSON().value[0] == 1)
+        #expect(folder.names == ["a"])
+    }
+}
+
+@Suite("What continues a file", .timeLimit(.minutes(1)))
+struct ResumptionTests {
+    @Test(
+        "Only what is a range of bytes is one",
+        arguments: [
+            ("bytes 5-9/10", 5, 10), ("bytes 5-9/*", 5, nil), ("bytes */10", nil, 10), ("Bytes 0-0/1", 0, 1),
+        ] as [(String, UInt64?, UInt64?)])
+    func ranges(text: String, first: UInt64?, total: UInt64?) throws {
+        let range = try #require(ContentRange(text))
+        #expect(range.first == first)
+        #expect(range.total == total)
+    }
+
+    @Test(
+        "What is none is refused",
+        arguments: [
+            "", "bytes", "bytes ", "bytes 5-9", "bytes 9-5/10", "bytes 5-10/10", "bytes +5-9/10", "bytes -9/10",
+            "bytes 5-/10", "bytes 5-9/", "bytes 5-9/10/11", "lines 5-9/10", "bytes=5-9/10", "bytes 5-9/-10",
+            "bytes 99999999999999999999-99999999999999999999/*", "bytes 5-9-10/10",
+        ])
+    func noRanges(text: String) {
+        #expect(ContentRange(text) == nil)
+    }
+}

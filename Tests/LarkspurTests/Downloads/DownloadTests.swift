@@ -1,0 +1,196 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Downloads", .timeLimit(.minutes(1)))
+struct DownloadTests {
+    private let folder: Folder
+    private let log = TransportLog()
+    private let served = ServedFile()
+    private let url = "http://h/files/archive.zip"
+
+    init() throws { folder = try Folder() }
+
+    private func session(_ served: ServedFile? = nil) -> Session {
+        let served = served ?? self.served
+        return log.session { request, _ in served.answer(to: request) }
+    }
+
+    @Test("The file is at its place, whole, alone, and readable as the umask has it")
+    func toFile() async throws {
+        let target = folder.file("a.zip")
+        let file = try await session().download(url, to: .file(target)).serializingFile().value
+        #expect(file == target)
+        #expect(try Data(contentsOf: target) == served.bytes)
+        #expect(folder.names == ["a.zip"])
+        let other = folder.file("other")
+        fclose(fopen(other.path, "w"))
+        let modes = try [target, other].map { file in
+            try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
+        }
+        #expect(modes[0] != nil && modes[0] == modes[1])
+    }
+
+    @Test("Without a destination the file is a temporary one, the caller's own")
+    func temporary() async throws {
+        let response = await session().download(url).serializingFile().response
+        let file = try #require(response.fileURL)
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(response.value == file)
+        #expect(try Data(contentsOf: file) == served.bytes)
+        #expect(response.data == nil)
+        #expect(!FileManager.default.fileExists(atPath: file.path + ".json"))
+    }
+
+    @Test("The serializers work on the file, now and later, and an empty one is an empty body")
+    func serializers() async throws {
+        let json = #"{"name": "Ada"}"#
+        let request = await session(ServedFile(bytes: Data(json.utf8))).download(url, to: .file(folder.file("j")))
+        struct User: Decodable, Sendable, Equatable { let name: String }
+        #expect(try await request.serializingDecodable(User.self).value == User(name: "Ada"))
+        #expect(try await request.serializingJSON().value["name"] == "Ada")
+        #expect(try await request.serializingString().value == json)
+        #expect(try await request.serializingData().value == Data(json.utf8))
+        try FileManager.default.removeItem(at: folder.file("j"))
+        #expect(await request.serializingData().response.error?.code == .fileMissing)
+        #expect(log.count == 1)
+
+        let empty = await session(ServedFile(bytes: Data())).download(url, to: .file(folder.file("e")))
+        #expect(await empty.serializingJSON().response.error?.code == .emptyBody)
+        #expect(try await empty.serializingData().value.isEmpty)
+        #expect(try await empty.serializingFile().value == folder.file("e"))
+    }
+
+    @Test("A file that exists is an error before a byte is fetched; with the option it is replaced")
+    func existing() async throws {
+        let target = folder.file("a")
+        try Data("old".utf8).write(to: target)
+        let refused = await session().download(url, to: .file(target)).serializingFile().response
+        #expect(refused.error?.code == .fileExists)
+        #expect(refused.error?.stage == .building)
+        #expect(log.count == 0)
+        #expect(try Data(contentsOf: target) == Data("old".utf8))
+        _ = try await session().download(url, to: .file(target), options: [.removePreviousFile]).serializingFile().value
+        #expect(try Data(contentsOf: target) == served.bytes)
+        #expect(folder.names == ["a"])
+    }
+
+    @Test("A file that comes to be there meanwhile is not overwritten")
+    func overtaken() async throws {
+        let target = folder.file("a")
+        let request = await session().download(url, to: .file(target)).onResponseHead { _ in
+            FileManager.default.createFile(atPath: target.path, contents: Data("other".utf8)) ? .allow : .cancel
+        }
+        #expect(await request.serializingFile().response.error?.code == .fileExists)
+        #expect(try Data(contentsOf: target) == Data("other".utf8))
+    }
+
+    @Test("Missing folders are created if that is asked for, and else an error")
+    func folders() async throws {
+        let target = folder.file("one").appendingPathComponent("two/a")
+        let refused = await session().download(url, to: .file(target)).serializingFile().response
+        #expect(refused.error?.code == .fileUnwritable)
+        #expect(log.count == 0)
+        let options: [DownloadOption] = [.createIntermediateDirectories]
+        _ = try await session().download(url, to: .file(target), options: options).serializingFile().value
+        #expect(try Data(contentsOf: target) == served.bytes)
+    }
+
+    @Test("What is no place for a file is an error before a byte is fetched")
+    func noPlace() async throws {
+        let cases: [(URL, RequestError.Code)] = [
+            (folder.url, .fileIsDirectory), (try #require(URL(string: "http://h/a")), .invalidFileURL),
+        ]
+        for (target, code) in cases {
+            let response = await session().download(url, to: .file(target)).serializingFile().response
+            #expect(response.error?.code == code)
+        }
+        #expect(log.count == 0)
+    }
+
+    @Test("The suggested name is the file's, in the folder; a closure's URL is, too")
+    func others() async throws {
+        var served = served
+        served.fields.add(name: "Content-Disposition", value: "attachment; filename=\"../b c.zip\"")
+        let suggested = try await session(served).download(url, to: .suggested(in: folder.url)).serializingFile().value
+        #expect(suggested.lastPathComponent == "b c.zip")
+        let again = await session(served).download(url, to: .suggested(in: folder.url)).serializingFile().response
+        #expect(again.error?.code == .fileExists)
+        let custom = Destination.custom { [folder] temporary, head in
+            #expect(FileManager.default.fileExists(atPath: temporary.path))
+            return folder.file("status \(head.status)")
+        }
+        let file = try await session().download(url, to: custom).serializingFile().value
+        #expect(try Data(contentsOf: file) == served.bytes)
+        let failing = Destination.custom { _, _ in throw ForeignError() }
+        let failed = await session().download(url, to: failing).serializingFile().response
+        #expect(failed.error?.underlying as? ForeignError == ForeignError())
+        #expect(folder.names == ["b c.zip", "status 200"])
+    }
+
+    @Test("Two downloads to one place: the second is an error, and the file is the first's")
+    func twoAtOnce() async throws {
+        let target = folder.file("a")
+        let gate = Gate()
+        let first = await session().download(url, to: .file(target)).onResponseHead { _ in
+            await gate.pass()
+            return .allow
+        }
+        let file = first.serializingFile()
+        await gate.arrived()
+        let second = await session().download(url, to: .file(target)).serializingFile().response
+        #expect(second.error?.code == .fileInUse)
+        gate.open()
+        #expect(try await Data(contentsOf: file.value) == served.bytes)
+        #expect(folder.names == ["a"])
+    }
+
+    @Test("A checksum that matches passes; another one is an error, and the file is gone", arguments: [true, false])
+    func checksum(matches: Bool) async throws {
+        let sum = StreamingHash.hexadecimal("some text", .sha256)
+        let served = ServedFile(bytes: Data((matches ? "some text" : "some tent").utf8))
+        let request = await session(served)
+            .download(url, to: .file(folder.file("a")), options: [.checksum(.sha256, sum.uppercased())])
+        let response = await request.serializingFile().response
+        #expect(response.error?.code == (matches ? nil : .checksumMismatch))
+        _ = await request.file.closed()
+        #expect(folder.names == (matches ? ["a"] : []))
+    }
+
+    @Test("What cannot be a checksum is an error before a byte is fetched")
+    func noChecksum() async throws {
+        for text in ["", "12", String(repeating: "g", count: 64)] {
+            let response = await session().download(url, options: [.checksum(.sha256, text)]).serializingFile().response
+            #expect(response.error?.code == .invalidChecksum)
+        }
+        #expect(log.count == 0)
+    }
+
+    @Test("A coded body is decoded into the file")
+    func coded() async throws {
+        let session = log.session { _, _ in
+            .response(
+                headers: ["Content-Encoding": "gzip", "ETag": "\"1\""], chunks: [Data(CodedBody.gzip.bytes)])
+        }
+        let file = try await session.download(url, to: .file(folder.file("a"))).serializingFile().value
+        #expect(try [UInt8](Data(contentsOf: file)) == CodedBody.text)
+    }
+
+    @Test("A refused response is no file: its body is the error's")
+    func refused() async throws {
+        let session = log.session { _, _ in .text("not here", status: 404) }
+        let request = await session.download(url, to: .file(folder.file("a"))).validate()
+        let response = await request.serializingFile().response
+        #expect(response.error?.responseData == Data("not here".utf8))
+        #expect(response.fileURL == nil)
+        _ = await request.file.closed()
+        #expect(folder.names.isEmpty)
+    }
+
+    @Test("A request for data has no file")
+    func noDownload() async throws {
+        let response = await session().request(url).serializingResponse(using: .file).response
+        #expect(response.error?.code == .fileMissing)
+    }
+}

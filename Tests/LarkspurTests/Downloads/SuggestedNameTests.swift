@@ -1,0 +1,59 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Suggested file names", .timeLimit(.minutes(1)))
+struct SuggestedNameTests {
+    private func name(_ disposition: String?, _ url: String = "http://h/files/photo.png?q=1") throws -> String {
+        var headers: HTTPHeaders = [:]
+        if let disposition { headers.add(name: "Content-Disposition", value: disposition) }
+        return SuggestedName.of(ResponseHead(status: 200, fields: Array(headers)), from: try RequestURL(url))
+    }
+
+    @Test(
+        "The field's name is read by RFC 6266, the one with a charset first",
+        arguments: [
+            ("attachment; filename=a.txt", "a.txt"),
+            ("attachment; filename=\"a b;c.txt\"; size=3", "a b;c.txt"),
+            ("inline; FileName = \"a \\\"b\\\".txt\"", "a \"b\".txt"),
+            ("attachment; filename=\"plain.txt\"; filename*=UTF-8''na%C3%AFve%20plan.txt", "naïve plan.txt"),
+            ("attachment; filename*=utf-8'en'%e2%82%ac.txt; filename=e.txt", "€.txt"),
+            ("attachment; filename*=x-unknown''e.txt; filename=e2.txt", "e2.txt"),
+            ("attachment; filename*=UTF-8''%FF%FE; filename=e3.txt", "e3.txt"),
+            ("filename=\"not a parameter.txt\"", "photo.png"),
+            ("attachment; filename=\"open", "open"), ("attachment", "photo.png"), ("", "photo.png"),
+        ])
+    func fields(disposition: String, expected: String) throws {
+        #expect(try name(disposition) == expected)
+    }
+
+    @Test(
+        "No name leads out of the folder, hides the file or misleads",
+        arguments: [
+            ("../../etc/passwd", "passwd"), ("..\\..\\boot.ini", "boot.ini"), ("C:\\temp\\a.txt", "a.txt"),
+            ("..", ""), ("...", ""), (".", ""), ("/", ""), ("a/", ""), (".bashrc", "bashrc"), (" . .a ", "a"),
+            ("a\u{0}b\nc\u{7F}.txt", "abc.txt"), ("photo\u{202E}gpj.exe", "photogpj.exe"), ("a. .", "a"), ("", ""),
+        ])
+    func sanitized(name: String, expected: String) {
+        #expect(SuggestedName.sanitized(name) == expected)
+    }
+
+    @Test("A name is not longer than a file's may be, and keeps its extension")
+    func long() {
+        let name = SuggestedName.sanitized(String(repeating: "ü", count: 300) + ".tar")
+        #expect(name.utf8.count <= 255)
+        #expect(name.hasSuffix("ü.tar"))
+        #expect(SuggestedName.sanitized(String(repeating: "a", count: 300)).utf8.count == 255)
+    }
+
+    @Test(
+        "Without a field it is the last part of the URL, decoded, and without one of those there is one all the same",
+        arguments: [
+            ("http://h/a/b%20c.txt", "b c.txt"), ("http://h/a/..%2F..%2Fd", "d"), ("http://h/a/", "a"),
+            ("http://h", "download"), ("http://h/%2E%2E%2F", "download"), ("http://h/%FF", "%FF"),
+        ])
+    func urls(url: String, expected: String) throws {
+        #expect(try name(nil, url) == expected)
+    }
+}

@@ -1,0 +1,58 @@
+import Larkspur
+import LarkspurTesting
+
+/// A file on a server that knows ranges, as a stub answers for it.
+struct ServedFile: Sendable {
+    var bytes = MockResponse.pattern(from: 0, count: 100_000)
+    /// What the server tells the file by.
+    var fields: HTTPHeaders = ["ETag": "\"one\""]
+    /// After how many bytes of a body the connection is lost.
+    var cut: Int?
+    /// A server that looks at `Range` alone.
+    var ignoresIfRange = false
+
+    private static let chunk = 8 * 1024
+
+    func answer(to request: TransportRequest) -> StubAnswer {
+        guard let start = start(for: request) else { return response(200, [:], from: 0) }
+        guard start < bytes.count else { return .response(416, headers: ["Content-Range": "bytes */\(bytes.count)"]) }
+        return response(206, ["Content-Range": "bytes \(start)-\(bytes.count - 1)/\(bytes.count)"], from: start)
+    }
+
+    /// Where the request wants the body to begin, if it may have it so.
+    private func start(for request: TransportRequest) -> Int? {
+        guard let range = request["Range"], range.hasPrefix("bytes="), range.hasSuffix("-") else { return nil }
+        let condition = request["If-Range"]
+        guard ignoresIfRange || [fields["ETag"], fields["Last-Modified"]].contains(condition) else { return nil }
+        return Int(range.dropFirst(6).dropLast())
+    }
+
+    private func response(_ status: Int, _ range: HTTPHeaders, from start: Int) -> StubAnswer {
+        var headers = fields
+        for field in range { headers.add(field) }
+        headers.add(name: "Content-Length", value: "\(bytes.count - start)")
+        let sent = bytes[start..<min(bytes.count, start + (cut ?? bytes.count))]
+        let chunks = stride(from: sent.startIndex, to: sent.endIndex, by: Self.chunk).map {
+            Data(sent[$0..<min($0 + Self.chunk, sent.endIndex)])
+        }
+        var answer = StubAnswer.response(status, headers: headers, chunks: chunks)
+        if cut != nil { answer.steps.append(.fail(TransportError(.connectionLost))) }
+        return answer
+    }
+}
+
+/// A folder of a test's own, which ends with it.
+final class Folder: Sendable {
+    let url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+
+    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    func file(_ name: String) -> URL { url.appendingPathComponent(name) }
+
+    /// What is in it, hidden files too.
+    var names: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []).sorted()
+    }
+}
