@@ -14,8 +14,8 @@ extension DataStreamRequest {
     ///     }
     ///
     /// Attaching it starts the request. It runs on a task of its own, or on an actor with `{ @MainActor stream in … }`; while
-    /// it takes its time the peer waits. What it throws is the request's error, `.receivingFailed`, and the completion
-    /// follows at once. Of several closures each gets every chunk that comes after it was attached: where all of them need
+    /// it takes its time the peer waits. What it throws cancels the request with that error, `.receivingFailed`, and the
+    /// completion follows at once, with the error even where the whole body was there already. Of several closures each gets every chunk that comes after it was attached: where all of them need
     /// the first one, make the request with `startsAutomatically: false`, and call `resume()` when they are there.
     @discardableResult
     public func responseStream(stream handler: @escaping Handler<Data>) -> Self {
@@ -57,10 +57,9 @@ extension DataStreamRequest {
     ) -> Self {
         Task {
             let token = CancellationToken(request: self)
-            if let error = await tell(values, token, cancelsOnError, handler, convert) {
-                self.handle.core.cancel(self, error)
-            }
-            try? await handler(Stream(event: .complete(await finished()), token: token))
+            let error = await tell(values, token, cancelsOnError, handler, convert)
+            if let error { self.handle.core.cancel(self, error) }
+            try? await handler(Stream(event: .complete(await finished(with: error)), token: token))
         }
         return self
     }

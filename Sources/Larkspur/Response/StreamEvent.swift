@@ -66,12 +66,14 @@ extension DataStreamRequest {
         }
     }
 
-    func finished() async -> Completion {
+    /// - Parameter problem: What a reader found out that the request itself may not have: it can have finished before.
+    func finished(with problem: RequestError? = nil) async -> Completion {
         for await _ in handle.core.follow(.responses) {}
         guard let exchange = handle.core.read({ $0.exchange }) else {
             return Completion(request: request, head: head, metrics: metrics, error: .requestCancelled)
         }
         return Completion(
-            request: exchange.request, head: exchange.head, metrics: exchange.metrics, error: exchange.error)
+            request: exchange.request, head: exchange.head, metrics: exchange.metrics,
+            error: exchange.error ?? problem)
     }
 }

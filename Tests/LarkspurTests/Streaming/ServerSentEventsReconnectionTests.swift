@@ -11,6 +11,10 @@ struct ServerSentEventsReconnectionTests {
         ResponseHead(status: status, fields: type.map { [HeaderField(name: "Content-Type", value: $0)] } ?? [])
     }
 
+    private func hop(_ status: Int) throws -> Hop {
+        Hop(request: try OutgoingRequest("http://example.com"), head: Self.head(status))
+    }
+
     private static let lost = RequestError(.connectionLost, "gone")
 
     /// One whose chance is always the same part of the range.
@@ -97,11 +101,15 @@ struct ServerSentEventsReconnectionTests {
         #expect(machine.state.failure?.code == failure)
     }
 
-    @Test("A status that the policy lets pass is tried again")
-    func retriedStatus() {
+    @Test("A status that the policy lets pass is tried again, also when a validator has refused it")
+    func retriedStatus() throws {
         var machine = machine { $0.retriedStatusCodes = [503] }
         _ = machine.handle(.started)
         #expect(machine.handle(.responded(Self.head(503, type: "text/html"))).pause == .seconds(3))
+        _ = machine.handle(.waited)
+        let refusal = RequestError(.unacceptableStatus, "")
+        let refused = refusal.adding(to: CompletedExchange(hop: try hop(503)), requestID: nil)
+        #expect(machine.handle(.ended(refused)).pause != nil)
         _ = machine.handle(.waited)
         #expect(machine.handle(.responded(Self.head(500))).failure?.code == .unacceptableStatus)
     }
@@ -158,17 +166,16 @@ struct ServerSentEventsReconnectionTests {
         }
     }
 
-    @Test("A silent connection counts as lost, and what it still says counts for nothing")
-    func silence() {
-        var machine = machine { $0.maximumAttempts = 1 }
+    @Test("What a connection that was let go of still says counts for nothing, and the stream can be refused another")
+    func waiting() {
+        var machine = machine()
         _ = machine.handle(.started)
-        _ = machine.handle(.responded(Self.head()))
-        #expect(machine.handle(.idled).pause == .seconds(3))
-        for event in [.responded(Self.head(404)), .receivedBytes, .idled, .ended(Self.lost)] as [Machine.Event] {
+        #expect(machine.handle(.ended(nil)).pause == .seconds(3))
+        for event in [.responded(Self.head(404)), .receivedBytes, .ended(Self.lost)] as [Machine.Event] {
             #expect(machine.handle(event).isNone)
         }
-        _ = machine.handle(.waited)
-        #expect(machine.handle(.idled).failure?.code == .timedOut)
+        #expect(machine.handle(.refused(RequestError(.bodyNotReplayable, ""))).failure?.code == .bodyNotReplayable)
+        #expect(machine.state.failure?.code == .bodyNotReplayable)
     }
 
     @Test("A cancelled stream ends without an error from wherever it is, and nothing moves it again", arguments: 0...4)
@@ -178,7 +185,7 @@ struct ServerSentEventsReconnectionTests {
         for event in way.prefix(step) { _ = machine.handle(event) }
         let action = machine.handle(.cancelled)
         #expect(action.isFinish && action.failure == nil)
-        for event in way + [.idled, .receivedBytes, .cancelled] {
+        for event in way + [.refused(Self.lost), .receivedBytes, .cancelled] {
             #expect(machine.handle(event).isNone)
             #expect(!machine.state.isConnecting && !machine.state.isOpen)
         }
@@ -187,7 +194,7 @@ struct ServerSentEventsReconnectionTests {
     @Test("What comes out of turn changes nothing")
     func outOfTurn() {
         var machine = machine()
-        for event in [.waited, .responded(Self.head()), .ended(nil), .idled, .receivedBytes] as [Machine.Event] {
+        for event in [.waited, .responded(Self.head()), .ended(nil), .receivedBytes] as [Machine.Event] {
             #expect(machine.handle(event).isNone)
         }
         #expect(machine.handle(.started).fields != nil)

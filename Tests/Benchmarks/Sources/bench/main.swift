@@ -6,6 +6,7 @@ import Measuring
 // bench sse
 // bench load|cancel|memory|sessions URL [OPTIONS]
 // bench large URL [--times-at-most N]
+// bench stream URL [--grows-at-most KIB]
 // Prints one line of figures: name=value …
 
 let arguments = Array(CommandLine.arguments.dropFirst())
@@ -44,6 +45,16 @@ case "large":
         print("the peak of memory is \(ratio) times the body, the limit is \(limit)")
         exit(1)
     }
+case "stream":
+    guard let plan = Plan(arguments.dropFirst().prefix(1)) else {
+        print("usage: bench stream URL [--grows-at-most KIB]")
+        exit(2)
+    }
+    let growth = try await StreamBenchmark(plan: plan).run()
+    if let limit = limit("--grows-at-most"), growth > limit {
+        print("the peak of memory grew by \(growth) KiB, the limit is \(limit)")
+        exit(1)
+    }
 case "load", "cancel", "memory", "sessions":
     guard let plan = Plan(arguments.dropFirst()) else {
         print("usage: bench \(arguments[0]) URL \(Plan.options)")
@@ -58,6 +69,7 @@ case "load", "cancel", "memory", "sessions":
 default:
     print(
         "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse",
-        "| large URL [--times-at-most N] | load|cancel|memory|sessions URL \(Plan.options)")
+        "| large URL [--times-at-most N] | stream URL [--grows-at-most KIB] | load|cancel|memory|sessions URL \(Plan.options)"
+    )
     exit(2)
 }
