@@ -19,19 +19,19 @@ extension DataStreamRequest {
     /// the first one, make the request with `startsAutomatically: false`, and call `resume()` when they are there.
     @discardableResult
     public func responseStream(stream handler: @escaping Handler<Data>) -> Self {
-        handle(bytes, by: handler) { .success($0) }
+        handle(bytes(automaticallyCancelling: false), by: handler) { .success($0) }
     }
 
     /// The same with the chunks as text, in which no character's bytes are torn apart.
     @discardableResult
     public func responseStreamString(stream handler: @escaping Handler<String>) -> Self {
-        handle(strings, by: handler) { .success($0) }
+        handle(strings(automaticallyCancelling: false), by: handler) { .success($0) }
     }
 
     /// The same with the messages as values of the caller's type; nil takes the session's decoder.
     ///
     /// A message that is no such value is a failure in the stream, which goes on with the next one. Where the framing itself
-    /// is broken there is no next one: the completion follows.
+    /// is broken there is no next one: the completion follows, at once if nobody else reads.
     ///
     /// - Parameter automaticallyCancelOnStreamError: With true the first failure cancels the request, whose error it is.
     @discardableResult
@@ -40,7 +40,10 @@ extension DataStreamRequest {
         automaticallyCancelOnStreamError: Bool = false, stream handler: @escaping Handler<Value>
     ) -> Self {
         let decoder = decoder ?? self.decoder
-        return handle(messages(framing: framing), cancelsOnError: automaticallyCancelOnStreamError, by: handler) {
+        return handle(
+            messages(framing: framing, automaticallyCancelling: false),
+            cancelsOnError: automaticallyCancelOnStreamError, by: handler
+        ) {
             message in
             Result { try decoder.decode(type, from: message) }.mapError {
                 RequestError(
@@ -74,7 +77,8 @@ extension DataStreamRequest {
                 if let error = await tell(convert(value), token, cancelsOnError, handler) { return error }
             }
         } catch let error as RequestError where self.error?.isSame(as: error) != true {
-            return await tell(.failure(error), token, cancelsOnError, handler)
+            // The request has nothing to go on for if this was its last reader.
+            return await tell(.failure(error), token, cancelsOnError, handler) ?? (hub.isUnread ? error : nil)
         } catch {}  // the request's own, which the completion has
         return nil
     }

@@ -82,6 +82,8 @@ final class StreamHub: BodyReceiver {
         return isLast
     }
 
+    var isUnread: Bool { box.withLock { $0.readers.isEmpty } }
+
     /// From now on the body waits for nobody who is not reading it: somebody wants the end.
     func expectNobody() {
         let sender = box.withLock { state in
