@@ -38,7 +38,7 @@ def main():
     lengths = []
     for _ in range(kills):
         process = subprocess.Popen([example, url, target], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(chance.uniform(0.05, 0.8))
+        time.sleep(chance.uniform(0.03, 0.3))
         process.kill()
         process.wait()
         assert not os.path.exists(target), f"the file is there before it is whole (seed {seed})"

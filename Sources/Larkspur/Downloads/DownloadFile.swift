@@ -94,8 +94,11 @@ actor DownloadFile: BodyReceiver {
     private func prepareFolder(of file: URL, checking: Bool = true) throws {
         let path = try Destination.path(file)
         if options.has(.createIntermediateDirectories) {
-            try FileManager.default.createDirectory(
-                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            let folder = file.deletingLastPathComponent()
+            do { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) } catch {
+                throw RequestError(
+                    .fileUnwritable, "the folder \(folder.path) cannot be created: \(error)", underlying: error)
+            }
         }
         var isDirectory: ObjCBool = false
         guard checking, FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return }
@@ -146,7 +149,7 @@ actor DownloadFile: BodyReceiver {
 
     func finish(_ exchange: CompletedExchange) async throws {
         let partial = try current()
-        if case .rest(let total?) = answer, partial.file.length != total {
+        if case .rest(let total) = answer, partial.file.length != total {
             let count = partial.file.length
             throw count < total
                 ? RequestError(.truncated, "there are \(count) bytes of \(total), and the server sends no more of them")
@@ -155,6 +158,8 @@ actor DownloadFile: BodyReceiver {
         if let computed = hash.take()?.finalize().hexadecimal, let expected = options.checksum?.hexadecimal,
             computed != expected
         {
+            // Another attempt would only go on with them.
+            try partial.restart(nil)
             throw RequestError(.checksumMismatch, "the file's checksum is \(computed), and should be \(expected)")
         }
         let target = try await target(of: exchange, partial.url)
@@ -173,7 +178,7 @@ actor DownloadFile: BodyReceiver {
             return folder.appendingPathComponent(SuggestedName.of(head, from: request.url))
         case .custom(let choose):
             let url = try await choose(temporary, head)
-            try prepareFolder(of: url)
+            if url != temporary { try prepareFolder(of: url) }
             return url
         }
     }

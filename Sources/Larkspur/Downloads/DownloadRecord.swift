@@ -41,7 +41,7 @@ extension DownloadRecord {
 struct Resumption: Hashable, Sendable {
     enum Answer: Equatable {
         /// The bytes that are missing.
-        case rest(total: UInt64?)
+        case rest(total: UInt64)
         /// There are none.
         case nothing
         /// The whole file, or something else altogether.
@@ -59,10 +59,11 @@ struct Resumption: Hashable, Sendable {
         let range = head["Content-Range"].flatMap(ContentRange.init)
         switch head.status {
         case 206:
-            guard let range, range.first == offset, head.isPlain, isOfSameFile(head), isSame(range.total) else {
-                return .unusable
-            }
-            return .rest(total: range.total ?? total)
+            // Without a total nobody could say whether this is all of the rest.
+            guard let range, range.first == offset, head.isPlain, isOfSameFile(head), isSame(range.total),
+                let total = range.total ?? total
+            else { return .unusable }
+            return .rest(total: total)
         case 416:
             return range?.first == nil && range?.total == offset && isOfSameFile(head) && isSame(offset)
                 ? .nothing : .unusable

@@ -46,7 +46,7 @@ final class WritableFile {
             file.length = UInt64(clamping: status.st_size)
             // Who had the lock before may have moved the file to its place, or was killed when it had two names.
             if status.st_nlink == 1, file.isStillThere(status) { return file }
-            if status.st_nlink > 1 { unlink(path) }
+            if status.st_nlink > 1, unlink(path) != 0 { throw .system("removed", path) }
         }
     }
 

@@ -245,6 +245,21 @@ struct DownloadResumeTests {
         #expect(folder.names == (bytes < 100_000 ? [] : ["a"]))
     }
 
+    @Test("A retry after a wrong checksum begins from the start")
+    func wrongSum() async throws {
+        var damaged = served
+        damaged.bytes[7] ^= 1
+        let session = log.session(interceptor: Self.retrier) { [served, damaged] request, number in
+            (number == 1 ? damaged : served).answer(to: request)
+        }
+        var hash = StreamingHash(.md5)
+        served.bytes.withUnsafeBytes { hash.update($0) }
+        let options: [DownloadOption] = [.checksum(.md5, hash.finalize().hexadecimal)]
+        let response = await session.download(url, to: .file(target), options: options).serializingFile().response
+        try expectFile(served, response)
+        #expect(log.requests.map { $0["Range"] } == [nil, nil])
+    }
+
     @Test("A serializer's failure that is retried begins with nothing, and leaves one file")
     func serializerRetry() async throws {
         let text = log.session(interceptor: Self.retrier) { _, number in .text(number == 1 ? "no JSON" : "[1]") }
