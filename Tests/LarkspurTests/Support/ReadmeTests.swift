@@ -132,6 +132,7 @@ struct ReadmeTests {
         func make() -> Session {
             let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
             let tokens = BearerTokens(saved, for: "https://api.example.com", renewedBy: client)
+            // swift-format-ignore
             let session = Session(
                 configuration: SessionConfiguration { $0.validation = [.standard] }, interceptor: .authentication(tokens))
             return session
