@@ -47,9 +47,13 @@ extension DataStreamRequest {
 
     /// Cancels a request without holding it.
     public struct CancellationToken: Sendable {
-        weak let request: DataStreamRequest?
+        private let action: @Sendable () -> Void
 
-        public func cancel() { _ = request?.cancel() }
+        init(request: DataStreamRequest) {
+            action = { [weak request] in _ = request?.cancel() }
+        }
+
+        public func cancel() { action() }
     }
 
     /// What came of the request, once it has finished; a cancelled awaiter is told of that at once.

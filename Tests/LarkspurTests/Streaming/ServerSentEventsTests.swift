@@ -305,7 +305,7 @@ struct ServerSentEventsTests {
     func session() async throws {
         var held: Session? = session { _ in Self.events("data: a\n\n") }
         let events = try #require(await held?.streamRequest(url)).serverSentEvents()
-        weak let context = held
+        let invalidate: @Sendable () async -> Void = { [weak held] in await held?.invalidate() }
         held = nil
         let iterator = events.makeAsyncIterator()
         for _ in 1...2 {
@@ -313,7 +313,7 @@ struct ServerSentEventsTests {
             #expect(try await iterator.next()?.data == "a")
             await time
         }
-        await context?.invalidate()
+        await invalidate()
         async let time: Void = pass(.seconds(3))
         await #expect { try await iterator.next() } throws: { ($0 as? RequestError)?.code == .sessionInvalidated }
         await time
