@@ -109,9 +109,32 @@ struct DownloadLeftoverTests {
         #expect(retriers.value == 0)
     }
 
+    @Test(
+        "A place on another volume gets the file by a copy, whole and alone",
+        .enabled(if: FileManager.default.isWritableFile(atPath: Folder.otherVolume.path)), arguments: [false, true])
+    func acrossVolumes(replacing: Bool) async throws {
+        let folder = Folder.otherVolume.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let target = folder.appendingPathComponent("a")
+        let temporaries = Protected<[URL]>([])
+        let destination = Destination.custom { temporary, _ in
+            temporaries.withLock { $0.append(temporary) }
+            return target
+        }
+        if replacing { try Data("old".utf8).write(to: target) }
+        let served = ServedFile()
+        let request = await Session(transport: StubTransport { served.answer(to: $0) })
+            .download("http://h/", to: destination, options: replacing ? [.removePreviousFile] : [])
+        #expect(try await request.serializingFile().value == target)
+        #expect(try Data(contentsOf: target) == served.bytes)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["a"])
+        let left = temporaries.withLock { $0 }.filter { FileManager.default.fileExists(atPath: $0.path) }
+        #expect(left.isEmpty)
+    }
+
     @Test("A disk that is full has a code of its own")
     func diskFull() throws {
-        try #require(FileManager.default.fileExists(atPath: "/dev/full"))
         errno = ENOSPC
         #expect(RequestError.system("written", "f").code == .diskFull)
         errno = EACCES

@@ -47,6 +47,9 @@ final class Folder: Sendable {
 
     init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
 
+    /// Where files are on another volume, on most systems with Linux.
+    static let otherVolume = URL(fileURLWithPath: "/dev/shm")
+
     deinit { try? FileManager.default.removeItem(at: url) }
 
     func file(_ name: String) -> URL { url.appendingPathComponent(name) }
