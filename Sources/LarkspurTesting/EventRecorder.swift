@@ -88,6 +88,6 @@ public final class EventRecorder: EventMonitor, RequestInterceptor {
 extension RequestEvent {
     /// The case's name, for comparing orders.
     public var name: String {
-        String("\(self)".prefix { $0 != "(" })
+        Mirror(reflecting: self).children.first?.label ?? "\(self)"
     }
 }

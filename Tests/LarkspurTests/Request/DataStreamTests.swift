@@ -197,15 +197,14 @@ struct DataStreamTests {
     )
     func backpressure() async throws {
         let size = 1_000
-        let recorder = EventRecorder()
+        let received = ByteCounter()
         let answer = StubAnswer.response(chunks: Array(repeating: Data(count: size), count: 1_000))
-        let request = await session(answer, monitors: [recorder]).streamRequest(url, bufferSize: 20 * size)
+        let request = await session(answer, monitors: [received]).streamRequest(url, bufferSize: 20 * size)
         let iterator = request.bytes.makeAsyncIterator()
         var read = 0
         while let chunk = try await iterator.next() {
             read += chunk.count
-            let received = recorder.events.count { $0.name == "receiveBody" } * size
-            #expect(received - read <= 20 * size + 3 * size)
+            #expect(received.value - read <= 20 * size + 3 * size)
         }
         #expect(read == 1_000 * size)
     }

@@ -59,3 +59,14 @@ final class Counter: Sendable {
         }
     }
 }
+
+/// Counts the bytes of bodies as they come from the transport. Nothing is kept, so that long bodies can be counted.
+final class ByteCounter: EventMonitor {
+    private let box = Protected(0)
+
+    var value: Int { box.withLock { $0 } }
+
+    func request(_ request: any Request, did event: RequestEvent) {
+        if case .receiveBody(let count) = event { box.withLock { $0 += count } }
+    }
+}
