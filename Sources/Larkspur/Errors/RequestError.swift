@@ -76,7 +76,8 @@ public struct RequestError: Error, Sendable {
     /// How many attempts were made, this one included.
     public var attempts: Int { storage.content.attempts }
     public var underlying: (any Error)? { storage.content.underlying }
-    /// Why there was no further attempt, where a retrier would have made one: no time or no budget was left for it.
+    /// Why there was no further attempt, where a retrier would have made one: no time or no budget was left for it, or the
+    /// server asked to wait for too long.
     public var retryRefusal: String? { storage.content.retryRefusal }
 
     /// The same error with what the pipeline knows about the exchange; what is known already is kept.

@@ -38,6 +38,9 @@ public enum RetryResult: Sendable {
 }
 
 /// Both sides of a request's way: adapter and retrier. Each has a default that does nothing.
+///
+/// So a function whose signature is another one, as Alamofire's with a completion, compiles and is never called. What only
+/// adapts or only retries should be a `RequestAdapter` or a `RequestRetrier`, which have no defaults.
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestInterceptor {

@@ -16,7 +16,8 @@ public struct RetryPolicy: RequestInterceptor {
     /// Whether the policy decides about an error, and how; see `shouldRetry`.
     public typealias Predicate = @Sendable (RequestError, any Request) async -> Bool?
 
-    /// How many attempts may follow the first.
+    /// How many attempts may follow the first. One that follows a 401 does not count unless that is among `statuses`: a
+    /// token that was renewed leaves the limit as it was.
     public var limit: Int
     /// The methods of requests that may be sent twice.
     public var methods: Set<HTTPMethod>
@@ -72,7 +73,8 @@ public struct RetryPolicy: RequestInterceptor {
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
         let core = request.handle.core
-        guard request.retryCount < limit, await accepts(error, of: request) else { return .doNotRetry }
+        let retries = retries(of: request)
+        guard retries < limit, await accepts(error, of: request) else { return .doNotRetry }
         // The pipeline refuses this one itself; it must not cost a retry.
         guard core.canSendAgain else { return .retry }
         let asked = RetryAfter.delay(in: error.responseHead)
@@ -80,12 +82,17 @@ public struct RetryPolicy: RequestInterceptor {
             return .doNotRetryWithError(
                 RetryRefusal("the server asks to wait for \(asked), longer than maximumRetryAfter"))
         }
-        let delay = asked ?? backoff.delay(retry: request.retryCount, random: session.configuration.random)
+        let delay = asked ?? backoff.delay(retry: retries, random: session.configuration.random)
         if let refusal = core.refusal(of: delay) { return .doNotRetryWithError(refusal) }
         guard session.context.retryAccount?.withdraw() ?? true else {
             return .doNotRetryWithError(RetryRefusal("the session's retry budget is used up"))
         }
         return .retryAfter(delay)
+    }
+
+    /// How many attempts followed failures that were the policy's to answer: a 401 is an authenticator's.
+    private func retries(of request: any Request) -> Int {
+        request.attempts.dropLast().count { $0.error?.statusCode != 401 || statuses.contains(401) }
     }
 
     private func accepts(_ error: RequestError, of request: any Request) async -> Bool {

@@ -15,8 +15,9 @@ extension DataStreamRequest {
     ///
     /// Attaching it starts the request. It runs on a task of its own, or on an actor with `{ @MainActor stream in … }`; while
     /// it takes its time the peer waits. What it throws cancels the request with that error, `.receivingFailed`, and the
-    /// completion follows at once, with the error even where the whole body was there already. Of several closures each gets every chunk that comes after it was attached: where all of them need
-    /// the first one, make the request with `startsAutomatically: false`, and call `resume()` when they are there.
+    /// completion follows at once, with the error even where the whole body was there already. Of several closures each gets
+    /// every chunk that comes after it was attached: where all of them need the first one, make the request with
+    /// `startsAutomatically: false`, and call `resume()` when they are there.
     @discardableResult
     public func responseStream(stream handler: @escaping Handler<Data>) -> Self {
         handle(bytes(automaticallyCancelling: false), by: handler) { .success($0) }
@@ -33,7 +34,7 @@ extension DataStreamRequest {
     /// A message that is no such value is a failure in the stream, which goes on with the next one. Where the framing itself
     /// is broken there is no next one: the completion follows, at once if nobody else reads.
     ///
-    /// - Parameter automaticallyCancelOnStreamError: With true the first failure cancels the request, whose error it is.
+    /// - Parameter automaticallyCancelOnStreamError: With true the first failure cancels the request, if it is still under way, and is its error then.
     @discardableResult
     public func responseStreamDecodable<Value: Decodable & Sendable, Framing: MessageFraming>(
         of type: Value.Type = Value.self, framing: Framing, decoder: (any DataDecoder)? = nil,

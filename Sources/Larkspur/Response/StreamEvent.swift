@@ -60,8 +60,9 @@ extension DataStreamRequest {
     ///
     ///     let end = await session.streamRequest(url).completion
     ///
-    /// Awaiting it starts the request. It waits for those who read the body, and from now on for nobody else: where nobody
-    /// reads, the body is thrown away. So have the readers, `let bytes = request.bytes`, before it is awaited.
+    /// Awaiting it starts the request. It waits until the body was taken by those who read it, not until their closures have
+    /// worked on it, and from now on for nobody else: where nobody reads, the body is thrown away. So have the readers,
+    /// `let bytes = request.bytes`, before it is awaited.
     public var completion: Completion {
         get async {
             hub.expectNobody()

@@ -111,15 +111,20 @@ final class EventSource: Sendable {
             }
             state.request = request
         }
+        let limits = context.configuration.options.timeouts
         core.set("event stream", of: request) { [defaults = context.configuration.headers] in
-            $0.interceptors.append(Self.adapter(fields, defaults))
+            $0.interceptors.append(Self.adapter(fields, defaults, session: limits, request: $0.timeouts))
             $0.validators.append(validator { [weak request] in request.map { watch?.start(for: $0) } })
         }
         return EventConnection(request, watch)
     }
 
-    /// Adds the fields to a request that has none of its own; those of its session are for all requests, and give way.
-    private static func adapter(_ fields: HTTPHeaders, _ defaults: HTTPHeaders) -> Interceptor {
+    /// Adds the fields to a request that has none of its own; those of its session are for all requests, and give way. So do
+    /// the session's limits of time: an event stream is to last.
+    private static func adapter(
+        _ fields: HTTPHeaders, _ defaults: HTTPHeaders, session limits: RequestTimeouts,
+        request own: [RequestTimeouts.Limit]
+    ) -> Interceptor {
         Interceptor(adapt: { request, _ in
             for field in fields {
                 let value = request.headers[field.name]
@@ -128,7 +133,12 @@ final class EventSource: Sendable {
                 }
             }
             let standard = RequestTimeouts()
-            if request.options.timeouts.idle == standard.idle { request.options.timeouts.idle = nil }
+            var (timeouts, set) = (request.options.timeouts, standard)
+            for limit in own { limit.apply(to: &set) }
+            if timeouts.idle == standard.idle { timeouts.idle = nil }
+            if timeouts.total == limits.total, set.total == nil { timeouts.total = nil }
+            if timeouts.attempt == limits.attempt, set.attempt == nil { timeouts.attempt = nil }
+            request.options.timeouts = timeouts
         })
     }
 

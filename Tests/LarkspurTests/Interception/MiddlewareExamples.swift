@@ -15,10 +15,12 @@ private actor Cache: RequestMiddleware {
         let key = exchange.request.url.text
         var exchange = exchange
         if let tag = kept[key]?.headers["ETag"] { exchange.request.headers["If-None-Match"] = tag }
-        var response = try await next(exchange)
+        let response = try await next(exchange)
         if response.head.status == 304, let kept = kept[key] { return kept }
-        guard response.head.status == 200, response.headers["ETag"] != nil else { return response }
-        response.body = .buffered(try await response.data(upTo: 1 << 20))
+        guard response.head.status == 200, response.headers["ETag"] != nil, case .buffered = response.body else {
+            return response
+        }
+        if kept.count == 100 { kept = [:] }
         kept[key] = response
         return response
     }

@@ -72,6 +72,16 @@ struct RetryPolicyTests {
         #expect(log.count == (RetryPolicy.passingStatuses.contains(status) ? 3 : 1))
     }
 
+    @Test("A token that was renewed leaves the limit as it was")
+    func renewed() async {
+        let renewing = Interceptor(retry: { _, _, error in error.statusCode == 401 ? .retry : .doNotRetry })
+        let session = session(ComposedInterceptor([renewing, RetryPolicy(limit: 1)])) { _, number in
+            .text("why", status: [401, 503][min(number, 2) - 1])
+        }
+        #expect(await response(session.request("http://h/")).error?.statusCode == 503)
+        #expect(log.count == 3)
+    }
+
     @Test("A status that no validator refuses is a response like any other")
     func unvalidated() async {
         let session = session(configure: { $0.validation = [] }) { _, _ in .text("why", status: 503) }

@@ -9,13 +9,14 @@ struct ServerSentEventsTests {
     private let log = TransportLog()
 
     private func session(
-        interceptor: (any RequestInterceptor)? = nil, headers: HTTPHeaders = [:],
+        interceptor: (any RequestInterceptor)? = nil, headers: HTTPHeaders = [:], total: Duration? = nil,
         _ answer: @escaping @Sendable (Int) -> StubAnswer
     ) -> Session {
         let configuration = SessionConfiguration {
             $0.clock = clock
             $0.headers = headers
             $0.random = RandomSource { 0 }
+            ($0.options.timeouts.total, $0.options.timeouts.attempt) = (total, total)
         }
         return log.session(configuration, interceptor: interceptor) { _, number in answer(number) }
     }
@@ -39,6 +40,21 @@ struct ServerSentEventsTests {
         var all: [String] = []
         for try await event in events { all.append(event.data) }
         return all
+    }
+
+    // MARK: Time
+
+    @Test(
+        "The session's limits of time are not for event streams, which are to last; the request's own are",
+        arguments: [nil, .seconds(7)] as [Duration?])
+    func limits(own: Duration?) async throws {
+        let session = session(total: .seconds(5)) { $0 == 1 ? Self.events("data: one\n\n") : .response(204) }
+        let request = await session.streamRequest(url)
+        if let own { request.timeout(.total(own)) }
+        let reading = Task { try await data(of: request.serverSentEvents()) }
+        await pass(.seconds(3), sleepers: own == nil ? 1 : 2)
+        #expect(try await reading.value == ["one"])
+        #expect(log.requests.map(\.timeouts.total) == [own, own])
     }
 
     // MARK: Reconnection

@@ -86,7 +86,7 @@ extension AuthenticationInterceptor where A == BearerAuthenticator {
     /// Tokens that are renewed in your way.
     ///
     ///     let tokens = BearerTokens(saved, for: "https://api.example.com") { old, session in
-    ///         try await session.send(.newToken(for: old.refreshToken)).value
+    ///         try await session.send(.newToken(for: old.refreshToken))
     ///     }
     public convenience init(
         _ token: BearerToken?, for scope: CredentialScope = .anywhere, renew: @escaping BearerAuthenticator.Renewal

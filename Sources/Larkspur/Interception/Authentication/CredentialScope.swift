@@ -7,7 +7,8 @@ public struct CredentialScope: Sendable {
     /// Nil for anywhere; or what was wrong with an origin.
     private let origins: Result<[RequestURL.Origin], RequestError>?
 
-    /// To whom the session's requests go, whoever that is. Right for a session that talks to one server.
+    /// To every host that is asked, whoever that is. Right for a session that talks to one server and follows no URLs that
+    /// others name; else name the origins.
     public static let anywhere = CredentialScope(origins: nil)
 
     private init(origins: Result<[RequestURL.Origin], RequestError>?) {
