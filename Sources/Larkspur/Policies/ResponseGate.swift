@@ -31,8 +31,13 @@ extension RequestPipeline {
     func passGates(_ exchange: CompletedExchange) async throws(RequestCore.Exit) {
         guard let head = exchange.head else { return }
         for gate in core.read({ $0.settings.gates }) {
-            if await gate(head) == .cancel { core.cancel(face) }
-            guard core.isWithPipeline else { throw .abandon }
+            let disposition = await gate(head)
+            // One that was left behind has no say any more.
+            guard core.isWithPipeline, !Task.isCancelled else { throw .abandon }
+            guard disposition == .allow else {
+                core.cancel(face)
+                throw .abandon
+            }
         }
     }
 }

@@ -5,10 +5,15 @@ final class Deadline: Sendable {
     /// What it limits.
     enum Scope: String, Sendable { case attempt, total }
 
+    /// Ends the wait for a piece of somebody's code, with this error.
+    private typealias Cut = @Sendable (any Error) -> Void
+
     private enum Status {
-        case running(timer: Task<Void, Never>?, cut: (@Sendable () -> Void)?)
+        case running(timer: Task<Void, Never>?, cut: Cut?)
         case passed
         case stopped
+        /// Another one, or none, is in its place: what began under this one goes on under that.
+        case replaced(by: Deadline?)
     }
 
     // Immutable
@@ -49,7 +54,7 @@ final class Deadline: Sendable {
         let timer = Task {
             do { try await clock.sleep(for: timeLeft) } catch { return }
             guard !Task.isCancelled, let cut = pass() else { return }
-            cut()
+            cut(error)
             act()
         }
         let isRunning = status.withLock { status in
@@ -61,11 +66,11 @@ final class Deadline: Sendable {
     }
 
     /// What is to be cut short; nil if it was stopped.
-    private func pass() -> (@Sendable () -> Void)? {
+    private func pass() -> Cut? {
         status.withLock { status in
             guard case .running(_, let cut) = status else { return nil }
             status = .passed
-            return cut ?? {}
+            return cut ?? { _ in }
         }
     }
 
@@ -77,43 +82,85 @@ final class Deadline: Sendable {
         }
         guard case .running(let timer, let cut) = before else { return }
         timer?.cancel()
-        cut?()
+        cut?(error)
+    }
+
+    /// Ends the watch, and has what runs under it go on: under the next one, if there is one.
+    func retire(for next: Deadline?) {
+        let (timer, late) = status.withLock { status -> (Task<Void, Never>?, Cut?) in
+            guard case .running(let timer, let cut) = status else { return (nil, nil) }
+            status = .replaced(by: next)
+            guard let next, let cut, !next.take(cut) else { return (timer, nil) }
+            return (timer, cut)
+        }
+        timer?.cancel()
+        late?(next?.error ?? error)
     }
 
     /// Runs somebody's code, one piece at a time, and waits for it only until the limit passes: it is cancelled then, and
     /// left behind if it does not listen.
     func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let waiting = Protected<Suspension<Result<Value, any Error>>?>(nil)
-        let answer: @Sendable (Result<Value, any Error>) -> Void = { result in
-            let continuation = waiting.withLock { waiting in
-                defer { waiting = nil }
-                return waiting
+        let piece = Piece<Value>()
+        let result = await withTaskCancellationHandler {
+            await suspended { waiter in
+                piece.begin(work, for: waiter)
+                setCut(piece.leave)
+                // A cancel that came before has found nothing to leave.
+                if Task.isCancelled { piece.leave(CancellationError()) }
             }
-            continuation?.resume(returning: result)
-        }
-        let result: Result<Value, any Error> = await suspended { continuation in
-            waiting.withLock { $0 = continuation }
-            // Unstructured, one for each piece: a child would have to be waited for.
-            let task = Task {
-                do { answer(.success(try await work())) } catch { answer(.failure(error)) }
-            }
-            setCut {
-                answer(.failure(self.error))
-                task.cancel()
-            }
+        } onCancel: {
+            piece.leave(CancellationError())
         }
         setCut(nil)
         return try result.get()
     }
 
     /// Sets what is cut short; calls it if the limit has passed already.
-    private func setCut(_ cut: (@Sendable () -> Void)?) {
-        let isLate = status.withLock { status in
-            guard case .running(let timer, _) = status else { return true }
-            status = .running(timer: timer, cut: cut)
-            return false
+    private func setCut(_ cut: Cut?) {
+        if !take(cut) { cut?(error) }
+    }
+
+    /// False if it is too late for it. Those that take each other's place are locked in the order of their beginnings.
+    private func take(_ cut: Cut?) -> Bool {
+        status.withLock { status in
+            switch status {
+            case .running(let timer, _):
+                status = .running(timer: timer, cut: cut)
+                return true
+            case .replaced(let next): return next?.take(cut) ?? true
+            case .passed, .stopped: return false
+            }
         }
-        if isLate { cut?() }
+    }
+}
+
+/// Somebody's code while it runs, and who waits for it.
+private final class Piece<Value: Sendable>: Sendable {
+    typealias Waiter = Suspension<Result<Value, any Error>>
+
+    private let box = Protected<(waiter: Waiter?, task: Task<Void, Never>?)>((nil, nil))
+
+    func begin(_ work: @escaping @Sendable () async throws -> Value, for waiter: Waiter) {
+        box.withLock { $0.waiter = waiter }
+        // Unstructured, one for each piece: a child would have to be waited for.
+        let task = Task {
+            do { answer(.success(try await work())) } catch { answer(.failure(error)) }
+        }
+        box.withLock { $0.task = task }
+    }
+
+    /// Cancels it, and waits no more.
+    func leave(_ error: any Error) {
+        answer(.failure(error))
+        box.withLock { $0.task }?.cancel()
+    }
+
+    private func answer(_ result: Result<Value, any Error>) {
+        let waiter = box.withLock { piece in
+            defer { piece.waiter = nil }
+            return piece.waiter
+        }
+        waiter?.resume(returning: result)
     }
 }
 

@@ -86,12 +86,13 @@ extension RequestCore {
         let before = read { $0.deadlines[scope] }
         guard before?.limit != limit else { return }
         let next = limit.map { Deadline(scope, $0, on: context.configuration.clock, replacing: before) }
-        let released = box.withLock { state in
-            guard state.isWithPipeline else { return next }
-            defer { state.deadlines[scope] = next }
-            return state.deadlines[scope]
+        let (isKept, replaced) = box.withLock { state in
+            defer { if state.isWithPipeline { state.deadlines[scope] = next } }
+            return (state.isWithPipeline, state.deadlines[scope])
         }
-        released?.stop()
+        guard isKept else { return }
+        // Whoever sets another limit may be a piece of code that runs under this one.
+        replaced?.retire(for: next)
         if let next { next.start { self.end(by: next, face) } }
     }
 

@@ -19,6 +19,21 @@ extension RequestPipeline {
         try? await limit.run { await handler(request) }  // a hop that begins too late is cut at once
     }
 
+    /// Asks the gates; the exchange that it gives has failed if they had not answered in time.
+    func passGatesInTime(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
+        guard let limit, !core.read({ $0.settings.gates }).isEmpty else {
+            try await passGates(exchange)
+            return exchange
+        }
+        do {
+            try await limit.run { try await passGates(exchange) }
+            return exchange
+        } catch {
+            guard core.isWithPipeline else { throw .abandon }
+            return failed(RequestError(wrapping: error, as: .timedOut, stage: .validating), exchange)
+        }
+    }
+
     func validate(_ exchange: CompletedExchange, by validator: ResponseValidator) async throws {
         guard let limit else { return try await validator.validate(exchange) }
         try await limit.run { try await validator.validate(exchange) }

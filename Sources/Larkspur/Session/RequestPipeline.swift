@@ -62,8 +62,8 @@ struct RequestPipeline: Sendable {
         var exchange = if let sent { try await follow(.ended(sent)) } else { try await send(number) }
         // The heads of live bodies were validated before anybody was given the first byte.
         if exchange.error == nil, core.receiver == nil {
-            try await passGates(exchange)
-            exchange = try await validate(exchange)
+            exchange = try await passGatesInTime(exchange)
+            if exchange.error == nil { exchange = try await validate(exchange) }
         }
         if let error = exchange.error {
             switch try await askRetriers(error) {
@@ -92,6 +92,7 @@ struct RequestPipeline: Sendable {
                 throw RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting, about: request)
             }
         }
+        guard core.isWithPipeline, !Task.isCancelled else { return nil }
         if let receiver = core.receiver {
             do { request = try await receiver.prepare(request, for: built) } catch {
                 throw RequestError(wrapping: error, as: .receivingFailed, stage: .building, about: request)
@@ -103,6 +104,8 @@ struct RequestPipeline: Sendable {
                 throw RequestError(wrapping: error, as: .invalidCredential, stage: .building, about: request)
             }
         }
+        // Left behind, it must not set limits for the attempt that has followed.
+        guard !Task.isCancelled else { return nil }
         core.watch(request, builtWithin: limits, face)
         return request
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Deadlines", .timeLimit(.minutes(2)))
 struct DeadlineTests {
-    enum Place: CaseIterable { case modifier, adapter, handler, hop, validator, serializer, retrier, backOff }
+    enum Place: CaseIterable { case modifier, adapter, handler, hop, gate, validator, serializer, retrier, backOff }
     enum End: CaseIterable { case cancel, total, attempt }
 
     private let clock = ManualClock()
@@ -53,6 +53,12 @@ struct DeadlineTests {
             }
             request.eventMonitor(recorder)
             request.validate { _ in if place == .validator, visits.increment() == 1 { await gate.pass() } }
+            if place == .gate {
+                request.onResponseHead { _ in
+                    if visits.increment() == 1 { await gate.pass() }
+                    return .allow
+                }
+            }
             if place == .handler {
                 request.onRequestCreation { _ in if visits.increment() == 1 { await gate.pass() } }
             }
@@ -83,7 +89,7 @@ struct DeadlineTests {
         switch place {
         case .hop: await held.recorder.wait { $0.contains { $0.name == "beginHop" } }
         case .backOff: await clock.waitForSleepers(end == .total ? 2 : 3)
-        case .modifier, .adapter, .handler, .validator, .serializer, .retrier: await held.gate.arrived()
+        case .modifier, .adapter, .handler, .gate, .validator, .serializer, .retrier: await held.gate.arrived()
         }
         await clock.waitForSleepers(end == .total ? 1 : 2)
         let askedBefore = held.asked.value
