@@ -16,7 +16,8 @@ import LarkspurTransport
 /// - A refusal is known by the error that validation makes of its status. Without validation, by `validate()` or
 ///   `SessionConfiguration.validation`, a 401 is a response like any other, and nothing here sees it.
 /// - The refresh's own requests, and those that wait for them, never wait for it: they pass untouched, on any session.
-/// - Cancelling a request that waits leaves the refresh to the others; cancelling the last one cancels it.
+/// - Cancelling a request that waits leaves the refresh to the others; cancelling the last one cancels it. What it brings
+///   all the same is kept.
 /// - If a refresh fails, all that wait for it fail with its error, and so do those that are refused before the next
 ///   request is made. That one tries again.
 ///
@@ -50,7 +51,7 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         self.failurePolicy = failurePolicy
         self.refreshTimeout = refreshTimeout
         self.clock = clock
-        elapsed = stopwatch(clock)
+        elapsed = clock.stopwatch()
         box = Protected(State(credential: credential, window: refreshWindow))
     }
 
@@ -68,7 +69,7 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
         guard try authenticator.authenticates(request), !isWorkingForRefresh else { return }
-        let (known, version, isRefreshing) = box.withLock { $0.beginAdapting() }
+        let (known, version, isRefreshing, _) = box.withLock { $0.beginAdapting() }
         guard let known else { throw AuthenticationError.missingCredential }
         let isDue = authenticator.requiresRefresh(known)
         if isDue || isRefreshing {
@@ -170,10 +171,4 @@ extension RequestInterceptor {
     ) -> Self where Self == AuthenticationInterceptor<A> {
         interceptor
     }
-}
-
-/// How much time has passed on the clock since this was made.
-private func stopwatch<C: Clock>(_ clock: C) -> @Sendable () -> Duration where C.Duration == Duration {
-    let start = clock.now
-    return { start.duration(to: clock.now) }
 }

@@ -19,8 +19,8 @@ struct RefreshState<Credential: Sendable> {
         var answered: [Waiter] = []
         var outcome: Outcome = .success(())
         var cancelled: [Task<Void, Never>] = []
-        /// Let go of after unlocking: its end may be anybody's code.
-        var discarded: Credential?
+        /// Let go of after unlocking: their ends may be anybody's code.
+        var discarded: (credential: Credential?, failure: AuthenticationError?)
     }
 
     private struct UnderWay {
@@ -41,6 +41,9 @@ struct RefreshState<Credential: Sendable> {
     private(set) var version = 0
     private let window: RefreshWindow?
     private var phase = Phase.idle
+    /// Refreshes that were cancelled because nobody waited any more, while the credential is the one that they renew. With
+    /// tokens that are good for one refresh, what they bring all the same is the only one that the server still takes.
+    private var cancelled: [Refresh] = []
     /// When refreshes began, those within the window.
     private var beginnings: [Duration] = []
     private var lastTicket = 0
@@ -61,9 +64,14 @@ struct RefreshState<Credential: Sendable> {
     }
 
     /// A request comes to be adapted: a failure that others had is not its own.
-    mutating func beginAdapting() -> (credential: Credential?, version: Int, isRefreshing: Bool) {
-        if case .failed = phase { phase = .idle }
-        return (credential, version, refresh != nil)
+    ///
+    /// The failure is to be let go of after unlocking.
+    mutating func beginAdapting() -> (
+        credential: Credential?, version: Int, isRefreshing: Bool, discarded: AuthenticationError?
+    ) {
+        guard case .failed(let error) = phase else { return (credential, version, refresh != nil, nil) }
+        phase = .idle
+        return (credential, version, false, error)
     }
 
     /// A name for who is going to wait.
@@ -88,12 +96,15 @@ struct RefreshState<Credential: Sendable> {
             return Action(answered: [waiter])
         case (.idle, .retrying), (.idle, .adapting(isDue: true)), (.failed, .adapting(isDue: true)):
             guard begin(at: now) else {
-                phase = .failed(.excessiveRefresh)
-                return Action(answered: [waiter], outcome: .failure(AuthenticationError.excessiveRefresh))
+                var action = leave(for: .failed(.excessiveRefresh))
+                action.answered = [waiter]
+                action.outcome = .failure(AuthenticationError.excessiveRefresh)
+                return action
             }
             let refresh = Refresh()
-            phase = .refreshing(UnderWay(refresh: refresh, waiters: [ticket: waiter]))
-            return Action(begun: (refresh, credential))
+            var action = leave(for: .refreshing(UnderWay(refresh: refresh, waiters: [ticket: waiter])))
+            action.begun = (refresh, credential)
+            return action
         }
     }
 
@@ -114,7 +125,7 @@ struct RefreshState<Credential: Sendable> {
         return true
     }
 
-    /// Somebody waits no more; the last one takes the refresh along.
+    /// Somebody waits no more; with the last one the refresh is cancelled.
     mutating func withdraw(_ ticket: Int) -> Action {
         guard case .refreshing(var underWay) = phase, let waiter = underWay.waiters.removeValue(forKey: ticket) else {
             return Action()
@@ -123,16 +134,21 @@ struct RefreshState<Credential: Sendable> {
         if underWay.waiters.isEmpty {
             phase = .idle
             action.cancelled = underWay.tasks
+            cancelled.append(underWay.refresh)
         } else {
             phase = .refreshing(underWay)
         }
         return action
     }
 
-    /// The refresh is over; nothing happens if it was given up before.
+    /// The refresh is over. If it was cancelled before, only a credential counts; if it was given up, nothing does.
     mutating func end(
         _ refresh: Refresh, _ result: Result<Credential, AuthenticationError>, _ policy: FailedRefreshPolicy
     ) -> Action {
+        if let index = cancelled.firstIndex(where: { $0 === refresh }) {
+            cancelled.remove(at: index)
+            if case .success(let new) = result { return replace(new) }
+        }
         guard self.refresh === refresh else { return Action() }
         switch (result, policy) {
         case (.success(let new), _): return replace(new)
@@ -151,16 +167,21 @@ struct RefreshState<Credential: Sendable> {
     /// Another credential, from wherever: who waits goes on with it, and what was under way is given up.
     mutating func replace(_ new: Credential?) -> Action {
         var action = leave(for: .idle)
-        action.discarded = credential
+        action.discarded.credential = credential
         credential = new
         version += 1
+        cancelled = []
         return action
     }
 
     private mutating func leave(for next: Phase) -> Action {
         defer { phase = next }
-        guard case .refreshing(let underWay) = phase else { return Action() }
-        return Action(answered: Array(underWay.waiters.values), cancelled: underWay.tasks)
+        switch phase {
+        case .idle: return Action()
+        case .failed(let error): return Action(discarded: (nil, error))
+        case .refreshing(let underWay):
+            return Action(answered: Array(underWay.waiters.values), cancelled: underWay.tasks)
+        }
     }
 }
 
