@@ -11,6 +11,19 @@ public struct Credential: Hashable, Sendable {
     }
 }
 
+extension Credential {
+    /// The field of the scheme Basic (RFC 7617, section 2): the name ends with the first colon.
+    func basicField() throws(RequestError) -> HTTPHeader {
+        guard !username.utf8.contains(UInt8(ascii: ":")) else {
+            throw RequestError(.invalidCredential, "the user name has a colon, which Basic cannot tell from its end")
+        }
+        guard !(username + password).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw RequestError(.invalidCredential, "the user name or the password has a line end or control character")
+        }
+        return .authorization(username: username, password: password)
+    }
+}
+
 extension Credential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "Credential(\(Redaction.replacement))" }
     public var debugDescription: String { description }
@@ -62,7 +75,7 @@ package final class Authentication: Hashable, Sendable {
     /// Goes along with the attempt's request, unless that says itself who sends it.
     package func join(_ request: inout OutgoingRequest) throws(RequestError) {
         guard request.headers["Authorization"] == nil else { return }
-        try check()
+        let field = try credential.basicField()
         request.options.authentication = Authentication(
             credential, isPreemptive: isPreemptive, for: request.url.origin)
         if isPreemptive { request.headers.add(field) }
@@ -73,21 +86,7 @@ package final class Authentication: Hashable, Sendable {
         guard request.headers["Authorization"] == nil, request.body.isReplayable, request.url.origin == origin
         else { return nil }
         let challenges = AuthenticationChallenge.parse(head.values(for: "WWW-Authenticate"))
-        return challenges.contains { $0.isScheme("Basic") } ? field : nil
-    }
-
-    private var field: HTTPHeader {
-        .authorization(username: credential.username, password: credential.password)
-    }
-
-    /// RFC 7617, section 2: the name ends with the first colon.
-    private func check() throws(RequestError) {
-        guard !credential.username.utf8.contains(UInt8(ascii: ":")) else {
-            throw RequestError(.invalidCredential, "the user name has a colon, which Basic cannot tell from its end")
-        }
-        guard !(credential.username + credential.password).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw RequestError(.invalidCredential, "the user name or the password has a line end or control character")
-        }
+        return challenges.contains { $0.isScheme("Basic") } ? try? credential.basicField() : nil
     }
 
     package static func == (lhs: Authentication, rhs: Authentication) -> Bool {

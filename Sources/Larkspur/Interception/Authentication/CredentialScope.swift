@@ -9,6 +9,9 @@ public struct CredentialScope: Sendable {
 
     /// To every host that is asked, whoever that is. Right for a session that talks to one server and follows no URLs that
     /// others name; else name the origins.
+    ///
+    /// Servers can name others: where an upload is made, the server says the URL that its bytes go to, and at another origin
+    /// too the request gets what adapters put there.
     public static let anywhere = CredentialScope(origins: nil)
 
     private init(origins: Result<[RequestURL.Origin], RequestError>?) {

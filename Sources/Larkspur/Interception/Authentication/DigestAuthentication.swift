@@ -124,8 +124,8 @@ extension RequestInterceptor where Self == DigestAuthentication {
 
 /// Who answers challenges.
 struct DigestUser: Sendable {
-    let name: String
-    let password: String
+    @Hidden var name: String
+    @Hidden var password: String
 
     /// Composed characters are hashed as one (RFC 7616, section 4).
     init(name: String, password: String) {

@@ -15,7 +15,7 @@ public struct OAuth2Client: Sendable {
 
     /// What a token is had for. More kinds are made by `init`.
     public struct Grant: Sendable {
-        let parameters: [String: String]
+        @Hidden var parameters: [String: String]
 
         public init(_ type: String, parameters: [String: String] = [:]) {
             self.parameters = parameters.merging(["grant_type": type]) { _, type in type }
@@ -30,7 +30,7 @@ public struct OAuth2Client: Sendable {
 
     private let tokenURL: any URLConvertible
     private let clientID: String
-    private let clientSecret: String?
+    @Hidden private var clientSecret: String?
     private let secretPlace: SecretPlace
     private let scope: String?
     private let leeway: Duration

@@ -3,22 +3,17 @@ import LarkspurTransport
 /// Sends a user's name and password with every request, before anybody asks for them (RFC 7617). What a request says itself
 /// in `Authorization` stands.
 public struct BasicAuthentication: RequestInterceptor {
-    private let username: String
-    private let password: String
+    private let credential: Credential
     private let scope: CredentialScope
 
     public init(username: String, password: String, for scope: CredentialScope = .anywhere) {
-        self.username = username
-        self.password = password
+        credential = Credential(username: username, password: password)
         self.scope = scope
     }
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
         guard try scope.contains(request.url), request.headers["Authorization"] == nil else { return }
-        guard !username.utf8.contains(UInt8(ascii: ":")) else {
-            throw RequestError(.encodingFailed, "a user's name with a colon in it cannot be sent by the Basic scheme")
-        }
-        request.headers.add(.authorization(username: username, password: password))
+        request.headers.add(try credential.basicField())
     }
 }
 
@@ -31,7 +26,7 @@ public struct APIKeyAuthentication: RequestInterceptor {
         case query(String)
     }
 
-    private let key: String
+    @Hidden private var key: String
     private let place: Place
     private let scope: CredentialScope
 
