@@ -37,6 +37,16 @@ struct ResumableUploadRulesTests {
         }
     }
 
+    @Test("A record has the URL that was asked for, and not what adapters put there")
+    func recordWithoutKeys() async throws {
+        let upload = await session("/u/1").resumableUpload(
+            file, to: "https://h/files", using: .tus, interceptor: .apiKey("hunter2", in: .query("key")))
+        _ = try await upload.value
+        #expect(log.requests.first?.url.query == "key=hunter2")
+        let record = String(decoding: try JSONEncoder().encode(upload.record), as: UTF8.self)
+        #expect(record.contains("files") && !record.contains("hunter2"))
+    }
+
     // MARK: Where it goes
 
     @Test(
