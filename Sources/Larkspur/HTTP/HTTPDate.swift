@@ -81,9 +81,9 @@ private struct HTTPDateScanner {
 
     private mutating func number(_ digits: Int) -> Int? {
         let text = rest.prefix(digits)
-        guard text.count == digits, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard text.count == digits, let number = Int(digits: text) else { return nil }
         rest = rest.dropFirst(digits)
-        return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        return number
     }
 
     /// By the Gregorian calendar; nil for a day that its month does not have.

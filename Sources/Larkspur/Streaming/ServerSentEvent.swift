@@ -114,8 +114,8 @@ public struct ServerSentEventParser: StreamParser {
         } else if name.isEqual(to: "id") {
             if value.firstIndex(ofByte: 0) == nil { id = String(decoding: value, as: UTF8.self) }
         } else if name.isEqual(to: "retry") {
-            if !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) {
-                retry = .milliseconds(Int64(String(decoding: value, as: UTF8.self)) ?? .max)
+            if let milliseconds = Int64(digits: value) {
+                retry = .milliseconds(milliseconds)
                 reconnectionTime = retry
             }
         }

@@ -8,7 +8,7 @@
 /// Like a request it is lazy: awaiting its value, iterating its progress or `resume()` starts it. From then on it runs
 /// whether or not anybody waits, and keeps its session.
 public final class ResumableUpload: Sendable {
-    private typealias Waiter = CheckedContinuation<DataResponse<Data>, any Error>
+    private typealias Waiter = Suspension<Result<DataResponse<Data>, any Error>>
 
     private enum Phase {
         case idle
@@ -57,8 +57,8 @@ public final class ResumableUpload: Sendable {
                 state.waiterNumber += 1
                 return state.waiterNumber
             }
-            return try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { continuation in
+            let outcome = await withTaskCancellationHandler {
+                await suspended { continuation in
                     let result = box.withLock { state in
                         if case .finished(let result) = state.phase { return result as Result? }
                         state.waiters[number] = continuation
@@ -70,6 +70,7 @@ public final class ResumableUpload: Sendable {
             } onCancel: {
                 giveUp(number)
             }
+            return try outcome.get()
         }
     }
 
@@ -103,7 +104,7 @@ public final class ResumableUpload: Sendable {
             return (waiter, waiter != nil && state.waiters.isEmpty)
         }
         if isLast { cancel() }
-        waiter?.resume(throwing: CancellationError())
+        waiter?.resume(returning: .failure(CancellationError()))
     }
 
     /// The end, once: everybody is answered (R4).
@@ -125,13 +126,8 @@ public final class ResumableUpload: Sendable {
     private static func answer(
         _ waiters: some Sequence<Waiter>, _ result: Result<DataResponse<Data>, RequestError>
     ) {
-        for waiter in waiters {
-            switch result {
-            case .success(let response): waiter.resume(returning: response)
-            case .failure(let error) where error.isCancelled: waiter.resume(throwing: CancellationError())
-            case .failure(let error): waiter.resume(throwing: error)
-            }
-        }
+        let outcome = result.mapError { error -> any Error in error.isCancelled ? CancellationError() : error }
+        for waiter in waiters { waiter.resume(returning: outcome) }
     }
 
     // MARK: The run's side

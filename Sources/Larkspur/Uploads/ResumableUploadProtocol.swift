@@ -108,7 +108,6 @@ extension ResumableUploadProtocol {
 extension ResponseHead {
     /// A field that is a count of bytes; nil if there is none, or it is no plain number.
     func count(_ name: String) -> UInt64? {
-        guard let text = self[name], text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return UInt64(text)
+        self[name].flatMap { UInt64(digits: $0.utf8) }
     }
 }

@@ -1,0 +1,11 @@
+extension FixedWidthInteger {
+    /// A number in decimal digits, and nothing else: no sign, no space, not empty. One that is too large counts as the largest.
+    init?(digits: some Collection<UInt8>) {
+        guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        self = digits.reduce(0) { number, digit in
+            let (product, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isTooLargeNow) = product.addingReportingOverflow(Self(digit - 0x30))
+            return isTooLarge || isTooLargeNow || number == .max ? .max : sum
+        }
+    }
+}
