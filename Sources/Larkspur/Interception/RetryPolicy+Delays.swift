@@ -65,9 +65,7 @@ enum RetryAfter {
     /// are of one clock; a date that is past means now.
     static func delay(in head: ResponseHead?) -> Duration? {
         guard let head, let value = head["Retry-After"] else { return nil }
-        if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            return min(.seconds(Int64(value) ?? .max), longest)
-        }
+        if let seconds = Int64(digits: value.utf8) { return min(.seconds(seconds), longest) }
         let now = head["Date"].flatMap { Date(httpDate: $0) } ?? Date()
         return Date(httpDate: value, now: now).map { min(.seconds(max(0, $0.timeIntervalSince(now))), longest) }
     }
@@ -83,5 +81,15 @@ extension RequestCore {
             state.idempotencyKey = key
             return key
         }
+    }
+
+    /// Deposits in the session's budget what a request's first attempt allows: once, however many policies it meets.
+    func depositForRetries() {
+        guard let account = context.retryAccount else { return }
+        let isFirst = box.withLock { state in
+            defer { state.hasDeposited = true }
+            return !state.hasDeposited
+        }
+        if isFirst { account.add() }
     }
 }

@@ -61,10 +61,10 @@ public struct RetryPolicy: RequestInterceptor {
     // MARK: Adapting
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
-        let context = state.session.context
-        if state.attempt == 1 { context.retryAccount?.add() }
+        guard let core = state.session.context.request(state.requestID)?.handle.core else { return }
+        core.depositForRetries()
         guard let field = idempotencyKey?.field, IdempotencyKey.methods.contains(request.method),
-            request.headers[field] == nil, let core = context.request(state.requestID)?.handle.core
+            request.headers[field] == nil
         else { return }
         request.headers.add(name: field, value: core.idempotencyKey)
     }

@@ -16,6 +16,8 @@ struct RequestState {
     var deadlines = Deadlines()
     /// What tells the server that attempts are of one request, if somebody has asked for it.
     var idempotencyKey: String?
+    /// Whether the session's budget of retries has had its part for this request.
+    var hasDeposited = false
 
     // Held while the request may still need them, given up at the finish
     private(set) var face: (any Request)?

@@ -92,6 +92,18 @@ struct RetryBudgetTests {
         #expect(log.count > 500 + 50 && log.count <= 500 + 50 + 10)
     }
 
+    @Test("A request allows its part once, however many policies it meets")
+    func severalPolicies() async {
+        let session = log.session(
+            SessionConfiguration {
+                $0.clock = clock
+                $0.retryBudget = RetryBudget(ratio: 1, minimumPerSecond: 0)
+            }, interceptor: .composed(Self.atOnce, Self.atOnce)
+        ) { _, _ in .failure(.connectionLost) }
+        _ = await storm(session, requests: 1)
+        #expect(log.count == 2)
+    }
+
     @Test("Without a budget every request has all its retries")
     func unlimited() async {
         let session = log.session(
