@@ -41,17 +41,17 @@ extension RequestCore {
     /// Puts the slot into the queue, and starts the request if that is what it waited for.
     private func attach(_ new: SerializerSlot, to face: any Request, starting: Bool) -> Int {
         let (slot, action) = box.withLock { $0.attach(new, of: face, startsAutomatically: starting) }
-        perform(action, face)
+        act(on: action, face)
         return slot
     }
 
-    /// Starts the request for a reader of its body, or has the session keep it: whoever waits for a start that never comes
+    /// Starts the request for a reader of its body or one who follows it, or has the session keep it: whoever waits for a start that never comes
     /// is answered when the session ends.
     func demand(_ face: any Request) {
-        perform(box.withLock { $0.demand(face, startsAutomatically: startsAutomatically) }, face)
+        act(on: box.withLock { $0.demand(face, startsAutomatically: startsAutomatically) }, face)
     }
 
-    private func perform(_ action: RequestState.AttachAction, _ face: any Request) {
+    private func act(on action: RequestState.AttachAction, _ face: any Request) {
         switch action {
         case .none: break
         case .run: run(face)
@@ -124,7 +124,7 @@ extension RequestCore {
             return (waiter, job, exchange, action)
         }
         if let waiter, let job { waiter.resume(job.fail(exchange, cancelError(exchange))) }
-        perform(action)
+        act(on: action)
     }
 
     /// Ends one serializer before its time; the request too if it was the last that anybody wanted.
@@ -138,7 +138,7 @@ extension RequestCore {
             return (delivery, isLast ? state.cancel(.requestCancelled, face) : .none)
         }
         delivery?()
-        perform(action)
+        act(on: action)
     }
 
     private func cancelError(_ exchange: CompletedExchange) -> RequestError {

@@ -79,10 +79,10 @@ package final class RequestCore: Sendable {
     }
 
     func cancel(_ face: any Request, _ reason: RequestError = .requestCancelled) {
-        perform(box.withLock { $0.cancel(reason, face) }, isCancel: !reason.isTimeout)
+        act(on: box.withLock { $0.cancel(reason, face) }, isCancel: !reason.isTimeout)
     }
 
-    func perform(_ action: RequestState.CancelAction, isCancel: Bool = true) {
+    func act(on action: RequestState.CancelAction, isCancel: Bool = true) {
         switch action {
         case .none: break
         case .cancelHop(let task):

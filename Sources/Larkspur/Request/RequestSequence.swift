@@ -12,7 +12,7 @@ public struct RequestSequence<Element: Sendable>: AsyncSequence, Sendable {
     init<Face: Request>(_ request: Face, _ topic: RequestTopic<Element>) {
         self.init(following: {
             let stream = request.handle.core.follow(topic)
-            request.handle.core.startIfAutomatic(request)
+            request.handle.core.demand(request)
             return stream
         })
     }
@@ -100,9 +100,5 @@ extension RequestCore {
             state.settings.followers[keyPath: topic.followers].removeAll { follower in gone.contains { $0 === follower }
             }
         }
-    }
-
-    func startIfAutomatic(_ face: any Request) {
-        if startsAutomatically, read({ $0.pace }) == .flowing { start(face) }
     }
 }
