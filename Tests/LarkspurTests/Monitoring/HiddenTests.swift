@@ -12,7 +12,7 @@ struct HiddenTests {
     }
 
     private static let download: DownloadRecord? = record(
-        #"{"url": "http://h/?token=hunter2", "partialFile": "file:///tmp/a", "validator": "\"v\"", "offset": 7}"#)
+        #"{"url": "http://h/?token=hunter2", "partialFile": "file:///a", "validator": "\"v\"", "offset": 7}"#)
 
     private static let values: [(any Sendable)?] = [
         OAuth2Client(tokenURL: "http://id/token", clientID: "shop", clientSecret: secret),

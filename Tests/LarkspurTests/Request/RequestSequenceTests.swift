@@ -61,11 +61,14 @@ struct RequestSequenceTests {
         default: for await _ in commands {}
         }
         #expect(request.status == .finished)
-        let waiting = await log.session().request("http://h/", startsAutomatically: false)
+        // A request that waits to be started is its session's, which has to stay.
+        let session = log.session()
+        let waiting = await session.request("http://h/", startsAutomatically: false)
         var unstarted = waiting.requests.makeAsyncIterator()
         #expect(waiting.status == .initialized)
         waiting.resume()
         #expect(await unstarted.next()?.url.path == "/")
+        await session.invalidate()
     }
 
     @Test("An element comes when it happens: the request before any answer, the head before the body's end")
