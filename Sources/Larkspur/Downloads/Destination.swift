@@ -5,22 +5,23 @@ public struct Destination: Sendable {
     enum Kind: Sendable {
         case file(URL)
         case suggested(in: URL)
-        case custom(@Sendable (URL, ResponseHead) async throws -> URL)
+        case custom(@concurrent @Sendable (URL, ResponseHead) async throws -> URL)
     }
 
     let kind: Kind
 
     /// This file. While it is under way its bytes are beside it, in a hidden file that a later request to the same place
-    /// goes on with.
+    /// goes on with. A request that is cancelled when the file was just put in its place leaves it there.
     public static func file(_ url: URL) -> Destination { Destination(kind: .file(url)) }
 
     /// A file in this folder, by the name that the server suggests, else by the last part of the URL. What could lead out of
     /// the folder, hide the file or mislead its reader is taken from the name.
     public static func suggested(in folder: URL) -> Destination { Destination(kind: .suggested(in: folder)) }
 
-    /// The file that the closure names when all bytes are there, in a temporary one.
+    /// The file that the closure names when all bytes are there, in a temporary one that only its owner can read. The closure
+    /// does not run on the thread that writes files, so one that takes its time stops no other download.
     public static func custom(
-        _ choose: @escaping @Sendable (_ temporary: URL, _ head: ResponseHead) async throws -> URL
+        _ choose: @escaping @concurrent @Sendable (_ temporary: URL, _ head: ResponseHead) async throws -> URL
     ) -> Destination {
         Destination(kind: .custom(choose))
     }
@@ -35,6 +36,11 @@ public struct Destination: Sendable {
             case .custom: Self.temporaryPath
             }
         }
+    }
+
+    /// Whether the bytes come to where everybody keeps files, and may be read by nobody else meanwhile.
+    var isTemporary: Bool {
+        if case .custom = kind { true } else { false }
     }
 
     static var temporaryPath: String {
@@ -108,18 +114,25 @@ enum SuggestedName {
 
     /// One component of a path, visible, of at most 255 bytes.
     static func sanitized(_ name: String) -> String {
-        let last = name.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
-        // Among the invisible characters are those that turn the direction of writing, and with it a name's extension.
-        let visible = String(
-            String.UnicodeScalarView(
-                last.unicodeScalars.filter { ![.control, .format].contains($0.properties.generalCategory) }))
-        var result = visible.trimmingCharacters(in: .whitespaces).drop { $0 == "." || $0 == " " }
-        while let end = result.last, end == "." || end == " " { result.removeLast() }
-        return shortened(result)
+        // Scalar by scalar, and the invisible ones go first: a slash with a mark behind it is another character, until it
+        // is written to a path. Among the invisible are those that turn the direction of writing, and so an extension.
+        let visible = String.UnicodeScalarView(
+            name.unicodeScalars.filter { ![.control, .format].contains($0.properties.generalCategory) })
+        let last = visible.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? visible[...]
+        // What is cut off may have been all in front of the extension's dot.
+        return trimmed(shortened(trimmed(String(last))))
     }
 
-    private static func shortened(_ name: Substring) -> String {
-        guard name.utf8.count > 255 else { return String(name) }
+    /// Without dots and spaces at its ends.
+    private static func trimmed(_ name: String) -> String {
+        func isEdge(_ scalar: Unicode.Scalar) -> Bool { scalar == "." || scalar.properties.isWhitespace }
+        var scalars = name.unicodeScalars.drop(while: isEdge)
+        while let end = scalars.last, isEdge(end) { scalars.removeLast() }
+        return String(scalars)
+    }
+
+    private static func shortened(_ name: String) -> String {
+        guard name.utf8.count > 255 else { return name }
         let ending = name.lastIndex(of: ".").map { name[$0...] }.flatMap { $0.utf8.count <= 32 ? $0 : nil } ?? ""
         var stem = name.dropLast(ending.count)
         while stem.utf8.count + ending.utf8.count > 255 { stem.removeLast() }

@@ -72,7 +72,8 @@ actor DownloadFile: BodyReceiver {
         case .custom, nil: break
         }
         let path = try resumed.map { try Destination.path($0.partialFile) } ?? destination?.partialPath
-        return try PartialFile(claiming: path ?? Destination.temporaryPath) { record in
+        let mode: mode_t = destination?.isTemporary ?? true ? 0o600 : 0o666
+        return try PartialFile(claiming: path ?? Destination.temporaryPath, mode: mode) { record in
             resumed?.isOfSame(as: record) ?? (!options.has(.startOver) && record.url == url)
         }
     }
@@ -115,6 +116,11 @@ actor DownloadFile: BodyReceiver {
         let partial = try current()
         answer = hop.request.options.resumption?.answer(in: head) ?? .all
         if answer == .all {
+            // The page of an error takes the place of no byte that is there to be gone on with.
+            guard hop.request.options.resumption == nil || (200..<300).contains(head.status) else {
+                throw RequestError(
+                    .unacceptableStatus, "the rest of the file was asked for, and the status is \(head.status)")
+            }
             guard head.status != 206 || hop.request.headers["Range"] != nil else {
                 throw RequestError(.unexpectedRange, "the server sends a part of the file, and was asked for all of it")
             }
@@ -151,9 +157,13 @@ actor DownloadFile: BodyReceiver {
         let partial = try current()
         if case .rest(let total) = answer, partial.file.length != total {
             let count = partial.file.length
-            throw count < total
-                ? RequestError(.truncated, "there are \(count) bytes of \(total), and the server sends no more of them")
-                : RequestError(.unexpectedRange, "the server has sent more than the \(total) bytes that the file has")
+            guard count > total else {
+                throw RequestError(
+                    .truncated, "there are \(count) bytes of \(total), and the server sends no more of them")
+            }
+            try partial.restart(nil)
+            throw RequestError(
+                .unexpectedRange, "the server has sent more than the \(total) bytes that the file has")
         }
         if let computed = hash.take()?.finalize().hexadecimal, let expected = options.checksum?.hexadecimal,
             computed != expected

@@ -20,9 +20,12 @@ final class PartialFile {
 
     private var recordPath: String { file.path + ".json" }
 
+    /// - Parameter mode: That of a file that is not there yet; the process's umask takes from it.
     /// - Parameter accepts: Whether what is there already is to be continued.
-    init(claiming path: String, accepting accepts: (DownloadRecord) -> Bool) throws(RequestError) {
-        file = try WritableFile.claim(path)
+    init(
+        claiming path: String, mode: mode_t, accepting accepts: (DownloadRecord) -> Bool
+    ) throws(RequestError) {
+        file = try WritableFile.claim(path, mode: mode)
         guard file.length > 0, let data = FileManager.default.contents(atPath: recordPath),
             var stored = try? JSONDecoder().decode(DownloadRecord.self, from: data), accepts(stored)
         else { return }
@@ -61,6 +64,7 @@ final class PartialFile {
     func place(at target: String, replacing: Bool) throws {
         try file.flush()
         if target != file.path {
+            try file.publish()
             do {
                 try Self.move(file.path, to: target, replacing: replacing)
             } catch let error as Elsewhere {

@@ -29,9 +29,9 @@ final class WritableFile {
     }
 
     /// A file that may exist, for this alone: another request or process that has claimed it is an error.
-    static func claim(_ path: String) throws(RequestError) -> WritableFile {
+    static func claim(_ path: String, mode: mode_t = 0o666) throws(RequestError) -> WritableFile {
         while true {
-            let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
+            let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
             guard descriptor >= 0 else { throw .system("created", path) }
             let file = WritableFile(path, descriptor)
             // Some file systems know no locks: there it goes without.
@@ -75,6 +75,20 @@ final class WritableFile {
     func truncate() throws(RequestError) {
         guard ftruncate(descriptor, 0) == 0 else { throw .system("emptied", path) }
         length = 0
+    }
+
+    /// Gives a file that was for its owner alone the mode that other new files have.
+    func publish() throws(RequestError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & 0o777 == 0o600 else { return }
+        // Reading the umask means changing it, for all threads; a new file shows what it leaves.
+        let sample = path + ".mode"
+        unlink(sample)
+        let file = try Self.create(sample)
+        defer { unlink(sample) }
+        guard fstat(file.descriptor, &status) == 0, fchmod(descriptor, status.st_mode & 0o777) == 0 else {
+            throw .system("made readable", path)
+        }
     }
 
     /// Returns when what was written is with the disk. Where files are written over a network, a full disk may show only

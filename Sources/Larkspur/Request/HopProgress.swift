@@ -24,6 +24,8 @@ final class HopProgress {
     /// How much of the body has come, and why no more of it is wanted.
     var received: UInt64 = 0
     var refusal: TransportError?
+    /// Which bytes these are; set when somebody who follows them is told first.
+    var extent: BodyExtent?
 
     let id: TransportTaskID
     let task: any TransportTask

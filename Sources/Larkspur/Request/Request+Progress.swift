@@ -59,7 +59,8 @@ extension Request {
                 progress.setUserInfoObject(timeLeft, forKey: .estimatedTimeRemainingKey)
             }
             // A body of unknown length has the length that was sent; an empty one counts as one piece, or it would never end.
-            guard progress.totalUnitCount <= 0, self?.error == nil else { return }
+            // Of a request that is gone nobody knows how it ended.
+            guard progress.totalUnitCount <= 0, let self, self.error == nil else { return }
             progress.completedUnitCount = max(1, progress.completedUnitCount)
             progress.totalUnitCount = progress.completedUnitCount
         }
@@ -86,15 +87,10 @@ extension RequestState {
     ///
     /// It is put together when somebody asks: to read a length costs, and of most requests nobody wants to know.
     var downloaded: TransferProgress? {
-        guard let hop = allHops.last(where: \.bringsBody), let head = hop.head else { return nil }
-        let there = hop.request.options.resumption?.offset ?? 0
-        if hop.hasNothingMore { return TransferProgress(completed: there, total: there) }
-        let offset = head.status == 206 ? there : 0
-        let completed = max(received, offset)
-        // A length near the largest number is a lie, whatever becomes of it.
-        let total =
-            head.bodyIsDecoded ? nil : head.contentLength.map { $0.addingReportingOverflow(offset).partialValue }
-        return TransferProgress(completed: min(completed, total ?? .max), total: total)
+        for hop in allHops.reversed() {
+            if let extent = hop.extent { return extent.progress(after: received) }
+        }
+        return nil
     }
 
     /// What those who follow the body are to be told of this fact.
@@ -104,17 +100,46 @@ extension RequestState {
         let followers = settings.followers.download
         guard !followers.isEmpty, let hop, hop.id == id, !hop.isDiscarding else { return nil }
         switch event {
-        case .head, .body: return downloaded.map { ($0, followers) }
+        case .head, .body: return (hop.currentExtent?.progress(after: received) ?? downloaded).map { ($0, followers) }
         case .bodySent, .metrics, .completed: return nil
         }
     }
 }
 
+/// Which of a file's bytes a response's body brings.
+struct BodyExtent {
+    private let offset: UInt64
+    private let total: UInt64?
+    /// The response says that all bytes were there before.
+    private let isWhole: Bool
+
+    /// Nil for a response without a body that somebody gets.
+    init?(of head: ResponseHead, to request: OutgoingRequest) {
+        guard request.method != .head, head.status != 304, !HopPolicy.isAnswered(head, to: request) else { return nil }
+        let there = request.options.resumption?.offset ?? 0
+        isWhole = request.options.resumption?.answer(in: head) == .nothing
+        offset = isWhole || head.status == 206 ? there : 0
+        // A length near the largest number is a lie, whatever becomes of it.
+        let length = head.bodyIsDecoded ? nil : head.contentLength
+        total = isWhole ? there : length.map { [offset] in $0.addingReportingOverflow(offset).partialValue }
+    }
+
+    /// - Parameter received: How many bytes have come, those that were there before among them.
+    func progress(after received: UInt64) -> TransferProgress {
+        let completed = isWhole ? offset : max(received, offset)
+        return TransferProgress(completed: min(completed, total ?? .max), total: total)
+    }
+}
+
 extension Hop {
-    /// Whether the response has a body that somebody gets.
-    fileprivate var bringsBody: Bool {
-        guard let head, request.method != .head, head.status != 304 else { return false }
-        return !HopPolicy.isAnswered(head, to: request)
+    fileprivate var extent: BodyExtent? { head.flatMap { BodyExtent(of: $0, to: request) } }
+}
+
+extension HopProgress {
+    /// Read from the head once: to read a length costs, and it is asked for with every event.
+    fileprivate var currentExtent: BodyExtent? {
+        if extent == nil { extent = head.flatMap { BodyExtent(of: $0, to: request) } }
+        return extent
     }
 }
 

@@ -149,6 +149,58 @@ struct DownloadResumeTests {
         #expect(response.attempts[1].error?.isConnectivity == true)
     }
 
+    @Test("A server that sends more than the rest is asked for the whole file")
+    func longRest() async throws {
+        var first = served
+        first.cut = 40_000
+        let session = log.session(interceptor: Self.retrier) { [first, served] request, number in
+            switch number {
+            case 1: first.answer(to: request)
+            case 2:
+                .response(
+                    206, headers: ["Content-Range": "bytes 40000-99999/100000"],
+                    chunks: [Data(served.bytes[40_000...]), Data("more".utf8)])
+            default: served.answer(to: request)
+            }
+        }
+        let response = await session.download(url, to: .file(target)).serializingFile().response
+        try expectFile(served, response)
+        #expect(log.requests.map { $0["Range"] } == [nil, "bytes=40000-", nil])
+        #expect(response.attempts[1].error?.code == .unexpectedRange)
+    }
+
+    @Test(
+        "The page of an error destroys nothing that can be gone on with, though nobody validates",
+        arguments: [404, 503])
+    func errorPage(_ status: Int) async throws {
+        var first = served
+        first.cut = 40_000
+        let session = log.session(interceptor: Self.retrier) { [first, served] request, number in
+            switch number {
+            case 1: first.answer(to: request)
+            case 2: .text("an error", status: status)
+            default: served.answer(to: request)
+            }
+        }
+        let response = await session.download(url, to: .file(target)).serializingFile().response
+        try expectFile(served, response)
+        #expect(log.requests.map { $0["Range"] } == [nil, "bytes=40000-", "bytes=40000-"])
+        #expect(response.attempts[1].error?.code == .unacceptableStatus)
+    }
+
+    @Test("A file that was whole is put in its place through middleware too, past validators")
+    func wholeThroughMiddleware() async throws {
+        let failed = await session(cut: 100_000, retrying: false).download(url, to: .file(target))
+        #expect(await failed.serializingFile().response.resumeRecord?.offset == 100_000)
+        _ = await failed.file.closed()
+        var configuration = SessionConfiguration.bare
+        configuration.middleware = [ClosureMiddleware { exchange, next in try await next(exchange) }]
+        let session = log.session(configuration) { [served] request, _ in served.answer(to: request) }
+        let request = await session.download(url, to: .file(target)).validate()
+        try expectFile(served, await request.serializingFile().response)
+        #expect(request.head?.status == 416)
+    }
+
     @Test("A file that was whole when the process ended is put in its place, also past validators")
     func whole() async throws {
         let failed = await session(cut: 100_000, retrying: false).download(url, to: .file(target))

@@ -17,6 +17,10 @@ struct DownloadTests {
         return log.session { request, _ in served.answer(to: request) }
     }
 
+    private func mode(of file: URL) throws -> Int {
+        try #require(try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int)
+    }
+
     @Test("The file is at its place, whole, alone, and readable as the umask has it")
     func toFile() async throws {
         let target = folder.file("a.zip")
@@ -26,10 +30,7 @@ struct DownloadTests {
         #expect(folder.names == ["a.zip"])
         let other = folder.file("other")
         fclose(fopen(other.path, "w"))
-        let modes = try [target, other].map { file in
-            try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
-        }
-        #expect(modes[0] != nil && modes[0] == modes[1])
+        #expect(try mode(of: target) == mode(of: other))
     }
 
     @Test("Without a destination the file is a temporary one, the caller's own")
@@ -41,6 +42,23 @@ struct DownloadTests {
         #expect(try Data(contentsOf: file) == served.bytes)
         #expect(response.data == nil)
         #expect(!FileManager.default.fileExists(atPath: file.path + ".json"))
+        #expect(try mode(of: file) == 0o600)
+    }
+
+    @Test("A file for a closure is its owner's alone until it is in its place, and the closure stops no other download")
+    func custom() async throws {
+        let modes = Journal()
+        let custom = Destination.custom { [folder] temporary, _ in
+            modes.note(try String(mode(of: temporary), radix: 8))
+            #expect(nameOfThread() != "Larkspur files")
+            return folder.file("a")
+        }
+        let file = try await session().download(url, to: custom).serializingFile().value
+        #expect(modes.lines == ["600"])
+        let other = folder.file("other")
+        fclose(fopen(other.path, "w"))
+        #expect(try mode(of: file) == mode(of: other))
+        #expect(folder.names == ["a", "other"])
     }
 
     @Test("The serializers work on the file, now and later, and an empty one is an empty body")
@@ -194,3 +212,5 @@ struct DownloadTests {
         #expect(response.error?.code == .fileMissing)
     }
 }
+
+private func nameOfThread() -> String? { Thread.current.name }

@@ -34,6 +34,8 @@ struct SuggestedNameTests {
             ("../../etc/passwd", "passwd"), ("..\\..\\boot.ini", "boot.ini"), ("C:\\temp\\a.txt", "a.txt"),
             ("..", ""), ("...", ""), (".", ""), ("/", ""), ("a/", ""), (".bashrc", "bashrc"), (" . .a ", "a"),
             ("a\u{0}b\nc\u{7F}.txt", "abc.txt"), ("photo\u{202E}gpj.exe", "photogpj.exe"), ("a. .", "a"), ("", ""),
+            ("/\u{200D}../\u{200D}.bashrc", "bashrc"), ("a/\u{301}b", "\u{301}b"), ("..\\\u{FE0F}b", "\u{FE0F}b"),
+            (".\u{301}bashrc", "\u{301}bashrc"), ("\u{200D}.bashrc", "bashrc"), ("../\u{200D}", ""),
         ])
     func sanitized(name: String, expected: String) {
         #expect(SuggestedName.sanitized(name) == expected)
@@ -45,6 +47,8 @@ struct SuggestedNameTests {
         #expect(name.utf8.count <= 255)
         #expect(name.hasSuffix("ü.tar"))
         #expect(SuggestedName.sanitized(String(repeating: "a", count: 300)).utf8.count == 255)
+        let oneCharacter = "e" + String(repeating: "\u{301}", count: 200)
+        #expect(SuggestedName.sanitized(oneCharacter + ".bashrc") == "bashrc")
     }
 
     @Test(
