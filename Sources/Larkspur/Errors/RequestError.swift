@@ -171,6 +171,8 @@ extension RequestError {
 
         /// What can be iterated once is iterated again.
         public static let alreadyIterated = Code(rawValue: "alreadyIterated")
+        /// A request was started before what has to be part of it.
+        public static let alreadyStarted = Code(rawValue: "alreadyStarted")
 
         // Resumable uploads
         /// The file is not the one that the upload began with.

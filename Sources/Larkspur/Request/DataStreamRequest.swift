@@ -20,7 +20,7 @@ public final class DataStreamRequest: Request {
     ///
     /// Each value is a reader of its own, and gets what comes after it was made: have all of them before the first is
     /// iterated, which starts the request. One that is never iterated stops the others when its room is used up, until it
-    /// is let go of.
+    /// is let go of; with the last of them the body is for nobody, and a request under way is cancelled.
     public var bytes: DataStream { bytes(automaticallyCancelling: true) }
 
     /// - Parameter automaticallyCancelling: With false the request goes on when its last reader has left, and the rest of
@@ -87,6 +87,7 @@ final class StreamReader: Sendable {
     }
 
     private func leave() {
-        if request.hub.leave(channel), automaticallyCancelling { request.cancel() }
+        let isStarted = request.handle.core.read { $0.phase != .idle }
+        if request.hub.leave(channel, isStarted: isStarted), automaticallyCancelling { request.cancel() }
     }
 }

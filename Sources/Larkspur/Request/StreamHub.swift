@@ -12,6 +12,8 @@ final class StreamHub: BodyReceiver {
         let base: UInt64
         var room: UInt64
         var hasBegun = false
+        /// Whom the body was for when it came.
+        let before: Audience
     }
 
     /// Whom the body is for while nobody reads.
@@ -56,8 +58,9 @@ final class StreamHub: BodyReceiver {
         let id = ObjectIdentifier(channel)
         channel.connect { [weak self] position in self?.allow(id, upTo: position) }
         let (stage, sender) = box.withLock { state in
+            state.readers[id] = Reader(
+                channel: channel, base: state.sent, room: state.sent + channel.capacity, before: state.audience)
             if state.audience == .gone { state.audience = .expected }
-            state.readers[id] = Reader(channel: channel, base: state.sent, room: state.sent + channel.capacity)
             return (state.stage, state.takeSender())
         }
         sender?.resume()
@@ -69,13 +72,16 @@ final class StreamHub: BodyReceiver {
         box.withLock { $0.readers[ObjectIdentifier(channel)]?.hasBegun = true }
     }
 
-    /// The reader takes no more. Says whether it was the last one that had taken anything.
-    func leave(_ channel: ByteChannel) -> Bool {
-        let (isLast, sender) = box.withLock { state in
-            let reader = state.readers.removeValue(forKey: ObjectIdentifier(channel))
-            let isLast = reader?.hasBegun == true && state.readers.isEmpty
-            if isLast, state.audience == .expected { state.audience = .gone }
-            return (isLast, state.takeSender())
+    /// The reader takes no more. Says whether the body was for it, and is now for nobody.
+    ///
+    /// - Parameter isStarted: Whether the request is on its way: one that is not may yet get readers.
+    func leave(_ channel: ByteChannel, isStarted: Bool) -> Bool {
+        let (isLast, sender) = box.withLock { state -> (Bool, Suspension<Void>?) in
+            guard let reader = state.readers.removeValue(forKey: ObjectIdentifier(channel)), state.readers.isEmpty
+            else { return (false, state.takeSender()) }
+            let wasAwaited = isStarted && state.audience == .expected && reader.before == .expected
+            if state.audience == .expected { state.audience = reader.hasBegun || isStarted ? .gone : reader.before }
+            return (reader.hasBegun || wasAwaited, state.takeSender())
         }
         channel.abandon()
         sender?.resume()

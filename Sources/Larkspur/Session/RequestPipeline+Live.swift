@@ -5,19 +5,58 @@ import LarkspurTransport
 extension RequestPipeline {
     func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> CompletedExchange {
         guard let hop = head.hop else { throw .abandon }
-        let chunks = HopBody(body, of: hop)
+        return try await receive(HopBody(body, of: hop), of: head) { () async throws(Exit) in
+            let ended = try await end(body)
+            return (ended, ended.hop?.error)
+        } failure: {
+            RequestError(wrapping: $0, as: .receivingFailed, stage: .sending)
+        }
+    }
+
+    /// Validates a response by its head and hands its body on; of a refused one the error gets the first bytes.
+    ///
+    /// - Parameter end: Ends the hop, and gives what came of the response, and of the hop.
+    /// - Parameter failure: What a body that could not be handed on comes to.
+    func receive<Chunks: AsyncSequence & Sendable>(
+        _ chunks: Chunks, of head: CompletedExchange,
+        end: () async throws(Exit) -> (CompletedExchange, TransportError?),
+        failure: (any Error) -> RequestError
+    ) async throws(Exit) -> CompletedExchange where Chunks.Element == Data {
         try await passGates(head)
         // A range that begins at the end cannot be had, which is what was to be found out.
-        let validated = hop.hasNothingMore ? head : try await validate(head)
+        let validated = head.hop?.hasNothingMore == true ? head : try await validate(head)
         if let error = validated.error {
-            let start = await chunks.start(upTo: BodySink.discardLimit)
-            return failed(error, try await end(body).with(start))
+            let start = await start(of: chunks)
+            return failed(error, try await end().0.with(start))
         }
         let problem = await pass(chunks, of: head)
-        let ended = try await end(body)
-        guard var problem else { return ended }
-        if let error = ended.hop?.error, error.code == .timedOut { problem = try core.failure(from: error, face) }
-        return failed(RequestError(wrapping: problem, as: .receivingFailed, stage: .sending), ended)
+        let (ended, hopError) = try await end()
+        guard let problem else { return ended }
+        guard let hopError, hopError.code == .timedOut else { return failed(failure(problem), ended) }
+        return failed(failure(try core.failure(from: hopError, face)), ended)
+    }
+
+    /// How long a refused body is waited for: it explains an error, which is there already. Not on the session's clock,
+    /// where those who move the time on would find somebody asleep behind every refusal.
+    private static let patience = Duration.seconds(1)
+
+    /// The first bytes, for an error to carry: those that come while it can wait.
+    private func start<Chunks: AsyncSequence & Sendable>(of chunks: Chunks) async -> Data
+    where Chunks.Element == Data {
+        await withTaskGroup(of: Data?.self) { group in
+            group.addTask { await chunks.start(upTo: BodySink.discardLimit) }
+            group.addTask {
+                try? await Task.sleep(for: Self.patience)
+                return nil
+            }
+            // Whichever ends first ends the other, and a reader that is cancelled gives what it has.
+            var start = Data()
+            for await bytes in group {
+                group.cancelAll()
+                start = bytes ?? start
+            }
+            return start
+        }
     }
 
     /// Gives the whole body to the receiver; or says why it could not.

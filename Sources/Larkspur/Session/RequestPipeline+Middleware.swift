@@ -44,18 +44,12 @@ extension RequestPipeline {
         // What is left of a live body is of use only to another one, which may be made of it.
         if case .buffered = response.body { try await passage.settle() }
         let exchange = passage.exchange(of: response)
-        try await passGates(exchange)
-        let validated = try await validate(exchange)
-        let chunks = response.body.chunks
-        if let error = validated.error {
-            let start = await chunks.start(upTo: BodySink.discardLimit)
+        return try await receive(response.body.chunks, of: exchange) { () async throws(Exit) in
             try await passage.settle()
-            return failed(error, passage.exchange(of: response).with(start))
+            return (passage.exchange(of: response), passage.latest.hop?.error)
+        } failure: {
+            passage.failure($0)
         }
-        let problem = await pass(chunks, of: validated)
-        try await passage.settle()
-        let ended = passage.exchange(of: response)
-        return problem.map { failed(passage.failure($0), ended) } ?? ended
     }
 }
 

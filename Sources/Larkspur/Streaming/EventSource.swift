@@ -29,6 +29,11 @@ final class EventSource: Sendable {
         .alreadyIterated,
         "a stream of events is iterated once; have the session make another request for another stream")
 
+    /// Its fields and its validator would come too late.
+    private static let alreadyStarted = RequestError(
+        .alreadyStarted,
+        "the request was started before its events were read; leave it to the stream, which starts it")
+
     // Immutable
     let clock: any Clock<Duration>
     private let context: SessionContext
@@ -97,10 +102,11 @@ final class EventSource: Sendable {
     // MARK: Connections
 
     /// Connects with these fields: by the request itself, and later by others like it.
-    func connect(_ fields: HTTPHeaders) async -> EventConnection {
+    func connect(_ fields: HTTPHeaders) async throws(RequestError) -> EventConnection {
         let (last, settings) = box.withLock { ($0.request, $0.settings) }
         var request = last
         if let settings, let session { request = await session.streamRequest(like: last, settings) }
+        guard request.handle.core.read({ $0.phase == .idle }) else { throw Self.alreadyStarted }
         let (core, policy) = (request.handle.core, box.withLock { $0.reconnection.policy })
         let watch = policy.idleTimeout.map { SilenceWatch($0, on: clock) }
         let current = core.read { $0.settings }

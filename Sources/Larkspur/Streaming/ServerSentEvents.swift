@@ -9,7 +9,8 @@
 /// leaves the loop, or whose task is cancelled, ends everything at once, also during a pause; cancelling a request ends
 /// the stream only while that request is its connection.
 ///
-/// It can be iterated once.
+/// It can be iterated once, and starts its request itself: one that was started before makes it fail, with
+/// `.alreadyStarted`.
 public struct ServerSentEvents<Element: Sendable>: AsyncSequence, Sendable {
     private let source: EventSource
     private let value: @Sendable (ServerSentEvent) throws -> Element
@@ -76,7 +77,7 @@ final class EventReader {
     private func isOver() async throws -> Bool {
         switch action {
         case .connect(let fields):
-            connection = await source.connect(fields)
+            connection = try await source.connect(fields)
             elements = ParsedElements(parser: source.parser)
             action = .read
         case .read, .none: try await read()

@@ -67,6 +67,55 @@ struct DataStreamTests {
     }
 
     @Test(
+        "A refused response that goes silent is waited for a moment, and the error has what came",
+        arguments: [false, true])
+    func silentRefusal(throughMiddleware: Bool) async throws {
+        let configuration = SessionConfiguration {
+            if throughMiddleware { $0.middleware = [ClosureMiddleware { try await $1($0) }] }
+        }
+        let answer = StubAnswer(chunks("overloaded", status: 503).steps + [.stall])
+        let session = Session(configuration: configuration, transport: StubTransport { _ in answer })
+        let request = await session.streamRequest(url).validate()
+        let error = await #expect(throws: RequestError.self) { try await read(request.bytes) }
+        #expect(error?.code == .unacceptableStatus)
+        #expect(error?.responseData == Data("overloaded".utf8))
+    }
+
+    @Test("A request whose only reader was dropped unread is cancelled if it is under way")
+    func droppedUnread() async throws {
+        let request = await session(StubAnswer(chunks("a").steps + [.stall])).streamRequest(url)
+        var bytes: DataStream? = request.bytes
+        request.resume()
+        #expect(bytes != nil)
+        bytes = nil
+        #expect(await request.completion.error?.isCancelled == true)
+    }
+
+    @Test("A reader dropped before the start leaves the request as it was, for others to read")
+    func droppedEarly() async throws {
+        let request = await session(chunks("a", "b")).streamRequest(url)
+        _ = request.bytes
+        #expect(request.status == .initialized)
+        #expect(try await read(request.bytes) == "ab")
+    }
+
+    @Test("A reader dropped unread cancels nothing that goes on without readers")
+    func droppedFromUnneeded() async throws {
+        let clock = ManualClock()
+        let answer = StubAnswer(chunks("a").steps + [.wait(.seconds(1)), .body(Data("b".utf8))])
+        let request = await Session(transport: StubTransport(clock: clock) { _ in answer }).streamRequest(url)
+        let left = request.bytes(automaticallyCancelling: false)
+        do {
+            let iterator = left.makeAsyncIterator()
+            _ = try await iterator.next()
+        }
+        _ = request.bytes
+        await clock.waitForSleepers()
+        clock.advance(by: .seconds(1))
+        #expect(await request.completion.error == nil)
+    }
+
+    @Test(
         "A content type is validated though no byte of the body has come",
         arguments: [("text/html", 200, true), ("text/event-stream", 200, false), ("text/html", 204, false)])
     func contentType(_ type: String, _ status: Int, _ fails: Bool) async throws {

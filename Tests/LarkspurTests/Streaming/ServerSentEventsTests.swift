@@ -48,13 +48,30 @@ struct ServerSentEventsTests {
         "The session's limits of time are not for event streams, which are to last; the request's own are",
         arguments: [nil, .seconds(7)] as [Duration?])
     func limits(own: Duration?) async throws {
-        let session = session(total: .seconds(5)) { $0 == 1 ? Self.events("data: one\n\n") : .response(204) }
+        let session = session(total: .seconds(5)) { _ in Self.events("data: one\n\n") }
         let request = await session.streamRequest(url)
         if let own { request.timeout(.total(own)) }
-        let reading = Task { try await data(of: request.serverSentEvents()) }
-        await pass(.seconds(3), sleepers: own == nil ? 1 : 2)
-        #expect(try await reading.value == ["one"])
-        #expect(log.requests.map(\.timeouts.total) == [own, own])
+        #expect(try await data(of: request.serverSentEvents(policy: .once)) == ["one"])
+        #expect(log.requests.map(\.timeouts.total) == [own])
+    }
+
+    @Test("A request that was started before cannot become a stream of events, and says so")
+    func startedBefore() async throws {
+        let session = session { _ in Self.events("data: one\n\n") }
+        let request = await session.streamRequest(url)
+        let events = request.serverSentEvents()
+        request.resume()
+        let error = await #expect(throws: RequestError.self) { try await data(of: events) }
+        #expect(error?.code == .alreadyStarted)
+        #expect(events.state.isClosed)
+    }
+
+    @Test("A refusal that goes silent does not hold up the stream's end")
+    func silentRefusal() async throws {
+        let session = session { _ in Self.events("overloaded", end: .stall, status: 503) }
+        let events = await session.streamRequest(url).serverSentEvents()
+        let error = await #expect(throws: RequestError.self) { try await data(of: events) }
+        #expect(error?.responseData == Data("overloaded".utf8))
     }
 
     // MARK: Reconnection
