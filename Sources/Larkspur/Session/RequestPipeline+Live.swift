@@ -22,9 +22,10 @@ extension RequestPipeline {
         end: () async throws(Exit) -> (CompletedExchange, TransportError?),
         failure: (any Error) -> RequestError
     ) async throws(Exit) -> CompletedExchange where Chunks.Element == Data {
-        try await passGates(head)
+        let passed = try await passGatesInTime(head)
         // A range that begins at the end cannot be had, which is what was to be found out.
-        let validated = head.hop?.hasNothingMore == true ? head : try await validate(head)
+        let isSettled = passed.error != nil || head.hop?.hasNothingMore == true
+        let validated = isSettled ? passed : try await validate(passed)
         if let error = validated.error {
             let start = await start(of: chunks)
             return failed(error, try await end().0.with(start))

@@ -122,6 +122,8 @@ private final class Passage: Sendable {
 
     private func send(_ request: OutgoingRequest) async throws -> ExchangeResponse {
         var request = request
+        // Credentials were put there for the origin that adapters saw.
+        if request.url.origin != self.request.url.origin { request.removeFieldsOfOrigin() }
         try request.complete()
         let sent = pipeline.core.read { $0.attempt?.hops ?? [] }
         guard request.body.isReplayable || sent.allSatisfy(\.request.body.isReplayable) else {

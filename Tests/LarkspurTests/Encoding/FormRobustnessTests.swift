@@ -293,20 +293,22 @@ private enum Python {
         defer { try? FileManager.default.removeItem(at: directory) }
         let file = directory.appendingPathComponent("forms")
         try Data(input.utf8).write(to: file)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: try #require(path))
-        process.arguments = ["-c", program]
-        process.standardInput = try FileHandle(forReadingFrom: file)
-        let output = Pipe()
-        process.standardOutput = output
+        let script = directory.appendingPathComponent("program.py")
+        try Data(program.utf8).write(to: script)
+        let command = "'\(try #require(path))' '\(script.path)' < '\(file.path)'"
+        // Not Foundation's Process: it reads behind the end of a list where the process has many files open.
         return try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
-                        try process.run()
-                        let data = output.fileHandleForReading.readDataToEndOfFile()
-                        process.waitUntilExit()
-                        return String(decoding: data, as: UTF8.self)
+                        let stream = try #require(popen(command, "r"))
+                        defer { pclose(stream) }
+                        var output = Data()
+                        var buffer = [UInt8](repeating: 0, count: 65_536)
+                        while case let count = fread(&buffer, 1, buffer.count, stream), count > 0 {
+                            output += buffer[..<count]
+                        }
+                        return String(decoding: output, as: UTF8.self)
                     })
             }
         }
