@@ -60,7 +60,7 @@ private struct Faults: RequestMiddleware {
     }
 }
 
-@Suite("The guide to middleware", .timeLimit(.minutes(1)))
+@Suite("The guide to middleware", .timeLimit(.minutes(3)))
 struct MiddlewareExamples {
     private let log = TransportLog()
 

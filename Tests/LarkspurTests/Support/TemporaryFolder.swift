@@ -24,3 +24,10 @@ final class TemporaryFolder: Sendable {
 
     var contents: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() } }
 }
+
+extension URL {
+    /// How large the file is now; nil if there is none. Foundation leaks what it reads of one that grows meanwhile.
+    var fileSize: Int? {
+        (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int
+    }
+}
