@@ -26,7 +26,7 @@ extension Request {
 
     /// Foundation's value for how much of the request's body has been sent, as views and parent progresses take it, with
     /// its rate and the time that is left. Cancelling, pausing and resuming it does so to the request. It does not start the
-    /// request.
+    /// request. Several threads may use it; a parent that it is given is safe for them on Apple's platforms alone.
     public func makeUploadProgress() -> Progress { makeProgress(.upload) }
 
     /// The same for how much of the response's body has come.
@@ -42,7 +42,7 @@ extension Request {
     }
 
     private func makeProgress(_ topic: RequestTopic<TransferProgress>) -> Progress {
-        let progress = Progress(totalUnitCount: -1)
+        let progress = SharedProgress(totalUnitCount: -1)
         progress.cancellationHandler = { [weak self] in _ = self?.cancel() }
         (progress.isCancellable, progress.isPausable) = (true, true)
         progress.pausingHandler = { [weak self] in _ = self?.suspend() }
@@ -67,6 +67,34 @@ extension Request {
         return progress
     }
 }
+
+#if canImport(Darwin)
+    typealias SharedProgress = Progress
+#else
+    /// Foundation's value, for several threads: on Apple's platforms it is, elsewhere nothing in it is protected.
+    final class SharedProgress: Progress, @unchecked Sendable {
+        /// Recursive, because the members of the superclass use each other.
+        private let lock = NSRecursiveLock()
+
+        override var totalUnitCount: Int64 {
+            get { lock.withLock { super.totalUnitCount } }
+            set { lock.withLock { super.totalUnitCount = newValue } }
+        }
+
+        override var completedUnitCount: Int64 {
+            get { lock.withLock { super.completedUnitCount } }
+            set { lock.withLock { super.completedUnitCount = newValue } }
+        }
+
+        override var isIndeterminate: Bool { lock.withLock { super.isIndeterminate } }
+        override var isFinished: Bool { lock.withLock { super.isFinished } }
+        override var userInfo: [ProgressUserInfoKey: Any] { lock.withLock { super.userInfo } }
+
+        override func setUserInfoObject(_ object: Any?, forKey key: ProgressUserInfoKey) {
+            lock.withLock { super.setUserInfoObject(object, forKey: key) }
+        }
+    }
+#endif
 
 extension RequestTopic {
     static var upload: RequestTopic<TransferProgress> {

@@ -95,6 +95,32 @@ struct DownloadProgressTests {
         #expect(await task.response.error?.isCancelled == true)
     }
 
+    @Test("Foundation's value is read by some threads while another writes it")
+    func readMeanwhile() async {
+        let keys: [ProgressUserInfoKey] = [.throughputKey, .estimatedTimeRemainingKey, .fileURLKey, .fileTotalCountKey]
+        let values = (0..<20_000).map { _ in SharedProgress(totalUnitCount: 1) }
+        let place = Protected(0)
+        await withTaskGroup { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    while case let place = place.withLock({ $0 }), place < values.count {
+                        for _ in 0..<10 { _ = values[place].userInfo.count + Int(values[place].completedUnitCount) }
+                        await Task.yield()
+                    }
+                }
+            }
+            group.addTask {
+                for (next, progress) in values.enumerated() {
+                    place.withLock { $0 = next }
+                    for key in keys { progress.setUserInfoObject("a value that has a place of its own", forKey: key) }
+                    progress.completedUnitCount = 1
+                }
+                place.withLock { $0 = values.count }
+            }
+        }
+        #expect(values.allSatisfy { $0.userInfo.count == keys.count && $0.isFinished })
+    }
+
     @Test("The rate is that of the last seconds, and says how long the rest takes")
     func rate() throws {
         let start = ContinuousClock.now
