@@ -1,6 +1,6 @@
 import LarkspurTransport
 
-/// A download's receiver: writes the body through to a partial file, on the session's file thread, and puts it in its place
+/// A download's receiver: writes the body through to a partial file, on the session's queue for files, and puts it in its place
 /// when it is whole.
 ///
 /// It outlives attempts. Each of them asks for what the ones before have not brought.
@@ -11,26 +11,30 @@ actor DownloadFile: BodyReceiver {
         case always
     }
 
-    private enum Stage {
+    private enum Life {
         case open
+        /// The request has failed, and nothing more comes.
+        case settled
         /// The request has finished.
-        case closed(DownloadRecord?)
+        case closed
     }
 
     // Immutable
     nonisolated let capacity: UInt64 = 1 << 20
     nonisolated let canBeginAgain = true
-    private nonisolated let thread: FileThread
-    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+    private nonisolated let queue: FileQueue
+    nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
     private let destination: Destination?
     private let options: [DownloadOption]
     private let resumed: DownloadRecord?
 
     // The actor's
-    private var stage = Stage.open
+    private var life = Life.open
     private var keeping = Keeping.ifFound
     private var waiters: [CheckedContinuation<DownloadRecord?, Never>] = []
     private var partial: PartialFile?
+    /// What a failure has left of the partial file, which is given up then.
+    private var left: DownloadRecord?
     private var url = ""
     private var placed: URL?
     /// What the response under way brings: nothing if the partial file is whole already.
@@ -39,11 +43,11 @@ actor DownloadFile: BodyReceiver {
 
     init(
         _ destination: Destination?, _ options: [DownloadOption], resuming record: DownloadRecord?,
-        on thread: FileThread
+        on queue: FileQueue
     ) {
         self.destination = destination
         self.options = options
-        self.thread = thread
+        self.queue = queue
         resumed = record
     }
 
@@ -57,15 +61,14 @@ actor DownloadFile: BodyReceiver {
             placed = nil
             if let (algorithm, hexadecimal) = options.checksum { try algorithm.check(hexadecimal) }
             self.url = url.withoutUserInfo.description
-            let partial = try partial ?? claim()
-            self.partial = partial
-            return resuming(request, from: partial)
+            if partial == nil { try claim() }
+            return try resuming(request, from: current())
         } catch {
             throw RequestError(wrapping: error, as: .fileUnwritable, stage: .building, about: request)
         }
     }
 
-    private func claim() throws -> PartialFile {
+    private func claim() throws {
         switch destination?.kind {
         case .file(let url): try prepareFolder(of: url)
         case .suggested(let folder): try prepareFolder(of: folder.appendingPathComponent("name"), checking: false)
@@ -73,7 +76,7 @@ actor DownloadFile: BodyReceiver {
         }
         let path = try resumed.map { try Destination.path($0.partialFile) } ?? destination?.partialPath
         let mode: mode_t = destination?.isTemporary ?? true ? 0o600 : 0o666
-        return try PartialFile(claiming: path ?? Destination.temporaryPath, mode: mode) { record in
+        partial = try PartialFile(claiming: path ?? Destination.temporaryPath, mode: mode) { record in
             resumed?.isOfSame(as: record) ?? (!options.has(.startOver) && record.url == url)
         }
     }
@@ -197,16 +200,27 @@ actor DownloadFile: BodyReceiver {
 
     func result(_ exchange: CompletedExchange) -> CompletedExchange {
         guard let error = exchange.error else { return placed.map { exchange.with(.file($0)) } ?? exchange }
-        return record(after: error).map { exchange.with(.record($0)) } ?? exchange
+        settle(error)
+        return left.map { exchange.with(.record($0)) } ?? exchange
     }
 
-    /// What is kept after a failure, to go on with: what a later request finds, unless nobody wants it or it is not right.
-    private func record(after error: RequestError) -> DownloadRecord? {
-        guard let record = partial?.currentRecord else { return nil }
-        if keeping == .always { return record }
-        guard ![.cancelled, .checksumMismatch, .contentTooLarge].contains(error.code) else { return nil }
-        if case .file = destination?.kind { return record }
-        return resumed == nil ? nil : record
+    /// Gives the partial file up, for others to have: whoever learns of a failure may go on with it at once.
+    private func settle(_ error: RequestError?) {
+        life = .settled
+        guard let partial = partial.take() else { return }
+        if let error, let record = partial.currentRecord, keeps(after: error) {
+            left = record
+        } else {
+            partial.discard()
+        }
+    }
+
+    /// What a later request finds is kept, unless nobody wants it or it is not right.
+    private func keeps(after error: RequestError) -> Bool {
+        if keeping == .always { return true }
+        guard ![.cancelled, .checksumMismatch, .contentTooLarge].contains(error.code) else { return false }
+        if case .file = destination?.kind { return true }
+        return resumed != nil
     }
 
     nonisolated func end(_ error: RequestError?) {
@@ -215,13 +229,11 @@ actor DownloadFile: BodyReceiver {
     }
 
     private func close(_ error: RequestError?) {
-        let kept: DownloadRecord? = if let error { record(after: error) } else { nil }
-        if kept == nil { partial?.discard() }
+        settle(error)
         // Nobody will learn of a temporary file whose request was cancelled after all.
         if error != nil, destination == nil, let placed { try? FileManager.default.removeItem(at: placed) }
-        partial = nil
-        stage = .closed(kept)
-        for waiter in waiters { waiter.resume(returning: kept) }
+        life = .closed
+        for waiter in waiters { waiter.resume(returning: left) }
         waiters = []
     }
 
@@ -230,12 +242,12 @@ actor DownloadFile: BodyReceiver {
 
     /// Waits until nothing more happens to files; gives what is left of one that is not whole.
     func closed() async -> DownloadRecord? {
-        if case .closed(let record) = stage { return record }
+        if life == .closed { return left }
         return await withCheckedContinuation { waiters.append($0) }
     }
 
     private func checkOpen() throws {
-        if case .closed = stage { throw CancellationError() }
+        if life != .open { throw CancellationError() }
     }
 
     private func current() throws -> PartialFile {

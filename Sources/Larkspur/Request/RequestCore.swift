@@ -280,12 +280,14 @@ package final class RequestCore: Sendable {
     /// Finishes a cancelled request: every serializer is answered with the cancel, without being asked.
     ///
     /// Unstructured, one for each cancelled request: the pipeline may be held up in somebody's code, and who cancels may
-    /// be a transport's thread, where neither cancellation handlers nor the ends of values may run (R2).
+    /// be a transport's thread, where neither cancellation handlers nor the ends of values may run (R2). A receiver lets go
+    /// of what it has before anybody is answered.
     func unwind(_ held: Task<Void, Never>? = nil, _ discarded: [AnyResponse] = []) {
         Task {
             held?.cancel()
             withExtendedLifetime(discarded) {}
-            let exchange = cancelledExchange
+            var exchange = cancelledExchange
+            if let receiver { exchange = await receiver.result(exchange) }
             let error = exchange.error ?? .requestCancelled
             while true {
                 switch nextWork(finishingBy: .finishUnwinding, with: exchange) {

@@ -48,12 +48,13 @@ struct DownloadTests {
     @Test("A file for a closure is its owner's alone until it is in its place, and the closure stops no other download")
     func custom() async throws {
         let modes = Journal()
+        let session = session()
         let custom = Destination.custom { [folder] temporary, _ in
             modes.note(try String(mode(of: temporary), radix: 8))
-            #expect(nameOfThread() != "Larkspur files")
+            dispatchPrecondition(condition: .notOnQueue(session.context.files.queue))
             return folder.file("a")
         }
-        let file = try await session().download(url, to: custom).serializingFile().value
+        let file = try await session.download(url, to: custom).serializingFile().value
         #expect(modes.lines == ["600"])
         let other = folder.file("other")
         fclose(fopen(other.path, "w"))
@@ -164,6 +165,24 @@ struct DownloadTests {
         #expect(folder.names == ["a"])
     }
 
+    @Test(
+        "Whoever learns that a download has failed, or was cancelled, may have its file at once",
+        arguments: [true, false])
+    func usedAgain(isCancelled: Bool) async throws {
+        let target = folder.file("a")
+        var cut = served
+        cut.cut = 10_000
+        for _ in 0..<100 {
+            let request = await session(cut).download(url, to: .file(target)).onResponseHead { _ in
+                isCancelled ? .cancel : .allow
+            }
+            _ = await request.serializingFile().result
+            let again = await session().download(url, to: .file(target), options: [.removePreviousFile])
+            #expect(try await Data(contentsOf: again.serializingFile().value) == served.bytes)
+            try FileManager.default.removeItem(at: target)
+        }
+    }
+
     @Test("A checksum that matches passes; another one is an error, and the file is gone", arguments: [true, false])
     func checksum(matches: Bool) async throws {
         let sum = StreamingHash.hexadecimal("some text", .sha256)
@@ -212,5 +231,3 @@ struct DownloadTests {
         #expect(response.error?.code == .fileMissing)
     }
 }
-
-private func nameOfThread() -> String? { Thread.current.name }
