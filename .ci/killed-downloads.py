@@ -45,7 +45,8 @@ def main():
         lengths.append(os.path.getsize(partial) if os.path.exists(partial) else 0)
     assert lengths == sorted(lengths), f"what was there is gone (seed {seed}): {lengths}"
     assert lengths[-1] > 0, f"nothing was written (seed {seed})"
-    subprocess.run([example, url, target], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    last = subprocess.run([example, url, target], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert last.returncode == 0, f"{last.returncode} (seed {seed}): {last.stderr.decode(errors='replace')[-4000:]}"
     assert os.listdir(folder) == ["file"], f"more is left than the file (seed {seed}): {os.listdir(folder)}"
     assert digest(target) == digest(source), f"the file is another one (seed {seed})"
     time.sleep(1)  # the server writes its log when it sees that a connection is gone
