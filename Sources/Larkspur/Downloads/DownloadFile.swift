@@ -1,6 +1,6 @@
 import LarkspurTransport
 
-/// A download's receiver: writes the body through to a partial file, on the session's queue for files, and puts it in its place
+/// A download's receiver: writes the body through to a partial file, on a thread for files, and puts it in its place
 /// when it is whole.
 ///
 /// It outlives attempts. Each of them asks for what the ones before have not brought.
@@ -22,8 +22,8 @@ actor DownloadFile: BodyReceiver {
     // Immutable
     nonisolated let capacity: UInt64 = 1 << 20
     nonisolated let canBeginAgain = true
-    private nonisolated let queue: FileQueue
-    nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+    private nonisolated let thread: FileThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
     private let destination: Destination?
     private let options: [DownloadOption]
     private let resumed: DownloadRecord?
@@ -43,11 +43,11 @@ actor DownloadFile: BodyReceiver {
 
     init(
         _ destination: Destination?, _ options: [DownloadOption], resuming record: DownloadRecord?,
-        on queue: FileQueue
+        on thread: FileThread
     ) {
         self.destination = destination
         self.options = options
-        self.queue = queue
+        self.thread = thread
         resumed = record
     }
 

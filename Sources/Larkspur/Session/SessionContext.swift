@@ -10,7 +10,7 @@ package final class SessionContext: SessionStateProvider {
     let transport: any Transport
     let monitors: [MonitorMailbox]
     /// Where downloads are written.
-    let files = FileQueue()
+    let files = FileThread.assigned()
     /// The base of relative URLs, or why there can be none.
     let baseURL: Result<RequestURL, RequestError>?
     /// What is left for retries; nil is without limit.
