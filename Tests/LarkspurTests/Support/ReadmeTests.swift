@@ -184,9 +184,9 @@ struct ReadmeTests {
 
 @Suite("The source itself", .timeLimit(.minutes(3)))
 struct SourceTests {
-    @Test("R6: unchecked sendability stands in Protected and in libcurl's loop alone")
+    @Test("R6: unchecked sendability stands in Protected, in libcurl's loop and in Foundation's progress alone")
     func unchecked() throws {
-        let places = ["Protected.swift", "CurlLoop.swift"]
+        let places = ["Protected.swift", "CurlLoop.swift", "SharedProgress.swift"]
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
             "../../../Sources")
         let files = FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)
