@@ -128,7 +128,7 @@ struct ContentDecoderTests {
     }
 
     @Test("Whatever a peer sends is decoded or refused, within the limits: damaged bodies, and noise", arguments: 0..<8)
-    func fuzz(_ seed: UInt64) throws {
+    func fuzz(_ seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         var limits = DecodingLimits()
         limits.maximumSize = 100_000
@@ -136,6 +136,7 @@ struct ContentDecoderTests {
             // Without a checksum damage may go unseen, as nobody can see it.
             let isChecked = body.name != CodedBody.br.name && body.name != CodedBody.raw.name
             for _ in 0..<400 {
+                await Task.yield()
                 var bytes = body.bytes
                 for _ in 0..<Int.random(in: 1...3, using: &random) {
                     let place = Int.random(in: bytes.indices, using: &random)

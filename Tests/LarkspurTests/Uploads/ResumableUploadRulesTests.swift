@@ -198,6 +198,9 @@ struct ResumableUploadRulesTests {
         let record = try #require(upload.record)
         let count = log.count
         let other = try folder.write(content, to: "other.txt")
+        // Files that were written at once may have the same time.
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -9)], ofItemAtPath: other.path)
         let shorter = try folder.write(content.dropLast(), to: "shorter.txt")
         for file in [other, shorter] {
             #expect(
