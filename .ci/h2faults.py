@@ -13,8 +13,10 @@
   /interim-flood     1000 heads of status 103, then like /ok
   /endless-headers   a header block that never ends
   /no-window         never grants window for the request's body beyond the first 65,535 bytes, and never answers
+  /flood?KEY         134,217,728 bytes, as fast as the windows of its stream and connection let them go
+  /flooded?KEY       how many bytes of that flood were sent, once it stands still; to be asked on a connection of its own
 
-KEY is anything: "the first time" is counted for each path with its query. On the second port every path is /no-window, and
+KEY is anything: "the first time", and a flood, is counted for each path with its query. On the second port every path is /no-window, and
 SETTINGS_INITIAL_WINDOW_SIZE is 0 from the start.
 
 usage: h2faults.py CERTIFICATE KEY PORT_FILE PORT_FILE_OF_THE_SECOND
@@ -37,10 +39,12 @@ import h2.exceptions
 import h2.settings
 from hyperframe.frame import ContinuationFrame, GoAwayFrame, HeadersFrame
 
+FLOOD = 128 << 20
 PARTIAL = [(":status", "200"), ("content-type", "text/plain"), ("content-length", "1000")]
 
 seen = set()
 seen_lock = threading.Lock()
+flooded = {}  # each is counted by one thread
 
 
 def first_time(path):
@@ -48,6 +52,15 @@ def first_time(path):
         known = path in seen
         seen.add(path)
         return not known
+
+
+def standing(key):
+    """How much of a flood was sent, when that has not grown for a second."""
+    before = None
+    while (count := flooded.get(key, 0)) != before:
+        before = count
+        time.sleep(1)
+    return count
 
 
 class Closed(Exception):
@@ -60,6 +73,7 @@ class Connection:
         self.without_window = without_window
         self.paths = {}
         self.lengths = {}
+        self.floods = {}
         config = h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
         self.h2 = h2.connection.H2Connection(config)
         if without_window:
@@ -77,6 +91,7 @@ class Connection:
             for event in self.h2.receive_data(data):
                 self.handle(event)
             self.flush()
+            self.pour()
 
     def handle(self, event):
         if isinstance(event, h2.events.RequestReceived):
@@ -92,6 +107,7 @@ class Connection:
             self.end(event.stream_id, self.paths.get(event.stream_id, ""))
         elif isinstance(event, h2.events.StreamReset):
             self.paths.pop(event.stream_id, None)
+            self.floods.pop(event.stream_id, None)
 
     def begin(self, stream, path):
         """What is done as soon as the head of a request is here."""
@@ -117,7 +133,12 @@ class Connection:
         """What is done when all of a request is here."""
         name = path.partition("?")[0]
         if name in ("/ok", "/goaway", "/refused"):
-            self.answer(stream)
+            self.answer(stream, self.lengths[stream])
+        elif name == "/flood":
+            self.h2.send_headers(stream, [(":status", "200"), ("content-length", str(FLOOD))])
+            self.floods[stream] = path.partition("?")[2]
+        elif name == "/flooded":
+            self.answer(stream, standing(path.partition("?")[2]))
         elif name == "/truncated":
             self.send_partial(stream)
             self.h2.end_stream(stream)
@@ -134,12 +155,24 @@ class Connection:
             for number in range(1000):
                 self.h2.send_headers(stream, [(":status", "103"), ("x-number", str(number))])
                 self.flush()
-            self.answer(stream)
+            self.answer(stream, self.lengths[stream])
         elif name not in ("/stall-head", "/no-window", "/endless-headers", ""):
             self.h2.send_headers(stream, [(":status", "404"), ("content-length", "0")], end_stream=True)
 
-    def answer(self, stream):
-        body = b"%d\n" % self.lengths[stream]
+    def pour(self):
+        """Sends of the floods what their windows have room for."""
+        for stream, key in list(self.floods.items()):
+            sent = flooded.get(key, 0)
+            while (room := min(self.h2.local_flow_control_window(stream), self.h2.max_outbound_frame_size, FLOOD - sent)) > 0:
+                sent += room
+                self.h2.send_data(stream, bytes(room), end_stream=sent == FLOOD)
+                self.flush()
+                flooded[key] = sent
+            if sent == FLOOD:
+                del self.floods[stream]
+
+    def answer(self, stream, number):
+        body = b"%d\n" % number
         fields = [(":status", "200"), ("content-type", "text/plain"), ("content-length", str(len(body)))]
         self.h2.send_headers(stream, fields)
         self.h2.send_data(stream, body, end_stream=True)

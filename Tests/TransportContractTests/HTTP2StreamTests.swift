@@ -1,0 +1,50 @@
+#if os(Linux)
+    import Larkspur
+    import Testing
+
+    /// Streams over HTTP/2, where what is under way is bounded by windows and not by the kernels' buffers.
+    @Suite(
+        "Streams over HTTP/2", .timeLimit(.minutes(3)),
+        .enabled(
+            if: Environment.port("LARKSPUR_H2_FAULTS") != nil && Environment.trusting != nil,
+            "LARKSPUR_H2_FAULTS and LARKSPUR_CA_FILE name no server"))
+    struct HTTP2StreamTests {
+        /// How much the server would send, if it were let.
+        private static let length = 128 << 20
+        /// The largest window for a stream that any version of libcurl gives.
+        private static let window = 32 << 20
+        private static let buffer = 1 << 20
+
+        @Test("A reader that stands still stops the peer: no more waits than the stream's buffer and the window hold")
+        func slowReader() async throws {
+            let flood = UUID().uuidString
+            let session = try Self.session()
+            let bytes = await session.streamRequest(try Self.url("/flood?\(flood)"), bufferSize: Self.buffer).bytes
+            let reader = bytes.makeAsyncIterator()
+            var taken = 0
+            for pause in [1, 40 << 20] {
+                while taken < pause { taken += try #require(await reader.next()).count }
+                let waiting = try await Self.sent(flood) - taken
+                #expect(waiting > Self.buffer, "the peer did not run ahead, so nothing has stopped it")
+                #expect(waiting <= Self.buffer + Self.window)
+            }
+            while let chunk = try await reader.next() { taken += chunk.count }
+            #expect(taken == Self.length)
+        }
+
+        /// How much of a flood was sent, once it stands still.
+        private static func sent(_ flood: String) async throws -> Int {
+            let text = try await session().request(url("/flooded?\(flood)")).serializingString().value
+            return try #require(Int(text.filter(\.isNumber)))
+        }
+
+        /// A session with connections of its own.
+        private static func session() throws -> Session {
+            Session(transport: CurlTransport(configuration: try #require(Environment.trusting)))
+        }
+
+        private static func url(_ path: String) throws -> String {
+            "https://localhost:\(try #require(Environment.port("LARKSPUR_H2_FAULTS")))\(path)"
+        }
+    }
+#endif
