@@ -156,7 +156,7 @@ actor DownloadFile: BodyReceiver {
         bytes.withUnsafeBytes { hash?.update($0) }
     }
 
-    func finish(_ exchange: CompletedExchange) async throws {
+    func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) async throws {
         let partial = try current()
         if case .rest(let total) = answer, partial.file.length != total {
             let count = partial.file.length
@@ -180,6 +180,8 @@ actor DownloadFile: BodyReceiver {
         try partial.place(at: Destination.path(target), replacing: options.has(.removePreviousFile))
         placed = target
         self.partial = nil
+        // Here and not by the pipeline, which the request may be taken from: a monitor hears of nothing after the finish.
+        tell(.placeFile(target))
     }
 
     private func target(of exchange: CompletedExchange, _ temporary: URL) async throws -> URL {

@@ -20,6 +20,9 @@ public enum RequestEvent: Sendable {
     case endHop(TransportError?)
     /// The response was a redirect, and this request follows it.
     case redirect(OutgoingRequest)
+    /// A download's file is whole, and in its place, which is this one. A serializer that fails may still have a retrier
+    /// fetch it anew.
+    case placeFile(URL)
     /// Every validator has spoken.
     case validate(RequestError?)
     /// A serializer has ended, with a failure of its own or without.

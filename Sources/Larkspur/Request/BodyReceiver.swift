@@ -19,8 +19,8 @@ package protocol BodyReceiver: Sendable {
     /// The next bytes, decoded. Returns when there is room for more.
     func receive(_ bytes: Data) async throws
 
-    /// The body is there as a whole.
-    func finish(_ exchange: CompletedExchange) async throws
+    /// The body is there as a whole. What monitors are to know of it they are told before it returns.
+    func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) async throws
 
     /// The exchange that serializers are given, with what has become of its body.
     func result(_ exchange: CompletedExchange) async -> CompletedExchange

@@ -131,7 +131,7 @@ final class StreamHub: BodyReceiver {
         for channel in channels { channel.receive(bytes) }
     }
 
-    func finish(_ exchange: CompletedExchange) {}
+    func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) {}
 
     func end(_ error: RequestError?) {
         let (channels, sender) = box.withLock { state in

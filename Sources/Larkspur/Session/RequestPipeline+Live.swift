@@ -67,7 +67,7 @@ extension RequestPipeline {
         do {
             try await receiver.begin(head)
             for try await chunk in body { try await receiver.receive(chunk) }
-            try await receiver.finish(head)
+            try await receiver.finish(head) { core.emit($0) }
             return nil
         } catch {
             return error

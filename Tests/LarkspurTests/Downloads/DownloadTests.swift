@@ -224,11 +224,43 @@ struct DownloadTests {
         #expect(folder.names.isEmpty)
     }
 
+    @Test("Monitors learn where the file is, once it is there")
+    func placeFile() async throws {
+        let recorder = EventRecorder()
+        let request = await session().download(url, to: .file(folder.file("a"))).eventMonitor(recorder)
+        _ = try await request.serializingFile().value
+        await recorder.wait { $0.last?.name == "finish" }
+        #expect(recorder.names(of: request).suffix(4) == ["endHop", "placeFile", "serialize", "finish"])
+        #expect(recorder.places == [folder.file("a")])
+        #expect(recorder.violations.isEmpty)
+    }
+
+    @Test("Of a file that did not get to its place they learn nothing", arguments: [true, false])
+    func noPlaceFile(isCut: Bool) async throws {
+        let recorder = EventRecorder()
+        var served = served
+        if isCut { served.cut = 10_000 }
+        let request = await session(served).download(url, to: .file(folder.file("a"))).eventMonitor(recorder)
+            .onResponseHead { [folder] _ in
+                // Somebody else's file comes to be there meanwhile.
+                if !isCut { _ = FileManager.default.createFile(atPath: folder.file("a").path, contents: nil) }
+                return .allow
+            }
+        #expect(await request.serializingFile().response.error?.code == (isCut ? .connectionLost : .fileExists))
+        await recorder.wait { $0.last?.name == "finish" }
+        #expect(recorder.places.isEmpty)
+    }
+
     @Test("A request for data has no file")
     func noDownload() async throws {
         let response = await session().request(url).serializingResponse(using: .file).response
         #expect(response.error?.code == .fileMissing)
     }
+}
+
+extension EventRecorder {
+    /// Where files were put.
+    fileprivate var places: [URL] { events.compactMap { if case .placeFile(let place) = $0 { place } else { nil } } }
 }
 
 private func nameOfThread() -> String? { Thread.current.name }
