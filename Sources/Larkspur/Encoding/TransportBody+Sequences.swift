@@ -89,7 +89,7 @@ struct OnceOnly<Value>: Sendable {
 }
 
 extension BodyPipe {
-    fileprivate func pump<Pieces: AsyncSequence>(_ pieces: Pieces) async throws where Pieces.Element: DataProtocol {
+    func pump<Pieces: AsyncSequence>(_ pieces: Pieces) async throws where Pieces.Element: DataProtocol {
         for try await piece in pieces {
             if Task.isCancelled { return }  // also of a sequence that does not look, and gives nothing but empty pieces
             for region in piece.regions {

@@ -29,6 +29,18 @@ extension DataStreamRequest {
         handle(strings(automaticallyCancelling: false), by: handler) { .success($0) }
     }
 
+    /// The same with the values that a parser makes of the chunks: lines, events, messages.
+    ///
+    ///     request.responseStream(using: LineParser()) { stream in … }
+    ///
+    /// What the parser throws is the last failure in the stream; the completion follows, at once if nobody else reads.
+    @discardableResult
+    public func responseStream<Parser: StreamParser>(
+        using parser: Parser, stream handler: @escaping Handler<Parser.Output>
+    ) -> Self {
+        handle(bytes(automaticallyCancelling: false).parsed(by: parser), by: handler) { .success($0) }
+    }
+
     /// The same with the messages as values of the caller's type; nil takes the session's decoder.
     ///
     /// A message that is no such value is a failure in the stream, which goes on with the next one. Where the framing itself

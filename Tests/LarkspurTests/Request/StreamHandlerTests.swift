@@ -62,6 +62,14 @@ struct StreamHandlerTests {
         for notes in notes { #expect(await notes.lines() == ["a", "é", "€", "😀", "z", "complete 200"]) }
     }
 
+    @Test("A parser's values come one by one, and what it throws is the last of them")
+    func parser() async throws {
+        let notes = Notes<String>()
+        let request = await session(chunks("on", "e\ntwo\nth", "ree, which is too long")).streamRequest(url)
+        request.responseStream(using: LineParser(maximumLength: 5)) { await notes.note($0) }
+        #expect(await notes.lines() == ["one", "two", "failure messageTooLarge", "complete messageTooLarge"])
+    }
+
     @Test("A failed request completes each handler once, behind what had come", arguments: [true, false])
     func failure(_ hasBegun: Bool) async throws {
         let notes = [Notes<Data>(), Notes<Data>()]
