@@ -27,6 +27,19 @@ extension Session {
         return download(source, destination, options, interceptor, startsAutomatically)
     }
 
+    /// The same with parameters of any kinds, written as a literal: `["page": 1, "tags": ["a", "b"], "all": true]`.
+    public func download(
+        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: JSON,
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], to destination: Destination? = nil,
+        options: [DownloadOption] = [], interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> DownloadRequest {
+        download(
+            url, method: method, parameters: Optional(parameters), encoder: encoder, headers: headers, to: destination,
+            options: options, interceptor: interceptor, startsAutomatically: startsAutomatically,
+            requestModifier: requestModifier)
+    }
+
     /// The same from a value that can make a request; it is asked again at each attempt.
     public func download(
         _ convertible: any OutgoingRequestConvertible, to destination: Destination? = nil,

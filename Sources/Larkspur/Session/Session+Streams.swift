@@ -28,6 +28,19 @@ extension Session {
         return streamRequest(source, bufferSize, interceptor, startsAutomatically)
     }
 
+    /// The same with parameters of any kinds, written as a literal: `["page": 1, "tags": ["a", "b"], "all": true]`.
+    public func streamRequest(
+        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: JSON,
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], bufferSize: Int = 1 << 20,
+        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> DataStreamRequest {
+        streamRequest(
+            url, method: method, parameters: Optional(parameters), encoder: encoder, headers: headers,
+            bufferSize: bufferSize, interceptor: interceptor, startsAutomatically: startsAutomatically,
+            requestModifier: requestModifier)
+    }
+
     /// The same from a value that can make a request; it is asked again at each attempt.
     public func streamRequest(
         _ convertible: any OutgoingRequestConvertible, bufferSize: Int = 1 << 20,

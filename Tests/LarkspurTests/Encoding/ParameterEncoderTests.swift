@@ -90,6 +90,18 @@ struct ParameterEncoderTests {
             ])
     }
 
+    @Test("Downloads and streams take literals as well")
+    func literalsOfAllRequests() async throws {
+        let session = log.session()
+        let download = await session.download("http://h/", parameters: ["page": 1, "all": true])
+        try FileManager.default.removeItem(at: await download.serializingFile().value)
+        let stream = await session.streamRequest(
+            "http://h/", method: .post, parameters: ["page": 1, "tags": ["a", 2]], encoder: .json)
+        #expect(await stream.completion.error == nil)
+        #expect(log.requests.map(\.url.text) == ["http://h/?page=1&all=1", "http://h/"])
+        #expect(log.requests.last?.text == #"{"page":1,"tags":["a",2]}"#)
+    }
+
     // MARK: Property lists
 
     @Test(
