@@ -155,7 +155,7 @@ extension MultipartFormData {
         guard let fileName else { return value }
         value += "; filename=\"\(Self.escaped(fileName))\""
         if addsExtendedFileNames, !fileName.utf8.allSatisfy({ $0 < 0x80 }) {
-            value += "; filename*=UTF-8''\(Self.percentEncoded(fileName))"
+            value += "; filename*=UTF-8''\(fileName.percentEncoded)"
         }
         return value
     }
@@ -172,17 +172,6 @@ extension MultipartFormData {
             }
         }
         return escaped
-    }
-
-    private static func percentEncoded(_ text: String) -> String {
-        text.utf8.map { byte in
-            let character = Character(Unicode.Scalar(byte))
-            if character.isASCII, character.isLetter || character.isNumber || "!#$&+-.^_`|~".contains(character) {
-                return String(character)
-            }
-            let digits = String(byte, radix: 16, uppercase: true)
-            return digits.count == 1 ? "%0\(digits)" : "%\(digits)"
-        }.joined()
     }
 
     private static func isFieldName(_ name: String) -> Bool {

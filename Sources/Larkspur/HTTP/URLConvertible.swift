@@ -58,15 +58,8 @@ extension String.StringInterpolation {
     /// so make the URL invalid.
     public mutating func appendInterpolation(segment: some StringProtocol) {
         let isPath = segment == "." || segment == ".."
-        appendLiteral(
-            isPath ? "\u{0}" : segment.addingPercentEncoding(withAllowedCharacters: .urlSegmentAllowed) ?? "\u{0}")
+        appendLiteral(isPath ? "\u{0}" : segment.percentEncoded)
     }
-}
-
-extension CharacterSet {
-    /// What RFC 3986 calls unreserved.
-    fileprivate static let urlSegmentAllowed = CharacterSet(
-        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 }
 
 /// What can make a whole request by way of Foundation's value: a router's case, a prepared `URLRequest`.

@@ -52,19 +52,11 @@ struct FormWriter {
 
     private mutating func writeEscaped(_ text: String) {
         for byte in text.utf8 {
-            if options.allowedCharacters.contains(byte) {
-                bytes.append(byte)
-            } else if byte == UInt8(ascii: " "), options.spaceEncoding == .plusReplaced {
+            if byte == UInt8(ascii: " "), options.spaceEncoding == .plusReplaced {
                 bytes.append(UInt8(ascii: "+"))
             } else {
-                bytes.append(UInt8(ascii: "%"))
-                bytes.append(Self.digit(byte >> 4))
-                bytes.append(Self.digit(byte & 15))
+                bytes.append(byte, allowing: options.allowedCharacters)
             }
         }
-    }
-
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value + (value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "A") - 10)
     }
 }

@@ -168,7 +168,7 @@ struct DigestAnswer {
     private func name(of user: DigestUser) -> String {
         if challenge.hidesUser { return "username=\"\(hash("\(user.name):\(challenge.realm)"))\"" }
         if user.name.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return "username=\(quoted(user.name))" }
-        return "username*=UTF-8''\(FormText.escaped(user.name))"
+        return "username*=UTF-8''\(user.name.percentEncoded)"
     }
 
     /// Eight hexadecimal digits.

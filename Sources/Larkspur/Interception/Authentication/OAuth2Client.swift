@@ -64,7 +64,7 @@ public struct OAuth2Client: Sendable {
         var headers: HTTPHeaders = ["Accept": "application/json"]
         if let scope { form["scope"] = scope }
         if let clientSecret, secretPlace == .basic {
-            let (name, password) = (FormText.escaped(clientID), FormText.escaped(clientSecret))
+            let (name, password) = (clientID.percentEncoded, clientSecret.percentEncoded)
             headers.add(.authorization(username: name, password: password))
         } else {
             form["client_id"] = clientID

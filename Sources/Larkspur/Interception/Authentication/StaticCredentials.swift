@@ -43,11 +43,11 @@ public struct APIKeyAuthentication: RequestInterceptor {
             if request.headers[name] == nil { request.headers.add(name: name, value: key) }
             request.options.confidentialHeaders.append(name)
         case .query(let name):
-            let item = FormText.escaped(name) + "="
+            let item = name.percentEncoded + "="
             let query = request.url.query.map(String.init) ?? ""
             guard !query.split(separator: "&").contains(where: { $0.hasPrefix(item) }) else { return }
             let separator = query.isEmpty ? "" : "&"
-            request.url = try request.url.resolving("?\(query)\(separator)\(item)\(FormText.escaped(key))")
+            request.url = try request.url.resolving("?\(query)\(separator)\(item)\(key.percentEncoded)")
         }
     }
 }
@@ -66,15 +66,5 @@ extension RequestAdapter where Self == APIKeyAuthentication {
         for scope: CredentialScope = .anywhere
     ) -> Self {
         APIKeyAuthentication(key, in: place, for: scope)
-    }
-}
-
-/// Texts as forms have them (`application/x-www-form-urlencoded`).
-enum FormText {
-    private static let unreserved = CharacterSet(
-        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-
-    static func escaped(_ text: String) -> String {
-        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
 }
