@@ -139,9 +139,9 @@ struct ContentRange: Equatable {
         return number(text).map { ($0, ()) }
     }
 
-    /// Digits only: `UInt64.init` takes signs.
+    /// No file has as many bytes as the largest number, nor as one that is too large to be one.
     private static func number(_ text: Substring) -> UInt64? {
-        text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? UInt64(text) : nil
+        UInt64(digits: text.utf8).flatMap { $0 < .max ? $0 : nil }
     }
 }
 
