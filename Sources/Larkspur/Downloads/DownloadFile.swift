@@ -145,11 +145,9 @@ actor DownloadFile: BodyReceiver {
         guard let algorithm = options.checksum?.algorithm else { return }
         hash = StreamingHash(algorithm.hash)
         guard partial.file.length > 0 else { return }
-        let source = try ReadableFile.open(partial.url)
-        var position: UInt64 = 0
-        while let piece = try source.piece(at: position) {
+        var pieces = try FilePieces(of: partial.url)
+        while let piece = try pieces.next() {
             piece.withUnsafeBytes { hash?.update($0) }
-            position += UInt64(piece.count)
             await Task.yield()
             try checkOpen()
         }

@@ -70,9 +70,9 @@ extension CompletedExchange {
     /// The same exchange with the file's bytes, for serializers that want them.
     func readingFile() throws(RequestError) -> CompletedExchange {
         guard let fileURL else { return self }
-        let file = try ReadableFile.open(fileURL)
+        var pieces = try FilePieces(of: fileURL)
         var data = Data()
-        while let piece = try file.piece(at: UInt64(data.count)) { data += piece }
+        while let piece = try pieces.next() { data += piece }
         return with(data)
     }
 }

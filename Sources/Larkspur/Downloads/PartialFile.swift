@@ -96,7 +96,8 @@ final class PartialFile {
         let copy = try WritableFile.claim(Self.path(for: target))
         do {
             try copy.truncate()
-            try Self.read(file.path) { try copy.append($0) }
+            var pieces = try FilePieces(of: url)
+            while let piece = try pieces.next() { try piece.withUnsafeBytes { try copy.append($0) } }
             try copy.flush()
             try Self.move(copy.path, to: target, replacing: replacing)
         } catch {
@@ -104,16 +105,6 @@ final class PartialFile {
             throw error
         }
         unlink(file.path)
-    }
-
-    /// Gives the bytes of a file, piece by piece.
-    private static func read(_ path: String, _ take: (UnsafeRawBufferPointer) throws -> Void) throws {
-        let source = try ReadableFile.open(URL(fileURLWithPath: path))
-        var position: UInt64 = 0
-        while let piece = try source.piece(at: position) {
-            try piece.withUnsafeBytes(take)
-            position += UInt64(piece.count)
-        }
     }
 
     /// Where the bytes are that will once be in this file: beside it, on the same volume.
@@ -126,13 +117,19 @@ final class PartialFile {
     }
 }
 
-extension ReadableFile {
-    /// The bytes from a position on, as many as are good to hold; nil at the end.
-    func piece(at position: UInt64) throws(RequestError) -> [UInt8]? {
+/// A file's bytes from its start, in pieces that are good to hold.
+struct FilePieces {
+    private let file: ReadableFile
+    private var position: UInt64 = 0
+
+    init(of url: URL) throws(RequestError) { file = try ReadableFile.open(url) }
+
+    mutating func next() throws(RequestError) -> [UInt8]? {
         do {
             let piece = try [UInt8](unsafeUninitializedCapacity: 256 << 10) { buffer, count in
-                count = try read(at: position, into: UnsafeMutableRawBufferPointer(buffer))
+                count = try file.read(at: position, into: UnsafeMutableRawBufferPointer(buffer))
             }
+            position += UInt64(piece.count)
             return piece.isEmpty ? nil : piece
         } catch {
             throw RequestError(wrapping: error, as: .fileUnreadable)
