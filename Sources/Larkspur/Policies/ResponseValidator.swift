@@ -55,9 +55,24 @@ public struct ResponseValidator: Sendable {
         return ResponseValidator(own: { try validateContentType($0, acceptable) })
     }
 
-    private static func validateStatus(_ exchange: CompletedExchange, _ acceptable: some Sequence<Int>) throws {
+    private static func validateStatus(_ exchange: CompletedExchange, _ acceptable: some Collection<Int>) throws {
         guard let status = exchange.head?.status, !acceptable.contains(status) else { return }
-        throw RequestError(.unacceptableStatus, "the server answered with status \(status)")
+        throw RequestError(
+            .unacceptableStatus, "the server answered with status \(status); expected \(runs(of: acceptable))")
+    }
+
+    /// Numbers for people: `200 to 299, 304`.
+    private static func runs(of numbers: some Collection<Int>) -> String {
+        var runs: [ClosedRange<Int>] = []
+        for number in numbers.sorted() {
+            if let last = runs.last, last.upperBound == number - 1 {
+                runs[runs.count - 1] = last.lowerBound...number
+            } else {
+                runs.append(number...number)
+            }
+        }
+        let texts = runs.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound) to \($0.upperBound)" }
+        return texts.isEmpty ? "none" : texts.joined(separator: ", ")
     }
 
     private static func validateContentType(_ exchange: CompletedExchange, _ acceptable: [String]) throws {

@@ -91,7 +91,8 @@ struct RequestErrorTests {
         request.retry(using: Interceptor(retry: { request, _, _ in request.retryCount < 1 ? .retry : .doNotRetry }))
         let error = try #require(await request.serializingData().response.error)
         let expected =
-            "validating failed: the server answered with status 503 [DELETE https://h:8443/a/b, status 503, attempt 2]"
+            "validating failed: the server answered with status 503; expected 200 to 299 "
+            + "[DELETE https://h:8443/a/b, status 503, attempt 2]"
         #expect(error.description == expected)
     }
 

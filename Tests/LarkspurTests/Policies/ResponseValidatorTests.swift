@@ -155,6 +155,11 @@ struct ResponseValidatorTests {
 
     @Test("Any sequence of status codes can be named")
     func statuses() async {
+        for (acceptable, words) in [
+            ([204, 200, 205], "200, 204 to 205"), ([], "none"), (Array(200..<300), "200 to 299"),
+        ] {
+            #expect(await error(answer(404), .status(acceptable))?.message.hasSuffix("; expected \(words)") == true)
+        }
         #expect(await error(answer(404), .status([200, 404])) == nil)
         #expect(await error(answer(404), .status(Set([404]))) == nil)
         #expect(await error(answer(404), .status(400...499)) == nil)
