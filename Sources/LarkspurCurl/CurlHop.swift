@@ -70,22 +70,22 @@ final class CurlHop {
     var request: TransportRequest { task.request }
 
     /// When the hop has taken too long if nothing happens, and by which of its limits.
-    var deadline: (time: CurlClock.Instant, limit: StaticString) {
+    var deadline: (time: CurlClock.Instant, limit: StaticString, length: CompactDuration) {
         let limits = request.timeouts
-        var next: (time: CurlClock.Instant, limit: StaticString) = (
-            CurlClock.instant(start, after: limits.$total), "total"
-        )
-        func consider(_ time: CurlClock.Instant, _ limit: StaticString) {
-            if time < next.time { next = (time, limit) }
+        var next = (time: CurlClock.never, limit: "total" as StaticString, length: CompactDuration())
+        func consider(_ limit: StaticString, _ length: CompactDuration, from start: CurlClock.Instant) {
+            let time = CurlClock.instant(start, after: length)
+            if time < next.time { next = (time, limit, length) }
         }
-        if !isConnected { consider(CurlClock.instant(lastSend, after: limits.$connect), "connect") }
+        consider("total", limits.$total, from: start)
+        if !isConnected { consider("connect", limits.$connect, from: lastSend) }
         if !head.isWhole, upload == nil || uploadEnd != nil {
-            consider(CurlClock.instant(uploadEnd ?? start, after: limits.$firstByte), "first byte")
+            consider("first byte", limits.$firstByte, from: uploadEnd ?? start)
         }
         // Only where bytes are under way, and not while their receiver, or the body, holds them back.
         let isMoving = head.isWhole || isConnected && upload != nil && uploadEnd == nil
         if isMoving, !isBodyPaused, uploadFlow == .running {
-            consider(CurlClock.instant(lastActivity, after: limits.$idle), "idle")
+            consider("idle", limits.$idle, from: lastActivity)
         }
         return next
     }

@@ -170,10 +170,12 @@ final class CurlTransfer {
         if let fault = hop.fault { return fail(fault) }
         // A libcurl before 7.80 does not say when it has connected.
         if clarkspur_easy_offset(easy, CurlInfo.preTransferTime) > 0 { didConnect() }
-        let (time, limit) = hop.deadline
+        let (time, limit, length) = hop.deadline
         if time > loop.now { return loop.setAlarm(time, for: slot) }
         let phase = phase(of: hop)
-        fail(TransportError(.timedOut, "the \(limit) timeout of the request has passed", phase: phase))
+        fail(
+            TransportError(
+                .timedOut, "the \(limit) timeout of \(length.wrappedValue ?? .zero) has passed", phase: phase))
     }
 
     private func finish(_ hop: CurlHop, _ error: TransportError?) {

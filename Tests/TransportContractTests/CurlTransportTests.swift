@@ -180,7 +180,7 @@
             request.timeouts.connect = .milliseconds(100)
             let trace = try await CurlTransport().run(request)
             trace.check(.failure(.timedOut))
-            #expect(trace.error?.message.contains("connect timeout") == true)
+            #expect(trace.error?.message.contains("connect timeout of 0.1 seconds") == true)
             #expect(trace.error?.phase == .securing)
         }
 

@@ -23,6 +23,7 @@ extension TransportContractTests.Time {
         let error = try #require(try await exchange.run().error)
         #expect(error.code == .timedOut)
         #expect(error.phase == .waiting)
+        #expect(error.message.contains("first byte timeout of 0.03 seconds"))
         #expect(exchange.trace.audit() == [])
     }
 
@@ -34,6 +35,7 @@ extension TransportContractTests.Time {
         let trace = try await exchange.run()
         #expect(trace.error?.code == .timedOut)
         #expect(trace.error?.phase == .receiving)
+        #expect(trace.error?.message.contains("idle timeout of 0.03 seconds") == true)
         #expect(trace.body == .pattern(20))
         #expect(trace.audit() == [])
     }
