@@ -24,7 +24,7 @@ final class WritableFile {
     /// A new file; one that exists is not touched. The process's umask takes from the mode.
     static func create(_ path: String, mode: mode_t = 0o666) throws(RequestError) -> WritableFile {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw .system("created", path) }
+        guard descriptor >= 0 else { throw .uncreated(path) }
         return WritableFile(path, descriptor)
     }
 
@@ -32,7 +32,7 @@ final class WritableFile {
     static func claim(_ path: String, mode: mode_t = 0o666) throws(RequestError) -> WritableFile {
         while true {
             let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
-            guard descriptor >= 0 else { throw .system("created", path) }
+            guard descriptor >= 0 else { throw .uncreated(path) }
             let file = WritableFile(path, descriptor)
             // Some file systems know no locks: there it goes without.
             if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
@@ -114,6 +114,13 @@ extension RequestError {
         case ENOSPC, EDQUOT: RequestError(.diskFull, "the disk is full: the file \(path) cannot be \(verb)")
         default: RequestError(.fileUnwritable, "the file \(path) cannot be \(verb): \(reason)")
         }
+    }
+
+    /// The system has just refused to create a file. What is missing then is never the file.
+    static func uncreated(_ path: String) -> RequestError {
+        guard errno == ENOENT else { return .system("created", path) }
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        return RequestError(.fileUnwritable, "the folder \(folder), where a file is to go, does not exist")
     }
 
     static func fileExists(_ path: String) -> RequestError {

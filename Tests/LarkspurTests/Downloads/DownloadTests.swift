@@ -109,6 +109,8 @@ struct DownloadTests {
         let target = folder.file("one").appendingPathComponent("two/a")
         let refused = await session().download(url, to: .file(target)).serializingFile().response
         #expect(refused.error?.code == .fileUnwritable)
+        let folder = target.deletingLastPathComponent().path
+        #expect(refused.error?.message == "the folder \(folder), where a file is to go, does not exist")
         #expect(log.count == 0)
         let options: [DownloadOption] = [.createIntermediateDirectories]
         _ = try await session().download(url, to: .file(target), options: options).serializingFile().value
