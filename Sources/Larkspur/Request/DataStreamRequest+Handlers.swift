@@ -61,7 +61,8 @@ extension DataStreamRequest {
             Result { try decoder.decode(type, from: message) }.mapError {
                 RequestError(
                     wrapping: RequestError(.decodingFailed, "it is no \(type): \($0)", underlying: $0),
-                    as: .decodingFailed, stage: .serializing)
+                    as: .decodingFailed, stage: .serializing
+                ).adding(factsOf: self)
             }
         }
     }

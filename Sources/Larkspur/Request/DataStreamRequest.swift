@@ -33,7 +33,7 @@ public final class DataStreamRequest: Request {
 /// A streamed body, chunk by chunk. It ends by throwing where the body does not arrive whole: a `RequestError`, or
 /// `CancellationError` if the request was cancelled.
 public struct DataStream: AsyncSequence, Sendable {
-    private let request: DataStreamRequest
+    let request: DataStreamRequest
     private let automaticallyCancelling: Bool
     private let reserved: Protected<StreamReader?>
 

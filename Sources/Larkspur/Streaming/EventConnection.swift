@@ -1,6 +1,7 @@
 /// One connection of an event stream: it lasts until it is let go of.
 final class EventConnection {
     private let reader: StreamReader
+    var request: DataStreamRequest { reader.request }
     private let watch: SilenceWatch?
 
     init(_ request: DataStreamRequest, _ watch: SilenceWatch?) {

@@ -8,14 +8,16 @@ public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSe
 
     private let base: Base
     private let parser: Parser
+    private let request: DataStreamRequest?
 
     init(_ base: Base, _ parser: Parser) {
         self.base = base
         self.parser = parser
+        request = (base as? DataStream)?.request
     }
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(base: base.makeAsyncIterator(), elements: ParsedElements(parser: parser))
+        Iterator(base: base.makeAsyncIterator(), elements: ParsedElements(parser: parser, of: request))
     }
 
     public struct Iterator: AsyncIteratorProtocol {
@@ -65,13 +67,16 @@ struct ParsedElements<Parser: StreamParser> {
     enum Place { case open, ending, closed }
 
     @usableFromInline var parser: Parser
+    /// Whose body it is, if it is a request's: for errors to say.
+    @usableFromInline let request: DataStreamRequest?
     @usableFromInline var place = Place.open
     @usableFromInline var chunk = Data()
     @usableFromInline var used = 0
     @usableFromInline var count = 0
 
-    init(parser: Parser) {
+    init(parser: Parser, of request: DataStreamRequest? = nil) {
         self.parser = parser
+        self.request = request
     }
 
     /// Whether there can be another chunk.
@@ -100,7 +105,7 @@ struct ParsedElements<Parser: StreamParser> {
             return value
         } catch {
             close()
-            throw RequestError(parsing: error, ofElement: count + 1)
+            throw RequestError(parsing: error, ofElement: count + 1, of: request)
         }
     }
 
@@ -124,12 +129,19 @@ struct ParsedElements<Parser: StreamParser> {
 extension RequestError {
     /// What a parser said about an element of a stream, counted from 1.
     @usableFromInline
-    init(parsing error: any Error, ofElement number: Int) {
+    init(parsing error: any Error, ofElement number: Int, of request: DataStreamRequest?) {
         let error = RequestError(wrapping: error, as: .serializationFailed)
         let message = "element \(number) of the stream: \(error.message)"
-        self.init(
+        let parsing = RequestError(
             wrapping: RequestError(error.code, message, underlying: error.underlying), as: error.code,
             stage: .serializing)
+        self = parsing.adding(factsOf: request)
+    }
+
+    /// The same error with what is known of the request whose body it is about.
+    func adding(factsOf request: DataStreamRequest?) -> RequestError {
+        guard let request else { return self }
+        return adding(to: request.handle.core.read { $0.cancelledExchange }, requestID: nil)
     }
 }
 

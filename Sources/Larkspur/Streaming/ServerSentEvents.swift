@@ -61,6 +61,7 @@ final class EventReader {
                 if try await isOver() { return nil }
             }
         } catch {
+            let error = (error as? RequestError)?.adding(factsOf: connection?.request) ?? error
             connection = nil
             elements.close()
             if case .finish = action {

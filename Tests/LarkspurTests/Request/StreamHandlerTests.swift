@@ -244,6 +244,32 @@ struct StreamHandlerTests {
         #expect(try Data(contentsOf: file) == MockResponse.pattern(from: 0, count: 300 * 997))
     }
 
+    @Test("An error of what a stream is made to says of which request it was, as one of data does")
+    func facts() async throws {
+        let request = await session(chunks("{}\n")).streamRequest(
+            "http://h/p?q", method: .post, startsAutomatically: false)
+        let told = Protected<[any Error]>([])
+        let end = Gate()
+        request.responseStreamDecodable(of: Int.self, framing: .jsonLines) { stream in
+            if let error = stream.error { told.withLock { $0.append(error) } }
+            if stream.completion != nil { await end.pass() }
+        }
+        let values = request.decodables(of: Int.self, framing: .jsonLines)
+        request.resume()
+        let thrown = await #expect(throws: RequestError.self) { for try await _ in values {} }
+        await end.arrived()
+        end.open()
+        let events = await session(
+            .response(headers: ["Content-Type": "text/event-stream"], chunks: [Data("data: x\n\n".utf8)])
+        )
+        .streamRequest("http://h/p?q", method: .post).serverSentEvents(as: Int.self)
+        let refused = await #expect(throws: RequestError.self) { for try await _ in events {} }
+        #expect(told.withLock { $0.count } == 1)
+        for error in try told.withLock({ $0 }) + [#require(thrown), #require(refused)] {
+            #expect("\(error)".hasSuffix(" [POST http://h/p, status 200]"), "\(error)")
+        }
+    }
+
     // MARK: The server's side
 
     @Test("A server whose body nobody takes is stopped: it is asked for what the buffers hold, and no more")
