@@ -224,8 +224,11 @@ extension RequestError {
     public var isValidation: Bool { stage == .validating }
     public var isSerialization: Bool { stage == .serializing }
 
-    /// Whether the network, not the server or the data, is what failed.
-    public var isConnectivity: Bool { Self.connectivityCodes.contains(code) }
+    /// Whether the network, not the server or the data, is what failed. A limit of time that passed while something else
+    /// than the network was waited for, such as an adapter, is none of its failures.
+    public var isConnectivity: Bool {
+        Self.connectivityCodes.contains(code) && (!isTimeout || stage == .sending)
+    }
 
     static let connectivityCodes: Set<Code> = [
         .nameLookup, .connectionRefused, .unreachable, .connectionLost, .truncated, .timedOut, .handshake,

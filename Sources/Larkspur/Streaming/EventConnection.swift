@@ -53,7 +53,8 @@ final class SilenceWatch: Sendable {
                 guard (try? await clock.sleep(for: left)) != nil else { return }
             }
             guard let request else { return }
-            let error = RequestError(.timedOut, "the event stream was silent for its idle timeout of \(timeout)")
+            let silence = RequestError(.timedOut, "the event stream was silent for its idle timeout of \(timeout)")
+            let error = RequestError(wrapping: silence, as: .timedOut, stage: .sending)
             request.handle.core.cancel(request, error)
         }
         let useless = box.withLock { state in

@@ -112,6 +112,7 @@ struct DeadlineTests {
         case .total:
             let error = try #require(response.error)
             #expect(error.isTimeout && !error.isCancelled && error.message.contains("total timeout of 5"))
+            #expect(error.isConnectivity == (place == .hop), "only there the network was waited for")
             #expect(request.status == .finished && request.error?.isTimeout == true)
             await #expect(throws: RequestError.self) { try await task.value }
             #expect(request.attempts.last?.error != nil && held.asked.value == askedBefore)

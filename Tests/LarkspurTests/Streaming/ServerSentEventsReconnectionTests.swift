@@ -124,7 +124,8 @@ struct ServerSentEventsReconnectionTests {
         var machine = machine()
         _ = machine.handle(.started)
         if isOpen { _ = machine.handle(.responded(Self.head())) }
-        let action = machine.handle(.ended(RequestError(code.0, "")))
+        let error = RequestError(wrapping: RequestError(code.0, ""), as: code.0, stage: .sending)
+        let action = machine.handle(.ended(error))
         #expect((action.pause != nil) == code.isRetried)
         #expect((action.failure?.code == code.0) == !code.isRetried)
     }
