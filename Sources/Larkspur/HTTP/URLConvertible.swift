@@ -20,11 +20,18 @@ extension RequestURL: URLConvertible {
 
 extension String: URLConvertible {
     public func asRequestURL() throws -> RequestURL {
-        try RequestURL(self, idna: PlatformIDNA.ascii)
+        do { return try RequestURL(self, idna: PlatformIDNA.ascii) } catch { throw RequestError(error, in: self) }
     }
 
     public func asRequestURL(relativeTo base: RequestURL) throws -> RequestURL {
-        try base.resolving(self, idna: PlatformIDNA.ascii)
+        do { return try base.resolving(self, idna: PlatformIDNA.ascii) } catch { throw RequestError(error, in: self) }
+    }
+}
+
+extension RequestError {
+    /// Why a text is no URL, and which one.
+    fileprivate init(_ error: RequestURLError, in text: String) {
+        self.init(.invalidURL, "\(error) The URL is \(Redaction.quoted(text)).", underlying: error)
     }
 }
 

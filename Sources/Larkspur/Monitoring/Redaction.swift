@@ -91,6 +91,22 @@ extension Redaction {
         return text.dropLast(query.count) + form(query)
     }
 
+    /// A text that is no URL, in quotes, and nothing in it that may be a secret: what stands before an `@` could be a
+    /// password, and what follows a `?` or `#` a token. By scalars, as with forms.
+    static func quoted(_ text: String) -> String {
+        let scalars = text.unicodeScalars
+        let rest = scalars.lastIndex(of: "@").map { scalars[$0...] } ?? scalars[...]
+        let shown = rest.prefix { $0 != "?" && $0 != "#" }
+        var quoted = String(shown.prefix(200))
+        if rest.startIndex > scalars.startIndex {
+            let scheme = scalars.prefix { $0.isASCII && $0.properties.isAlphabetic }
+            let hasScheme = scalars[scheme.endIndex...].starts(with: "://".unicodeScalars)
+            quoted = (hasScheme ? String(scheme) + "://" : "") + replacement + quoted
+        }
+        if shown.endIndex < rest.endIndex { quoted += "\(rest[shown.endIndex])\(replacement)" }
+        return String(reflecting: quoted)
+    }
+
     /// A body of this type: JSON, whatever its type, and forms of both kinds by theirs, without the values of secrets; anything else as it
     /// is, unless the name of a secret stands in it. Then nobody can tell where the secret is, and nothing is shown.
     func body(_ data: Data, type: String?) -> Data {

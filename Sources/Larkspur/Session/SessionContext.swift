@@ -55,8 +55,11 @@ package final class SessionContext: SessionStateProvider {
         }
         monitors = configuration.eventMonitors.map(MonitorMailbox.init)
         baseURL = configuration.baseURL.map { base in
-            Result { try base.asRequestURL().asFolder }
-                .mapError { RequestError(.invalidURL, "the session's baseURL: \($0)", underlying: $0) }
+            Result { try base.asRequestURL().asFolder }.mapError {
+                let error = RequestError(wrapping: $0, as: .invalidURL)
+                return RequestError(
+                    .invalidURL, "the session's baseURL: \(error.message)", underlying: error.underlying)
+            }
         }
     }
 

@@ -93,6 +93,21 @@ struct URLConvertibleTests {
         #expect(error.offset == 8)
     }
 
+    @Test(
+        "An error of a URL quotes it, but for what may be a secret",
+        arguments: [
+            ("http://a b/c", "http://a b/c"), ("http://user:p4ss@a b/", "http://REDACTED@a b/"),
+            ("http://user:p4?ss@a b/", "http://REDACTED@a b/"), ("//user:p4ss@h", "REDACTED@h"),
+            ("http://u:p@s4@\u{301}a b/", "http://REDACTED@\u{301}a b/"),
+            ("http://a b/?q=p4ss", "http://a b/?REDACTED"),
+            ("http://a b/#p4ss", "http://a b/#REDACTED"), ("http://h/\n", "http://h/\\n"),
+            ("http://a b/" + String(repeating: "c", count: 500), "http://a b/" + String(repeating: "c", count: 189)),
+        ])
+    func quoted(text: String, shown: String) async throws {
+        let error = try #require(await TransportLog().session().request(text).serializingData().response.error)
+        #expect(error.message.hasSuffix("The URL is \"\(shown)\"."), "\(error.message)")
+    }
+
     @Test("URLComponents that make no URL, and a URL without a scheme, give a typed error in the response")
     func badValues() async throws {
         var components = URLComponents()
@@ -284,7 +299,9 @@ struct URLConvertibleTests {
         let response = await session.request("foo").serializingData().response
         #expect(response.error?.code == .invalidURL)
         #expect(response.error?.stage == .building)
-        #expect(response.error?.message.hasPrefix("the session's baseURL: ") == true)
+        #expect(response.error?.message.hasPrefix("the session's baseURL: Invalid URL") == true)
+        #expect(response.error?.message.hasSuffix("The URL is \"no base\".") == true)
+        #expect(response.error?.underlying is RequestURLError)
         #expect(log.count == 0)
     }
 }
