@@ -84,10 +84,3 @@ public final class EventRecorder: EventMonitor, RequestInterceptor {
         }
     }
 }
-
-extension RequestEvent {
-    /// The case's name, for comparing orders.
-    public var name: String {
-        Mirror(reflecting: self).children.first?.label ?? "\(self)"
-    }
-}

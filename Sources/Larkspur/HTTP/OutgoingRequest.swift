@@ -40,6 +40,9 @@ public struct OutgoingRequest: Sendable {
         storage = Storage(content)
     }
 
+    /// Whether nobody has changed anything since one was a copy of the other.
+    func isSame(as other: OutgoingRequest) -> Bool { storage === other.storage }
+
     public var method: HTTPMethod {
         get { storage.content.method }
         set { change { $0.method = newValue } }

@@ -2,54 +2,88 @@ import LarkspurTransport
 
 /// One monitor's own queue: events wait here in order and are handed over one at a time.
 ///
-/// A task drains it while there is something in it: one for each burst, not one for each event, which would lose the
-/// order (R5).
+/// A thread drains it while there is something in it: handed over once for each burst, not once for each event, which would
+/// lose the order (R5).
 package final class MonitorMailbox: Sendable {
-    private enum Drain { case idle, running }
+    private enum Drain { case idle, running, closed }
 
     private struct Mail {
         var drain = Drain.idle
-        var waiting: [Letter] = []
+        var queue: EventQueue
+        var invalidations: [(any Error)?] = []
     }
 
-    private struct Letter: Sendable {
-        let event: RequestEvent
-        let request: any Request
+    /// Who is told.
+    private enum Reader {
+        case monitor(any EventMonitor)
+        /// Somebody who comes for it when the bell rings.
+        case sequence(AsyncStream<Void>.Continuation)
     }
 
-    private let monitor: any EventMonitor
-    private let box = Protected(Mail())
+    private let reader: Reader
+    private let box: Protected<Mail>
 
-    package init(_ monitor: any EventMonitor) {
-        self.monitor = monitor
+    package init(_ monitor: any EventMonitor, of request: RequestID? = nil) {
+        reader = .monitor(monitor)
+        box = Protected(Mail(queue: EventQueue(admitting: request)))
+    }
+
+    init(ringing bell: AsyncStream<Void>.Continuation, of request: RequestID? = nil) {
+        reader = .sequence(bell)
+        box = Protected(Mail(queue: EventQueue(admitting: request)))
     }
 
     package func post(_ event: RequestEvent, from request: any Request) {
-        let letter = Letter(event: event, request: request)
+        add { $0.queue.post(event, from: request) }
+    }
+
+    package func postInvalidation(_ error: (any Error)?) {
+        add { $0.invalidations.append(error) }
+    }
+
+    private func add(_ change: (inout Mail) -> Void) {
         let before = box.withLock { mail in
-            mail.waiting.append(letter)
+            guard mail.drain != .closed else { return Drain.closed }
+            change(&mail)
             defer { mail.drain = .running }
             return mail.drain
         }
-        // Unstructured: whoever posts must not wait for the monitor.
-        if before == .idle { Task { self.run() } }
-    }
-
-    private func run() {
-        while let letters = take() {
-            for letter in letters { monitor.request(letter.request, did: letter.event) }
+        guard before == .idle else { return }
+        switch reader {
+        case .monitor: MonitorThreads.drain(self)
+        case .sequence(let bell): bell.yield()
         }
     }
 
-    private func take() -> [Letter]? {
+    /// Tells the monitor until nothing waits, on a thread of its own for as long as that takes.
+    func run() {
+        guard case .monitor(let monitor) = reader else { return }
+        while let mail = take() {
+            for letter in mail.letters { monitor.request(letter.request, did: letter.event) }
+            if mail.missed > 0 { monitor.didMiss(mail.missed) }
+            for error in mail.invalidations { monitor.sessionDidInvalidate(error) }
+        }
+    }
+
+    /// What waits; nil, and whoever posts next has it drained again, if nothing does.
+    func take() -> (letters: [EventQueue.Letter], missed: Int, invalidations: [(any Error)?])? {
         box.withLock { mail in
-            if mail.waiting.isEmpty {
-                mail.drain = .idle
+            let (letters, missed) = mail.queue.take()
+            let invalidations = mail.invalidations
+            guard !letters.isEmpty || missed > 0 || !invalidations.isEmpty else {
+                if mail.drain == .running { mail.drain = .idle }
                 return nil
             }
-            let letters = mail.waiting
-            mail.waiting = []
-            return letters
+            mail.invalidations = []
+            return (letters, missed, invalidations)
         }
     }
+
+    /// Takes nothing more; what waits can still be read.
+    func close() {
+        box.withLock { $0.drain = .closed }
+        if case .sequence(let bell) = reader { bell.finish() }
+    }
+
+    var isClosed: Bool { box.withLock { $0.drain == .closed } }
 }

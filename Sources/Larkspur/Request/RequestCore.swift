@@ -20,7 +20,7 @@ package final class RequestCore: Sendable {
 
     init(
         id: RequestID, source: RequestSource, session: Session, interceptor: (any RequestInterceptor)? = nil,
-        startsAutomatically: Bool? = nil, receiver: (any BodyReceiver)? = nil
+        startsAutomatically: Bool? = nil, receiver: (any BodyReceiver)? = nil, listeners: [MonitorMailbox] = []
     ) {
         self.id = id
         self.source = source
@@ -29,7 +29,7 @@ package final class RequestCore: Sendable {
         self.startsAutomatically = startsAutomatically ?? context.configuration.startsRequestsAutomatically
         var settings = RequestSettings(
             middleware: context.configuration.middleware, validators: context.configuration.validation,
-            monitors: context.monitors)
+            monitors: listeners.isEmpty ? context.monitors : context.monitors + listeners)
         if let interceptor { settings.interceptors = [interceptor] }
         box = Protected(RequestState(settings: settings, session: session))
     }
@@ -344,6 +344,7 @@ package final class RequestCore: Sendable {
             break  // no identity is configured: the handshake goes on without one
         case .bodyFromStart(_, let reply):
             guard case .stream(let source)? = read({ $0.hop?.request.body }), source.isReplayable else { return }
+            emit(.rewindBody)
             reply(source.open())
         }
     }

@@ -4,7 +4,11 @@ extension RequestPipeline {
     /// The exchange with its body decoded, for validators and serializers; or failed, with the body as it came.
     func decoded(_ exchange: CompletedExchange) -> CompletedExchange {
         do {
-            return try exchange.decoded()
+            let decoded = try exchange.decoded()
+            if decoded !== exchange {
+                core.emit(.decode(exchange.codings, from: exchange.data?.count ?? 0, to: decoded.data?.count ?? 0))
+            }
+            return decoded
         } catch {
             return failed(RequestError(wrapping: error, as: .undecodableContent, stage: .sending), exchange)
         }

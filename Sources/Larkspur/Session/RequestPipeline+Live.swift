@@ -66,6 +66,9 @@ extension RequestPipeline {
         guard let receiver = core.receiver else { return nil }
         do {
             try await receiver.begin(head)
+            if let hop = head.hop, hop.head?.status == 206, let offset = hop.request.options.resumption?.offset {
+                core.emit(.continueFile(from: offset))
+            }
             for try await chunk in body { try await receiver.receive(chunk) }
             try await receiver.finish(head) { core.emit($0) }
             return nil

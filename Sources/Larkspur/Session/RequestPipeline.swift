@@ -81,7 +81,7 @@ struct RequestPipeline: Sendable {
     func prepare(_ number: Int) async throws(RequestError) -> OutgoingRequest? {
         let limits = core.read { $0.settings.timeouts }
         var request = try await core.source.build(in: core.context, within: limits)
-        let built = request.url
+        let built = request
         for interceptor in core.context.interceptors + core.read({ $0.settings.interceptors }) {
             guard core.isWithPipeline, !Task.isCancelled else { return nil }
             let state = RequestAdapterState(
@@ -93,8 +93,9 @@ struct RequestPipeline: Sendable {
             }
         }
         guard core.isWithPipeline, !Task.isCancelled else { return nil }
+        if !request.isSame(as: built) { core.emit(.adapt(from: built, to: request)) }
         if let receiver = core.receiver {
-            do { request = try await receiver.prepare(request, for: built) } catch {
+            do { request = try await receiver.prepare(request, for: built.url) } catch {
                 throw RequestError(wrapping: error, as: .receivingFailed, stage: .building, about: request)
             }
         }
@@ -122,6 +123,7 @@ struct RequestPipeline: Sendable {
         case .success(nil): throw .abandon
         case .failure(let error):
             try core.step(.settle)
+            core.emit(.failCreation(error))
             return failed(error, CompletedExchange(attempts: number, past: core.read { $0.past }))
         }
         for handler in try core.didCreate(request) where core.isWithPipeline { await show(request, to: handler) }
@@ -158,7 +160,7 @@ struct RequestPipeline: Sendable {
             case .fail(let error):
                 return .ended(failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange))
             case .follow(let next, let isRedirect):
-                if isRedirect { core.emit(.redirect(next)) }
+                core.emit(isRedirect ? .redirect(next) : .amend(next))
                 outcome = try await core.perform(next, for: session)
             }
         }

@@ -15,6 +15,7 @@ public actor Session {
     nonisolated let context: SessionContext
     nonisolated let delegate: SessionDelegate
     private var lastID: UInt64 = 0
+    private var listeners: [MonitorMailbox] = []
 
     /// - Parameters:
     ///   - transport: What moves the bytes; nil picks the platform's own.
@@ -37,6 +38,7 @@ public actor Session {
     }
 
     deinit {
+        for listener in listeners { listener.close() }
         context.sessionDidEnd()
     }
 
@@ -74,6 +76,17 @@ public actor Session {
     /// The transport is left alone: it may serve other sessions, and ends with the last of them.
     public func invalidate() {
         context.cancelRequestsForSessionInvalidation(with: nil)
+    }
+
+    /// What happens to the requests that are made from now on, until the session is gone. Each event goes to one reader.
+    ///
+    ///     for await event in await session.events { print(event) }
+    ///
+    /// It is a monitor with a mailbox of its own: a slow reader delays nobody, and is passed by as one is.
+    public var events: AsyncStream<IdentifiedEvent> {
+        let subscription = EventSubscription()
+        listeners.append(subscription.mailbox)
+        return subscription.stream
     }
 
     // MARK: Making requests
@@ -127,8 +140,9 @@ public actor Session {
         _ receiver: (any BodyReceiver)? = nil
     ) -> RequestCore {
         lastID += 1
+        if !listeners.isEmpty { listeners.removeAll(where: \.isClosed) }
         return RequestCore(
             id: RequestID(lastID), source: source, session: self, interceptor: interceptor,
-            startsAutomatically: startsAutomatically, receiver: receiver)
+            startsAutomatically: startsAutomatically, receiver: receiver, listeners: listeners)
     }
 }

@@ -23,6 +23,7 @@ package final class SessionContext: SessionStateProvider {
 
     private struct Owner {
         weak var session: Session?
+        var isInvalidated = false
     }
 
     private struct Shard {
@@ -53,7 +54,7 @@ package final class SessionContext: SessionStateProvider {
             parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }
                 ?? RetryAccount(budget, on: configuration.clock)
         }
-        monitors = configuration.eventMonitors.map(MonitorMailbox.init)
+        monitors = configuration.eventMonitors.map { MonitorMailbox($0) }
         baseURL = configuration.baseURL.map { base in
             Result { try base.asRequestURL().asFolder }.mapError {
                 let error = RequestError(wrapping: $0, as: .invalidURL)
@@ -142,6 +143,11 @@ package final class SessionContext: SessionStateProvider {
 
     package func cancelRequestsForSessionInvalidation(with error: (any Error)?) {
         let reason = RequestError(.sessionInvalidated, "the session was invalidated", underlying: error)
+        let isFirst = owner.withLock { owner in
+            defer { owner.isInvalidated = true }
+            return !owner.isInvalidated
+        }
+        if isFirst { for monitor in monitors { monitor.postInvalidation(error) } }
         for request in end(.invalidated) { request.handle.core.cancel(request, reason) }
     }
 }

@@ -1,0 +1,177 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("The order of events, for every kind of request and end", .timeLimit(.minutes(3)))
+struct EventOrderTests {
+    private let recorder = EventRecorder()
+    private let url = "http://example.com/"
+
+    private func session(
+        validation: [ResponseValidator] = [], interceptor: (any RequestInterceptor)? = nil,
+        _ answer: @escaping @Sendable (TransportRequest) -> StubAnswer
+    ) -> Session {
+        Session(
+            configuration: SessionConfiguration { $0.validation = validation },
+            transport: StubTransport(answer: answer), interceptor: interceptor, eventMonitors: [recorder])
+    }
+
+    private func names(of request: any Request) async -> [String] {
+        await recorder.wait { $0.contains { $0.name == "finish" } }
+        #expect(recorder.violations.isEmpty)
+        return recorder.names(of: request)
+    }
+
+    private func chunks(_ texts: String...) -> StubAnswer { .response(chunks: texts.map { Data($0.utf8) }) }
+
+    @Test("What adapters have changed is told before the request that came of it, and only if there is something")
+    func adapted() async {
+        let adapter = Interceptor(adapt: { request, _ in
+            if request.method == .post { request.headers["X"] = "1" }
+        })
+        let session = session(interceptor: adapter) { _ in .text("x") }
+        let request = await session.request(url, method: .post)
+        _ = await request.serializingString().response
+        #expect(await names(of: request).prefix(3) == ["start", "adapt", "create"])
+        guard case .adapt(let before, let after) = recorder.events[1] else {
+            Issue.record("no adapt event")
+            return
+        }
+        #expect(before.headers["X"] == nil && after.headers["X"] == "1")
+        let other = await session.request(url)
+        _ = await other.serializingString().response
+        await recorder.wait { $0.count { $0.name == "finish" } == 2 }
+        #expect(!recorder.names(of: other).contains("adapt"))
+    }
+
+    @Test(
+        "A request that cannot be built or adapted says so, and finishes",
+        arguments: [RequestError.Stage.building, .adapting])
+    func failedCreation(stage: RequestError.Stage) async {
+        let adapter = Interceptor(adapt: { _, _ in throw ForeignError() })
+        let session = session(interceptor: adapter) { _ in .text("x") }
+        let request = await session.request(stage == .building ? "no URL" : url)
+        _ = await request.serializingString().response
+        #expect(await names(of: request) == ["start", "failCreation", "serialize", "finish"])
+        guard case .failCreation(let error) = recorder.events[1] else { return }
+        #expect(error.stage == stage)
+    }
+
+    @Test("A challenge that is answered is a hop more, which is no redirect")
+    func amended() async {
+        let session = session { request in
+            request["Authorization"] != nil
+                ? .text("x") : .response(401, headers: ["WWW-Authenticate": "Basic realm=\"a\""])
+        }
+        let request = await session.request(url).authenticate(username: "u", password: "p")
+        _ = await request.serializingString().response
+        #expect(
+            await names(of: request) == [
+                "start", "create", "beginHop", "receiveHead", "gatherMetrics", "endHop", "amend", "beginHop",
+                "receiveHead", "receiveBody", "gatherMetrics", "endHop", "serialize", "finish",
+            ])
+    }
+
+    @Test("An upload tells how much is sent, and that its body is begun again")
+    func upload() async throws {
+        let answer = StubAnswer([.sent(4), .rewind, .sent(4)] + chunks("x").steps)
+        let session = session { _ in answer }
+        let body = TransportBody.sequence(length: 4) { AsyncStream { $0.finish() } as AsyncStream<Data> }
+        let request = await session.upload(body, to: url)
+        _ = await request.serializingString().response
+        #expect(
+            await names(of: request) == [
+                "start", "create", "beginHop", "sendBody", "sendBody", "rewindBody", "sendBody", "receiveHead",
+                "receiveBody", "gatherMetrics", "endHop", "serialize", "finish",
+            ])
+    }
+
+    @Test("A stream is validated before its bytes are handed on")
+    func stream() async throws {
+        let answer = StubAnswer(Array(chunks("a", "b").steps))
+        let session = session(validation: [.standard]) { _ in answer }
+        let request = await session.streamRequest(url)
+        for try await _ in request.bytes {}
+        let names = await names(of: request)
+        #expect(
+            names.filter { $0 != "validate" } == [
+                "start", "create", "beginHop", "receiveHead", "receiveBody", "receiveBody", "gatherMetrics", "endHop",
+                "finish",
+            ])
+        #expect(names.count { $0 == "validate" } == 1)
+    }
+
+    @Test("A download that goes on says from where, and where its file is")
+    func download() async throws {
+        let folder = try TemporaryFolder()
+        let served = ServedFile()
+        let first = {
+            var first = served; first.cut = 40_000; return first
+        }()
+        let attempts = Counter()
+        let session = session(interceptor: .retrier { _, _, _ in .retry }) { request in
+            (attempts.increment() == 1 ? first : served).answer(to: request)
+        }
+        let request = await session.download(url, to: .file(folder["file"]))
+        _ = try await request.serializingFile().value
+        let names = await names(of: request).filter { $0 != "receiveBody" }
+        // The file is written on a thread of its own, while the hop ends.
+        let told = Set(["start", "create", "beginHop", "endHop", "retry", "finish", "serialize", "placeFile"])
+        #expect(
+            names.filter(told.contains) == [
+                "start", "create", "beginHop", "endHop", "retry", "create", "beginHop", "endHop", "placeFile",
+                "serialize", "finish",
+            ])
+        for event in recorder.events {
+            if case .continueFile(let offset) = event { #expect(offset == 40_000) }
+            if case .placeFile(let url) = event { #expect(url == folder["file"]) }
+        }
+        #expect(names.count { $0 == "continueFile" } == 1)
+    }
+
+    @Test("A body whose coding is undone says from how much to how much")
+    func decoded() async {
+        let body = CodedBody.gzip
+        let session = session { _ in
+            .response(headers: ["Content-Encoding": "gzip"], chunks: [Data(body.bytes)])
+        }
+        let request = await session.request(url)
+        _ = await request.serializingData().response
+        #expect(await names(of: request).suffix(4) == ["endHop", "decode", "serialize", "finish"])
+        for case .decode(let codings, let before, let after) in recorder.events {
+            #expect(codings == ["gzip"] && before == body.bytes.count && after == CodedBody.text.count)
+        }
+    }
+
+    @Test("A request that is cancelled unstarted is cancelled, and finishes")
+    func cancelledUnstarted() async {
+        let session = session { _ in .text("x") }
+        let request = await session.request(url, startsAutomatically: false)
+        let task = request.serializingString()
+        request.cancel()
+        _ = await task.response
+        #expect(await names(of: request) == ["cancel", "serialize", "finish"])
+    }
+
+    @Test("The end of a session is told once, however often it is ended")
+    func invalidated() async {
+        final class Ends: EventMonitor {
+            let journal = Journal()
+            let told = Gate()
+            func request(_ request: any Request, did event: RequestEvent) {
+                if case .finish(let error?) = event { journal.note(error.code.rawValue) }
+                if case .finish = event { told.open() }
+            }
+            func sessionDidInvalidate(_ error: (any Error)?) { journal.note("end") }
+        }
+        let ends = Ends()
+        let session = Session(transport: StubTransport { _ in StubAnswer([.stall]) }, eventMonitors: [ends])
+        let request = await session.request(url).resume()
+        await session.invalidate()
+        await session.invalidate()
+        _ = await request.serializingData().response
+        await ends.told.pass()
+        #expect(ends.journal.lines == ["end", "invalidated"])
+    }
+}

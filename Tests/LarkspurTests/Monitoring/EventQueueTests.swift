@@ -1,0 +1,115 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Slow monitors: nobody waits for them, and what passes them by are whole requests", .timeLimit(.minutes(3)))
+struct EventQueueTests {
+    private let session = Session(transport: StubTransport { _ in .text("x") })
+
+    /// A monitor that does not return from its first call before it is let go on.
+    private final class Stuck: EventMonitor {
+        let released = DispatchSemaphore(value: 0)
+        let entered = Gate()
+        let told = Gate()
+        let box = Protected<(names: [RequestID: [String]], missed: Int)>(([:], 0))
+
+        func request(_ request: any Request, did event: RequestEvent) {
+            let isFirst = box.withLock { box in
+                box.names[request.id, default: []].append(event.name)
+                return box.names.count == 1 && box.names[request.id]?.count == 1
+            }
+            guard isFirst else { return }
+            entered.open()
+            released.wait()
+        }
+
+        func didMiss(_ requests: Int) {
+            box.withLock { $0.missed += requests }
+            told.open()
+        }
+    }
+
+    @Test(
+        "While two monitors do not return 20,000 requests pass; they are told of whole ones, and how many they missed"
+    )
+    func stuck() async throws {
+        let monitors = [Stuck(), Stuck()]
+        let session = Session(transport: StubTransport { _ in .text("x") }, eventMonitors: monitors)
+        let count = 20_000
+        _ = await session.request("http://h/").serializingData().response
+        for monitor in monitors { await monitor.entered.pass() }
+        for _ in 1..<count {
+            #expect(try await session.request("http://h/").serializingData().value == Data("x".utf8))
+        }
+        for monitor in monitors { monitor.released.signal() }
+        for monitor in monitors {
+            await monitor.told.pass()
+            let (names, missed) = monitor.box.withLock { ($0.names, $0.missed) }
+            #expect(names.count + missed == count)
+            #expect(names.count > EventQueue.limit / 20)
+            let whole = [
+                "start", "create", "beginHop", "receiveHead", "receiveBody", "gatherMetrics", "endHop", "serialize",
+                "finish",
+            ]
+            #expect(names.values.allSatisfy { $0 == whole })
+        }
+    }
+
+    /// A queue with as many letters as it takes, all of one unfinished request.
+    private func fullQueue(of request: any Request) -> EventQueue {
+        var queue = EventQueue()
+        for event in [RequestEvent.start] + Array(repeating: .suspend, count: EventQueue.limit - 1) {
+            queue.post(event, from: request)
+        }
+        return queue
+    }
+
+    @Test("A request that is let in is told of to its end, its body as one event while the queue is full")
+    func admitted() async {
+        let request = await session.request("http://h/")
+        var queue = fullQueue(of: request)
+        let rest: [RequestEvent] = [
+            .sendBody(1), .sendBody(3), .receiveBody(1), .receiveBody(2), .suspend, .receiveBody(4), .receiveBody(5),
+            .finish(nil),
+        ]
+        for event in rest { queue.post(event, from: request) }
+        let told = queue.take().letters.dropFirst(EventQueue.limit).map { letter in
+            switch letter.event {
+            case .sendBody(let count): "sent \(count)"
+            case .receiveBody(let count): "received \(count)"
+            default: letter.event.name
+            }
+        }
+        #expect(told == ["sent 3", "received 3", "suspend", "received 9", "finish"])
+    }
+
+    @Test(
+        "A request that begins while the queue is full stays out to its finish, also when there is room again",
+        arguments: [RequestEvent.start, .cancel])
+    func refused(beginning: RequestEvent) async {
+        let (first, late, next) = await (
+            session.request("http://h/"), session.request("http://h/"), session.request("http://h/")
+        )
+        var queue = fullQueue(of: first)
+        queue.post(beginning, from: late)
+        #expect(queue.take().missed == 1)
+        queue.post(.endHop(nil), from: late)
+        queue.post(.finish(nil), from: late)
+        #expect(queue.letters.isEmpty)
+        queue.post(.start, from: next)
+        queue.post(.finish(nil), from: next)
+        #expect(queue.take().letters.map(\.event.name) == ["start", "finish"])
+        #expect(queue.missed == 0)
+    }
+
+    @Test("A request's own monitor is told of it, however much there is to tell")
+    func own() async {
+        let request = await session.request("http://h/")
+        var queue = EventQueue(admitting: request.id)
+        for _ in 0..<EventQueue.limit { queue.post(.suspend, from: request) }
+        queue.post(.start, from: request)
+        queue.post(.finish(nil), from: request)
+        #expect(queue.letters.suffix(2).map(\.event.name) == ["start", "finish"])
+    }
+}

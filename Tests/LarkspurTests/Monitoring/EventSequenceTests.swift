@@ -1,0 +1,140 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Events as sequences, closures and notifications", .timeLimit(.minutes(3)))
+struct EventSequenceTests {
+    private let session = Session(transport: StubTransport { _ in .text("x") })
+    private let url = "http://example.com/?token=s3cret"
+    private static let plain = [
+        "start", "create", "beginHop", "receiveHead", "receiveBody", "gatherMetrics", "endHop", "serialize", "finish",
+    ]
+
+    @Test("Iterating a request's events starts it, and ends with its finish")
+    func ofRequest() async {
+        let request = await session.request(url)
+        let task = request.events
+        var names: [String] = []
+        for await event in task {
+            #expect(event.request == request.id && event.description == "\(request.id) \(event.event.name)")
+            names.append(event.event.name)
+        }
+        #expect(names == Self.plain.filter { $0 != "serialize" })
+        for await event in task { Issue.record("\(event) after the finish") }
+    }
+
+    @Test("A session's events are those of the requests that are made from then on, and end with the session")
+    func ofSession() async {
+        var session: Session? = Session(transport: StubTransport { _ in .text("x") })
+        guard let events = await session?.events else { return }
+        let request = await session?.request(url)
+        _ = await request?.serializingString().response
+        session = nil
+        var names: [String] = []
+        for await event in events { names.append(event.event.name) }
+        #expect(names == Self.plain)
+    }
+
+    @Test("Nothing is kept for a sequence that nobody has any more")
+    func given() async {
+        weak var mailbox: MonitorMailbox?
+        do {
+            let subscription = EventSubscription()
+            mailbox = subscription.mailbox
+            _ = subscription.stream
+            let request = await session.request(url)
+            mailbox?.post(.start, from: request)
+        }
+        #expect(mailbox == nil)
+        _ = await session.events
+        _ = await session.request(url)
+        let request = await session.request(url)
+        #expect(request.handle.core.read { $0.settings.monitors }.isEmpty)
+    }
+
+    @Test("A request whose events somebody has stopped to read is let go of")
+    func abandoned() async {
+        weak var request: DataRequest?
+        do {
+            let made = await session.request(url)
+            request = made
+            for await _ in made.events { break }
+            let finished = EventRecorder()
+            made.eventMonitor(finished)
+            _ = await made.serializingString().response
+        }
+        while request != nil { await Task.yield() }
+    }
+
+    @Test("A reader that is cancelled gets no further events, and the request goes on")
+    func cancelled() async throws {
+        let gate = Gate()
+        let request = await Session(transport: StubTransport { _ in StubAnswer([.stall]) }).request(url)
+        let reader = Task {
+            var count = 0
+            for await _ in request.events {
+                count += 1
+                gate.open()
+            }
+            return count
+        }
+        await gate.pass()
+        reader.cancel()
+        #expect(await reader.value > 0)
+        #expect(request.status == .resumed)
+        request.cancel()
+    }
+
+    @Test("A composite tells each of its monitors of an event before any of the next")
+    func composite() async {
+        let journal = Journal()
+        let done = Gate()
+        let session = Session(
+            transport: StubTransport { _ in .text("x") },
+            eventMonitors: [
+                CompositeEventMonitor([
+                    ClosureEventMonitor { _, event in journal.note("a \(event.name)") },
+                    ClosureEventMonitor { _, event in
+                        journal.note("b \(event.name)")
+                        if case .finish = event { done.open() }
+                    },
+                ])
+            ])
+        _ = await session.request(url).serializingString().response
+        await done.pass()
+        #expect(journal.lines == Self.plain.flatMap { ["a \($0)", "b \($0)"] })
+    }
+
+    @Test("Notifications tell of a request's turns, with the request")
+    func notifications() async {
+        let center = NotificationCenter()
+        let journal = Journal()
+        let done = Gate()
+        let names: [Notification.Name] = [
+            .larkspurRequestDidStart, .larkspurRequestDidSuspend, .larkspurRequestDidResume, .larkspurRequestDidCancel,
+            .larkspurRequestDidBeginHop, .larkspurRequestDidEndHop, .larkspurRequestDidFinish,
+        ]
+        let observers = names.map { name in
+            center.addObserver(forName: name, object: nil, queue: nil) { notification in
+                journal.note(
+                    "\(name.rawValue.split(separator: ".").last ?? "") \(notification.larkspurRequest?.id.description ?? "")"
+                )
+                if name == .larkspurRequestDidFinish { done.open() }
+            }
+        }
+        let session = Session(
+            transport: StubTransport { _ in StubAnswer([.stall]) }, eventMonitors: [NotificationMonitor(center: center)]
+        )
+        let request = await session.request(url)
+        let task = request.serializingString()
+        request.suspend().resume().cancel()
+        _ = await task.response
+        await done.pass()
+        #expect(
+            journal.lines
+                == ["didStart", "didBeginHop", "didSuspend", "didResume", "didCancel", "didEndHop", "didFinish"]
+                .map { "\($0) #1" })
+        for observer in observers { center.removeObserver(observer) }
+    }
+}
