@@ -123,7 +123,31 @@ extension Redaction {
         }
         if let type, kind.hasPrefix("multipart/form-data"), let shown = parts(data, type) { return shown }
         let plain = Self.normal(text)
-        return fragments.contains { plain.contains($0) } ? Data("\(Self.replacement) (\(data.count) bytes)".utf8) : data
+        let isMarkup = kind.contains("xml") || kind.contains("json")
+        let isSecret = fragments.contains { plain.contains($0) } || isMarkup && namesSecret(in: text)
+        return isSecret ? Data("\(Self.replacement) (\(data.count) bytes)".utf8) : data
+    }
+
+    /// Whether the name of a secret stands before a sign that gives it a value: in markup, settings, cut JSON.
+    func namesSecret(in text: String) -> Bool {
+        if isNone { return false }
+        var name = String.UnicodeScalarView()
+        var isOver = false
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "=", ":", ">":
+                if !name.isEmpty, hides(String(name)) { return true }
+                name.removeAll()
+            case "\"", "'", " ", "\t", "\r", "\n": isOver = true
+            case "-", "_", ".",
+                _ where scalar.properties.isAlphabetic || scalar.properties.numericType != nil:
+                if isOver { name.removeAll() }
+                isOver = false
+                name.append(scalar)
+            default: name.removeAll()
+            }
+        }
+        return false
     }
 
     /// A form of parts (RFC 7578): the content of those with secret names goes.

@@ -1,0 +1,189 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("The log: its levels, where it goes, and what never shows", .timeLimit(.minutes(3)))
+struct LogMonitorTests {
+    private let journal = Journal()
+    private let url = "http://example.com/a"
+
+    private var sink: LogSink { LogSink { [journal] in journal.note($0) } }
+
+    /// Sends requests and waits until the monitor has been told of their ends.
+    private func log(
+        _ monitor: LogMonitor, count: Int = 1, _ send: (Session) async -> Void, answer: StubAnswer = .text("x")
+    ) async -> String {
+        let recorder = EventRecorder()
+        let both = CompositeEventMonitor([monitor, recorder])
+        let session = Session(transport: StubTransport { _ in answer }, eventMonitors: [both])
+        await send(session)
+        await recorder.wait { $0.count { $0.name == "finish" } == count }
+        return journal.lines.joined()
+    }
+
+    @Test("It is made as it should be")
+    func design() {
+        let session = Session(
+            interceptor: .composed(RetryPolicy()), eventMonitors: [LogMonitor(level: .headers)])
+        #expect(session.configuration.eventMonitors.count == 1)
+    }
+
+    @Test("Each level says more than the one before, and off says nothing", arguments: LogMonitor.Level.allCases)
+    func levels(level: LogMonitor.Level) async {
+        let text = await log(LogMonitor(level: level, to: sink)) {
+            _ = await $0.request(url, method: .post, parameters: ["a": "word"], encoder: .json).serializingData()
+                .response
+        }
+        #expect(text.contains("#1 POST http://example.com/a → 200, 12 B sent, 1 B\n") == (level > .off))
+        #expect(text.contains("> Content-Type: application/json") == (level > .basic))
+        #expect(text.contains("word") == (level > .headers))
+        #expect(text.isEmpty == (level == .off))
+    }
+
+    @Test("A serializer's own failure and an option that came too late have a line")
+    func lines() async {
+        let text = await log(LogMonitor(to: sink)) { session in
+            let request = await session.request(url)
+            _ = await request.serializingJSON().response
+        }
+        #expect(text.hasPrefix("#1 GET http://example.com/a → serializing failed: "))
+        #expect(text.hasSuffix("#1 GET http://example.com/a → 200, 1 B\n"))
+        LogMonitor(to: sink).didMiss(3)
+        #expect(journal.lines.last == "… 3 requests are not logged, because the log was too slow\n")
+    }
+
+    @Test("Of a request full of secrets no output shows one", arguments: LogMonitor.Level.allCases)
+    func secrets(level: LogMonitor.Level) async throws {
+        let secret = "s3cr3t"
+        let answer = StubAnswer.response(
+            401,
+            headers: [
+                "Set-Cookie": "id=\(secret)", "Location": "/a?token=\(secret)", "WWW-Authenticate": secret,
+                "X-Api-Key": secret, "Content-Type": "application/json",
+            ], chunks: [Data(#"{"access_token": "\#(secret)", "a": [{"password": "\#(secret)"}]}"#.utf8)])
+        let session = Session(
+            configuration: SessionConfiguration { $0.validation = [.standard] },
+            transport: StubTransport { _ in answer },
+            interceptor: .retrier { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry },
+            eventMonitors: [LogMonitor(level: level, to: sink)])
+        let headers: HTTPHeaders = [
+            "Authorization": "Bearer \(secret)", "Cookie": "a=\(secret)", "X-Auth-Token": secret, "X-Mine": secret,
+            "Referer": "https://u:\(secret)@h/?code=\(secret)#access_token=\(secret)",
+        ]
+        let events = await session.events
+        var outputs: [String] = []
+        for (body, type) in [
+            (#"{"client_secret": "\#(secret)"}"#, "application/json"),
+            ("password=\(secret)&pin=\(secret)", "application/x-www-form-urlencoded"),
+            ("<pin>\(secret)</pin>", "application/xml"),
+            ("{\"otp\": \"\(secret)\"}\n{\"otp\": \"\(secret)\"}", "application/x-ndjson"),
+            (
+                "--b\r\nContent-Disposition: form-data; name=\"pin\"\r\n\r\n\(secret)\r\n--b--",
+                "multipart/form-data; boundary=b"
+            ),
+        ] {
+            var request = try OutgoingRequest(
+                "https://ada:\(secret)@example.com/a?api_key=\(secret)#token=\(secret)", method: .post,
+                headers: headers,
+                body: .data(Data(body.utf8)))
+            request.headers["Content-Type"] = type
+            request.options.confidentialHeaders = ["X-Mine"]
+            let data = await session.request(request)
+            let response = await data.serializingData().response
+            outputs += response.timeline.map(\.description) + [response.debugDescription, "\(data)"]
+            #expect(response.attempts.count == 2)
+        }
+        var finished = 0
+        for await event in events {
+            outputs.append("\(event)")
+            if case .finish = event.event { finished += 1 }
+            if finished == 5 { break }
+        }
+        let told = Gate()
+        await session.request(url).eventMonitor(LogMonitor(level: level, to: LogSink { _ in told.open() })).cancel()
+            .resume()
+        if level > .off { await told.pass() }
+        outputs += journal.lines
+        #expect(outputs.count >= 5)
+        for output in outputs { #expect(!output.contains(secret)) }
+    }
+
+    @Test("Names can be added, and everything shows where that is wanted")
+    func redaction() async {
+        var redaction = Redaction.standard
+        redaction.names.insert("iban")
+        let send: (Session) async -> Void = { session in
+            _ = await session.request(url, parameters: ["iban": "DE12", "pin": "1234"]).serializingData().response
+        }
+        #expect(await log(LogMonitor(to: sink, redacting: redaction), send).contains("?iban=REDACTED&pin=REDACTED"))
+        #expect(await log(LogMonitor(to: sink, redacting: .none), send).contains("?iban=DE12&pin=1234"))
+    }
+
+    @Test("A file gets whole blocks at its end, whatever sessions write to it, and is for its owner alone")
+    func file() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write("before\n".utf8, to: "log")
+        let monitor = LogMonitor(level: .headers, to: try .file(folder["log"]))
+        let recorder = EventRecorder()
+        await withTaskGroup { group in
+            for _ in 0..<4 {
+                let session = Session(
+                    configuration: SessionConfiguration { $0.headers = [:] },
+                    transport: StubTransport { _ in .text("x") },
+                    eventMonitors: [CompositeEventMonitor([monitor, recorder])])
+                group.addTask {
+                    for _ in 0..<50 { _ = await session.request("http://h/").serializingData().response }
+                }
+            }
+        }
+        await recorder.wait { $0.count { $0.name == "finish" } == 200 }
+        let text = try String(contentsOf: folder["log"], encoding: .utf8)
+        let blocks = text.components(separatedBy: "#").dropFirst().map { $0.drop(while: \.isNumber) }
+        #expect(text.hasPrefix("before\n#"))
+        #expect(blocks.count == 200)
+        #expect(
+            blocks.allSatisfy { $0 == " GET http://h/ → 200, 1 B\n  < HTTP/1.1 200\n  < Content-Type: text/plain\n" })
+        _ = try LogSink.file(folder["new"])
+        let mode = try FileManager.default.attributesOfItem(atPath: folder["new"].path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+    }
+
+    @Test("A file that cannot be written to is an error at once")
+    func unwritable() throws {
+        let folder = try TemporaryFolder()
+        #expect(throws: RequestError.self) { try LogSink.file(folder.url) }
+        #expect(throws: RequestError.self) { try LogSink.file(folder["a"].appendingPathComponent("b")) }
+    }
+
+    @Test("Whoever finds a sink busy leaves its block there, and blocks past a limit are counted")
+    func busy() async {
+        let released = DispatchSemaphore(value: 0)
+        let (entered, done) = (Gate(), Gate())
+        let journal = journal
+        let sink = LogSink { block in
+            if journal.count(block) == 1 {
+                entered.open()
+                released.wait()
+            }
+            if block == "… 476 entries are not written\n" { done.open() }
+        }
+        Thread.detachNewThread { sink.write("first") }
+        await entered.pass()
+        for number in 0..<1_500 { sink.write("\(number)") }
+        #expect(journal.lines == ["first"])
+        released.signal()
+        await done.pass()
+        #expect(journal.lines.dropFirst().dropLast() == (0..<1_024).map(String.init)[...])
+    }
+
+    @Test(
+        "Colours are for terminals that know them, whose user wants them",
+        arguments: [
+            (true, [:], true), (false, [:], false), (true, ["NO_COLOR": "1"], false), (true, ["NO_COLOR": ""], true),
+            (true, ["TERM": "dumb"], false), (true, ["TERM": "xterm"], true),
+        ] as [(Bool, [String: String], Bool)])
+    func colors(isTerminal: Bool, environment: [String: String], wanted: Bool) {
+        #expect(LogSink.wantsColors(isTerminal: isTerminal, environment) == wanted)
+    }
+}
