@@ -1,0 +1,74 @@
+import Larkspur
+import LarkspurTesting
+
+// What goes on in a session: a log for people, events for programs, the times of a request.
+// The log and the times go to standard error; standard output gets what is the same in every run.
+
+@main
+struct Observe {
+    static func main() async throws {
+        let server = try MockServer()
+        serve(server)
+        let session = Session(
+            configuration: SessionConfiguration {
+                $0.baseURL = server.url
+                $0.validation = [.standard]
+                $0.headers.update(name: "Authorization", value: "Bearer s3cret")
+                $0.retryBudget = nil
+            },
+            interceptor: .retry(backoff: RetryPolicy.Backoff(scale: .milliseconds(5))),
+            eventMonitors: [LogMonitor(level: .body)])
+        let events = await session.events
+
+        // Iterating a request's events sends it: the first attempt is refused, the second one redirected.
+        let request = await session.request("orders/35")
+        for await event in request.events { print(event) }
+        print(request.timeline.map { "attempt \($0.attempt): \($0.status ?? 0)" })
+        for times in request.timeline { FileHandle.standardError.write(Data("\(times)\n".utf8)) }
+
+        // Sixty at once, and what happens to all of them, in one sequence
+        await withTaskGroup { group in
+            for number in 1...60 {
+                group.addTask { _ = await session.request("orders/\(number)").serializingJSON().response }
+            }
+        }
+        for (name, count) in await figures(of: events, upTo: 61).sorted(by: { $0.key < $1.key }) { print(name, count) }
+        await server.stop()
+    }
+
+    /// Counts events until so many requests have finished.
+    static func figures(of events: AsyncStream<IdentifiedEvent>, upTo count: Int) async -> [String: Int] {
+        var figures: [String: Int] = [:]
+        var finished = 0
+        for await event in events {
+            switch event.event {
+            case .start, .redirect, .retry: figures[event.event.name, default: 0] += 1
+            case .receiveHead(let head): figures["status \(head.status)", default: 0] += 1
+            case .finish(let error):
+                figures[error == nil ? "done" : "failed", default: 0] += 1
+                finished += 1
+            default: break
+            }
+            if finished == count { break }
+        }
+        return figures
+    }
+
+    /// Every fifth order has moved, every seventh is served when it is asked for again, the fiftieth never.
+    static func serve(_ server: MockServer) {
+        for number in 1...60 {
+            let tries = Protected(0)
+            server.on("GET", "/orders/\(number)") { _ in
+                let count = tries.withLock { tries in
+                    tries += 1
+                    return tries
+                }
+                if number == 50 { return .json(#"{"error": "no such order"}"#, status: 404) }
+                if number.isMultiple(of: 7), count == 1 { return .text("busy", status: 503) }
+                if number.isMultiple(of: 5) { return .redirect(to: "/archive/\(number)") }
+                return .json(#"{"id": \#(number), "token": "s3cret"}"#)
+            }
+            server.on("GET", "/archive/\(number)") { _ in .json(#"{"id": \#(number), "archived": true}"#) }
+        }
+    }
+}
