@@ -3,4 +3,5 @@
 #include "hash.h"
 #include "loopback.h"
 #include "poller.h"
+#include "psl.h"
 #include "thread.h"

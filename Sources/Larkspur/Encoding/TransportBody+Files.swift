@@ -35,7 +35,7 @@ extension ReadableFile {
 }
 
 extension RequestError {
-    fileprivate init(_ failure: ReadableFile.Failure) {
+    init(_ failure: ReadableFile.Failure) {
         let code: Code =
             switch failure.kind {
             case .missing: .fileMissing

@@ -109,6 +109,8 @@ extension RequestError {
         public static let bodyInGETRequest = Code(rawValue: "bodyInGETRequest")
         /// A name or password that its scheme cannot carry.
         public static let invalidCredential = Code(rawValue: "invalidCredential")
+        /// A cookie made by hand that could not be sent, or must not be.
+        public static let invalidCookie = Code(rawValue: "invalidCookie")
         public static let encodingFailed = Code(rawValue: "encodingFailed")
         /// A convertible or a modifier threw.
         public static let requestCreationFailed = Code(rawValue: "requestCreationFailed")
@@ -127,6 +129,8 @@ extension RequestError {
         public static let diskFull = Code(rawValue: "diskFull")
         /// Another download is writing to the same place.
         public static let fileInUse = Code(rawValue: "fileInUse")
+        /// The file that a cookie jar is to be read from holds none, or one of a later version.
+        public static let invalidCookieFile = Code(rawValue: "invalidCookieFile")
         /// What a download is to be compared with is no checksum of its kind.
         public static let invalidChecksum = Code(rawValue: "invalidChecksum")
 

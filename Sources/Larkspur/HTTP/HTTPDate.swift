@@ -33,7 +33,7 @@ private struct HTTPDateScanner {
         guard take(" "), let day = number(2), take(" "), let month = name(of: Self.months), take(" "),
             let year = number(4), take(" "), let time = time(), take(" GMT"), rest.isEmpty
         else { return nil }
-        return Self.date(year, month + 1, day, time)
+        return Date(year, month + 1, day, secondOfDay: time)
     }
 
     /// `, 06-Nov-94 08:49:37 GMT`.
@@ -45,7 +45,7 @@ private struct HTTPDateScanner {
         let latest = now.addingTimeInterval(50 * 365.2425 * 86_400)
         let century = Int(1970 + (latest.timeIntervalSince1970 / (365.2425 * 86_400)).rounded(.down)) / 100 * 100
         for base in [century + 100, century, century - 100] {
-            if let date = Self.date(base + digits, month + 1, day, time), date <= latest { return date }
+            if let date = Date(base + digits, month + 1, day, secondOfDay: time), date <= latest { return date }
         }
         return nil
     }
@@ -55,7 +55,7 @@ private struct HTTPDateScanner {
         guard take(" "), let month = name(of: Self.months), take(" "), let day = take(" ") ? number(1) : number(2),
             take(" "), let time = time(), take(" "), let year = number(4), rest.isEmpty
         else { return nil }
-        return Self.date(year, month + 1, day, time)
+        return Date(year, month + 1, day, secondOfDay: time)
     }
 
     /// `08:49:37` in seconds. A minute may have a leap second.
@@ -85,15 +85,17 @@ private struct HTTPDateScanner {
         rest = rest.dropFirst(digits)
         return number
     }
+}
 
+extension Date {
     /// By the Gregorian calendar; nil for a day that its month does not have.
-    private static func date(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Date? {
+    init?(_ year: Int, _ month: Int, _ day: Int, secondOfDay: Int) {
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
         guard (1...lengths[month - 1]).contains(day) else { return nil }
         // Leap days of all years before this one; 719 162 days lie between the years 1 and 1970.
         let past = year - 1
         let days = past * 365 + past / 4 - past / 100 + past / 400 + lengths[..<(month - 1)].reduce(0, +) + day - 1
-        return Date(timeIntervalSince1970: Double((days - 719_162) * 86_400 + time))
+        self.init(timeIntervalSince1970: Double((days - 719_162) * 86_400 + secondOfDay))
     }
 }

@@ -3,7 +3,8 @@ extension OutgoingRequest {
     ///
     /// Setting it takes over method, URL, fields and body data. A field that is still as the getter gave it keeps its
     /// place and its repeats; a file or stream body, which `URLRequest` cannot carry, stays unless a body is set. Another
-    /// `timeoutInterval` becomes the time that may pass without a byte: `timeouts.firstByte` and `.idle`.
+    /// `timeoutInterval` becomes the time that may pass without a byte: `timeouts.firstByte` and `.idle`; another
+    /// `httpShouldHandleCookies` becomes `usesCookieJar`.
     public var urlRequest: URLRequest {
         get {
             var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
@@ -13,6 +14,7 @@ extension OutgoingRequest {
             }
             if case .data(let data) = body { request.httpBody = data }
             if let idle = options.timeouts.idle { request.timeoutInterval = idle / .seconds(1) }
+            if options.usesCookieJar == false { request.httpShouldHandleCookies = false }
             return request
         }
         set {
@@ -36,6 +38,9 @@ extension OutgoingRequest {
             case (let data?, _): body = .data(data)
             case (nil, .data), (nil, .none): body = .none
             case (nil, .file), (nil, .stream): break
+            }
+            if newValue.httpShouldHandleCookies != before.httpShouldHandleCookies {
+                options.usesCookieJar = newValue.httpShouldHandleCookies
             }
             if newValue.timeoutInterval != before.timeoutInterval {
                 setTimeout(seconds: newValue.timeoutInterval)

@@ -11,6 +11,7 @@ public struct OutgoingRequest: Sendable {
         var body: TransportBody
         var options: RequestOptions
         var problem: RequestError?
+        var cookiesOfJar: String?
     }
 
     private final class Storage: Sendable {
@@ -78,6 +79,22 @@ public struct OutgoingRequest: Sendable {
         get { storage.content.problem }
         set { change { $0.problem = newValue } }
     }
+
+    /// The field `Cookie`, if it is the jar's and nobody has changed it; setting puts another one of the jar's in its place.
+    var cookiesOfJar: String? {
+        get {
+            guard let field = storage.content.cookiesOfJar, headers.values(for: "Cookie") == [field] else { return nil }
+            return field
+        }
+        set {
+            let isReplacing = cookiesOfJar != nil
+            change {
+                if isReplacing { $0.headers.remove(name: "Cookie") }
+                if let newValue { $0.headers.add(name: "Cookie", value: newValue) }
+                $0.cookiesOfJar = newValue
+            }
+        }
+    }
 }
 
 /// What may be set for a single request beside what is sent.
@@ -130,6 +147,10 @@ public struct RequestOptions: Sendable, Hashable {
     /// is too many.
     public var maximumBodySize: UInt64?
 
+    /// Whether the session's cookies are sent, and those of the response kept; nil leaves it to the session, and there means
+    /// yes if it has a jar. A `Cookie` field that the request has of its own is sent as it is, without any of the jar's.
+    public var usesCookieJar: Bool?
+
     /// Header fields that do not follow a redirect to another origin, beside `Authorization`, `Cookie` and their kin, which
     /// never do: those with keys of your own. Descriptions hide their values. The session's are added to a request's.
     public var confidentialHeaders: [String] = []
@@ -148,6 +169,7 @@ public struct RequestOptions: Sendable, Hashable {
         allowsBodyInGET = allowsBodyInGET ?? session.allowsBodyInGET
         if let theirs = session.ownTimeouts { ownTimeouts = ownTimeouts?.filled(from: theirs) ?? theirs }
         httpVersion = httpVersion ?? session.httpVersion
+        usesCookieJar = usesCookieJar ?? session.usesCookieJar
         decodesContent = decodesContent ?? session.decodesContent
         decodingLimits = decodingLimits ?? session.decodingLimits
         maximumBodySize = maximumBodySize ?? session.maximumBodySize

@@ -21,8 +21,8 @@ package enum HopPolicy {
         return [301, 302, 303, 307, 308].contains(head.status) && head["Location"] != nil
     }
 
-    /// The verdict on a hop, given all hops of the attempt with the judged one last.
-    package static func verdict(on hops: [Hop]) -> Verdict {
+    /// The verdict on a hop, given all hops of the attempt with the judged one last, and the jar's field `Cookie` for a URL.
+    package static func verdict(on hops: [Hop], cookies: (RequestURL) -> String? = { _ in nil }) -> Verdict {
         if let hop = hops.last, let head = hop.head, refusesExpectation(head, of: hop.request) {
             var next = hop.request
             next.headers.remove(name: "Expect")
@@ -50,8 +50,9 @@ package enum HopPolicy {
                     .tooManyRedirects, "redirected more than \(limit) times; raise options.redirects if that is right"))
         }
         do {
-            let next = try redirected(hop.request, status: head.status, to: location)
-            let isLoop = hops.contains { $0.request.method == next.method && isSame($0.request.url, next.url) }
+            var next = try redirected(hop.request, status: head.status, to: location)
+            next.renewCookies(cookies)
+            let isLoop = hops.contains { isSame($0.request, next) }
             return isLoop
                 ? .fail(
                     RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url.withoutQuery)"))
@@ -118,12 +119,23 @@ package enum HopPolicy {
         return (try? url.resolving("#\(fragment)")) ?? url
     }
 
-    private static func isSame(_ lhs: RequestURL, _ rhs: RequestURL) -> Bool {
-        lhs.origin == rhs.origin && lhs.target == rhs.target
+    /// Cookies count: servers set one and send the client back to where it came from, to see it again.
+    private static func isSame(_ lhs: OutgoingRequest, _ rhs: OutgoingRequest) -> Bool {
+        lhs.method == rhs.method && lhs.url.origin == rhs.url.origin && lhs.url.target == rhs.url.target
+            && lhs.headers["Cookie"] == rhs.headers["Cookie"]
     }
 }
 
 extension OutgoingRequest {
+    /// Puts what the jar has for this hop in place of what it had for the one before. A `Cookie` field of somebody else's
+    /// stands; once another origin has cost it, the jar is asked.
+    mutating func renewCookies(_ field: (RequestURL) -> String?) {
+        let last = cookiesOfJar
+        guard last != nil || headers["Cookie"] == nil else { return }
+        let next = options.usesCookieJar == false ? nil : field(url)
+        if next != last { cookiesOfJar = next }
+    }
+
     /// Leaves out what is for one origin and never goes to another.
     mutating func removeFieldsOfOrigin() {
         let names = ["Authorization", "Cookie", "Host", "Proxy-Authorization"] + options.confidentialHeaders

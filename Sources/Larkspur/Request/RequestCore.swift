@@ -234,6 +234,8 @@ package final class RequestCore: Sendable {
         _ request: OutgoingRequest, for session: Session, _ waiter: HopProgress.Waiter,
         _ begin: (inout RequestState, HopProgress) -> RequestPhase.Verdict
     ) -> RequestPhase.Verdict {
+        var request = request
+        request.renewCookies { cookies(for: $0) }
         let id = context.registerTask(of: self)
         let channel = receiver.map { ByteChannel(capacity: $0.capacity) }
         let isLimited = request.options.timeouts.spanHops

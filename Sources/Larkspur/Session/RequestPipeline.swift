@@ -148,6 +148,7 @@ struct RequestPipeline: Sendable {
     func hops(_ first: HopOutcome, after earlier: Int = 0) async throws(Exit) -> HopOutcome {
         var outcome = first
         while true {
+            core.keepCookies(of: outcome)
             guard case .ended(let exchange) = outcome else { return outcome }
             try core.step(.settle)
             if let error = exchange.hop?.error {
@@ -155,7 +156,8 @@ struct RequestPipeline: Sendable {
                 return .ended(failed(RequestError(wrapping: failure, as: .connectionLost, stage: .sending), exchange))
             }
             let hops = core.read { $0.attempt?.hops ?? [] }
-            switch HopPolicy.verdict(on: earlier == 0 ? hops : Array(hops.dropFirst(earlier))) {
+            let own = earlier == 0 ? hops : Array(hops.dropFirst(earlier))
+            switch HopPolicy.verdict(on: own, cookies: { core.cookies(for: $0) }) {
             case .deliver: return .ended(decoded(exchange))
             case .fail(let error):
                 return .ended(failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange))

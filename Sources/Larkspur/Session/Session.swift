@@ -25,7 +25,7 @@ public actor Session {
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)? = nil,
         interceptor: (any RequestInterceptor)? = nil, eventMonitors: [any EventMonitor] = []
     ) {
-        var configuration = configuration
+        var configuration = configuration.withJarOfItsOwn()
         if let interceptor { configuration.interceptors.append(interceptor) }
         configuration.eventMonitors += eventMonitors
         self.init(SessionContext(configuration: configuration, transport: transport ?? DefaultTransport.make()))
@@ -45,8 +45,11 @@ public actor Session {
     /// What the session was made with, its interceptors and monitors included.
     public nonisolated var configuration: SessionConfiguration { context.configuration }
 
+    /// What keeps the session's cookies; nil if they are not kept.
+    public nonisolated var cookieJar: CookieJar? { context.configuration.cookieJar }
+
     /// A session of its own on the same transport, and so on the same connections, whose configuration begins as this
-    /// one's. They share the retry budget too.
+    /// one's. They share the cookie jar and the retry budget too.
     ///
     ///     let admin = session.extending {
     ///         $0.baseURL = "https://api.example.com/admin"

@@ -29,6 +29,12 @@ public struct SessionConfiguration: Sendable {
     /// What every response must pass, before a request's own validators.
     public var validation: [ResponseValidator] = []
     public var options = RequestOptions()
+    /// Keeps cookies between requests; nil is without them. A jar that is set serves all sessions that have it. Where none is,
+    /// each session has one of its own, in memory, which begins with what is in this one, and which its children share.
+    public var cookieJar: CookieJar? = CookieJar() {
+        didSet { hasJarOfItsOwn = false }
+    }
+    private var hasJarOfItsOwn = true
     /// What retry delays are slept on; tests give one that they move by hand.
     public var clock: any Clock<Duration> = ContinuousClock()
     /// How many retries the session's retry policies may ask for; nil is without limit. It is taken notice of only where
@@ -39,6 +45,15 @@ public struct SessionConfiguration: Sendable {
 
     public init(_ configure: (inout SessionConfiguration) -> Void = { _ in }) {
         configure(&self)
+    }
+
+    /// The configuration of a new session, with a jar that no other session has unless it was set.
+    func withJarOfItsOwn() -> SessionConfiguration {
+        var configuration = self
+        guard hasJarOfItsOwn else { return configuration }
+        configuration.cookieJar = cookieJar?.copy()
+        configuration.hasJarOfItsOwn = true
+        return configuration
     }
 }
 

@@ -23,6 +23,7 @@ struct HiddenTests {
         Credential(username: secret, password: secret),
         BearerToken(secret, refreshToken: secret),
         download,
+        try? Cookie(name: "sid", value: secret, domain: "h.com"),
     ]
 
     @Test("No description of what has a secret shows it", arguments: values.indices)

@@ -1,0 +1,55 @@
+extension Date {
+    /// Reads the date of a cookie as RFC 6265bis, section 5.1.1, has it: the first time, day, month and year among the
+    /// words of the text, in any order, whatever else is in it.
+    ///
+    /// Nothing else is read as leniently: dates of HTTP have three forms.
+    init?(cookieDate text: String) {
+        var time: [Int]?
+        var (day, month, year): (Int?, Int?, Int?)
+        for word in text.utf8.split(whereSeparator: Self.separatesCookieDates) {
+            if time == nil, let found = Self.time(word) {
+                time = found
+            } else if day == nil, let found = Self.number(word, ofDigits: 1...2) {
+                day = found
+            } else if month == nil, let found = Self.month(word) {
+                month = found
+            } else if year == nil, let found = Self.number(word, ofDigits: 2...4) {
+                year = found
+            }
+        }
+        guard let time, let day, let month, var year else { return nil }
+        if year < 100 { year += year < 70 ? 2000 : 1900 }
+        guard year >= 1601, time[0] < 24, time[1] < 60, time[2] < 60 else { return nil }
+        self.init(year, month, day, secondOfDay: (time[0] * 60 + time[1]) * 60 + time[2])
+    }
+
+    private typealias Word = Substring.UTF8View
+
+    private static func separatesCookieDates(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true
+        default: false
+        }
+    }
+
+    /// The number that the word begins with, if it has so many digits.
+    private static func number(_ word: Word, ofDigits count: ClosedRange<Int>) -> Int? {
+        let digits = word.prefix { (0x30...0x39).contains($0) }
+        return count.contains(digits.count) ? Int(digits: digits) : nil
+    }
+
+    /// `8:49:37`, and whatever follows that is no digit.
+    private static func time(_ word: Word) -> [Int]? {
+        let parts = word.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].count <= 2, parts[1].count <= 2, let hour = Int(digits: parts[0]),
+            let minute = Int(digits: parts[1]), let second = number(parts[2], ofDigits: 1...2)
+        else { return nil }
+        return [hour, minute, second]
+    }
+
+    private static func month(_ word: Word) -> Int? {
+        let names = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+        let start = word.prefix(3).map { $0 | 0x20 }
+        return names.firstIndex { $0.utf8.elementsEqual(start) }.map { $0 + 1 }
+    }
+}

@@ -1,0 +1,109 @@
+/// The value of a `Set-Cookie` field, taken apart by RFC 6265bis, section 5.6: unknown attributes do not matter, and of
+/// several of one name the last one counts.
+struct SetCookie {
+    /// As long a cookie can last, whatever its server says.
+    static let longest: TimeInterval = 400 * 86_400
+    private static let limitOfAttribute = 1_024
+
+    let name: String
+    let value: String
+    private var expires: Date?
+    /// In seconds; zero for all that is past.
+    private var maxAge: Int?
+    /// Empty for none.
+    private var domain = ""
+    /// Nil for what is to be seen by the request's URL.
+    private var path: String?
+    private var isSecure = false
+    private var isHTTPOnly = false
+    private var sameSite = Cookie.SameSite.unspecified
+
+    /// Nil if there is a control character in it.
+    init?(_ text: String) {
+        guard !text.utf8.contains(where: Cookie.isControl) else { return nil }
+        let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        let pair = Self.halves(parts[0])
+        (name, value) = pair.right.map { (pair.left, $0) } ?? ("", pair.left)
+        for part in parts.dropFirst() {
+            let (attribute, value) = Self.halves(part)
+            take(attribute.lowercased(), value ?? "")
+        }
+    }
+
+    private mutating func take(_ attribute: String, _ value: String) {
+        guard value.utf8.count <= Self.limitOfAttribute else { return }
+        switch attribute {
+        case "expires": expires = Date(cookieDate: value) ?? expires
+        case "max-age": maxAge = Self.seconds(value) ?? maxAge
+        case "domain": domain = String(Substring(value.utf8.dropFirst(value.utf8.first == UInt8(ascii: ".") ? 1 : 0)))
+        case "path": path = value.utf8.first == UInt8(ascii: "/") ? value : nil
+        case "secure": isSecure = true
+        case "httponly": isHTTPOnly = true
+        case "samesite": sameSite = Cookie.SameSite(rawValue: value.lowercased()) ?? .unspecified
+        default: break
+        }
+    }
+
+    /// What stands before the first equals sign, and after it if there is one.
+    private static func halves(_ text: Substring.UTF8View) -> (left: String, right: String?) {
+        guard let sign = text.firstIndex(of: UInt8(ascii: "=")) else { return (trimmed(text), nil) }
+        return (trimmed(text[..<sign]), trimmed(text[text.index(after: sign)...]))
+    }
+
+    private static func trimmed(_ text: Substring.UTF8View) -> String {
+        var text = text.drop(while: isBlank)
+        while let last = text.last, isBlank(last) { text.removeLast() }
+        return String(Substring(text))
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    private static func seconds(_ text: String) -> Int? {
+        guard text.utf8.first == UInt8(ascii: "-") else { return Int(digits: text.utf8) }
+        return Int(digits: text.utf8.dropFirst()).map { _ in 0 }
+    }
+}
+
+// MARK: The cookie of a response
+
+extension SetCookie {
+    /// The cookie that a response from this URL sets; nil if it may not, by section 5.7.
+    func cookie(from url: RequestURL, at now: Date) -> Cookie? {
+        guard let host = url.host.map(String.init), let isHostOnly = isHostOnly(from: host), !isSecure || url.isSecure
+        else { return nil }
+        guard path != nil || !Cookie.hasPrefix("__Host-", name) else { return nil }
+        let cookie = Cookie(
+            name, value, isHostOnly ? host : domain.lowercased(), isHostOnly: isHostOnly,
+            path: path ?? Self.defaultPath(of: url), expires: expiry(from: now), isSecure: isSecure,
+            isHTTPOnly: isHTTPOnly, sameSite: sameSite, creation: now)
+        return cookie.fault == nil ? cookie : nil
+    }
+
+    /// Nil if the response may not set a cookie for its domain.
+    private func isHostOnly(from host: String) -> Bool? {
+        if domain.isEmpty { return true }
+        // Other letters than ASCII's can have lower-case forms within it.
+        guard domain.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
+        let domain = domain.lowercased()
+        guard Cookie.domain(domain, contains: host) else { return nil }
+        guard PublicSuffix.contains(domain) else { return false }
+        return domain == host ? true : nil
+    }
+
+    private func expiry(from now: Date) -> Date? {
+        let latest = now.addingTimeInterval(Self.longest)
+        if let maxAge { return maxAge > 0 ? min(now.addingTimeInterval(TimeInterval(maxAge)), latest) : .distantPast }
+        return expires.map { min($0, latest) }
+    }
+
+    /// The folder of the URL's path.
+    private static func defaultPath(of url: RequestURL) -> String {
+        let folder = url.path.lastIndex(of: "/").map { url.path[..<$0] } ?? ""
+        return folder.isEmpty ? "/" : String(folder)
+    }
+}
+
+extension RequestURL {
+    /// Whether cookies that are secure go to it and come from it: over TLS, and not otherwise, to this machine neither.
+    var isSecure: Bool { isHTTPS || scheme == "wss" }
+}

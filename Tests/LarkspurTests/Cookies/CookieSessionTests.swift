@@ -1,0 +1,280 @@
+import Foundation
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+/// Cookies on the way of requests: sessions over a stub transport.
+@Suite("Cookies of sessions", .timeLimit(.minutes(3)))
+struct CookieSessionTests {
+    private let log = TransportLog()
+
+    private static func answer(_ status: Int = 200, _ cookies: String..., to location: String? = nil) -> StubAnswer {
+        var headers = HTTPHeaders(cookies.map { HTTPHeader(name: "Set-Cookie", value: $0) })
+        if let location { headers.add(name: "Location", value: location) }
+        return .response(status, headers: headers, chunks: [Data("text".utf8)])
+    }
+
+    /// A session whose server knows these URLs.
+    private func session(
+        _ answers: [String: StubAnswer] = [:], _ configuration: SessionConfiguration = .bare
+    ) -> Session {
+        log.session(configuration) { request, _ in answers[request.url.text] ?? .text("ok") }
+    }
+
+    private var sent: [String?] { log.requests.map { $0["Cookie"] } }
+
+    @Test("What a response sets is sent with the next request, and not elsewhere")
+    func kept() async throws {
+        let session = session(["https://h/login": Self.answer(200, "sid=1; Path=/", "b=2")])
+        for url in ["https://h/login", "https://h/x", "https://other/"] {
+            #expect(try await session.request(url).serializingString().value.isEmpty == false)
+        }
+        #expect(sent == [nil, "sid=1; b=2", nil])
+        #expect(session.cookieJar?.all.map(\.name) == ["sid", "b"])
+    }
+
+    @Test("Each hop of redirects sets, and is sent, the cookies of its own URL")
+    func redirects() async throws {
+        let session = session([
+            "https://h/a": Self.answer(302, "a=1", to: "https://h/b"),
+            "https://h/b": Self.answer(307, "b=2", "a=; Max-Age=0", to: "https://other/c"),
+            "https://other/c": Self.answer(302, "c=3", to: "https://h/d"),
+        ])
+        session.cookieJar?.set(try Cookie(name: "o", value: "0", domain: "other"))
+        let request = await session.request("https://h/a")
+        _ = try await request.serializingData().value
+        #expect(sent == [nil, "a=1", "o=0", "b=2"])
+        #expect(request.attempts.first?.hops.map { $0.request.headers["Cookie"] } == sent)
+        #expect(log.requests.allSatisfy { $0.fields.count <= 1 })
+    }
+
+    @Test("A server may set a cookie and redirect to the same URL; doing so again and again is a circle")
+    func cookieWall() async throws {
+        let session = log.session { request, _ in
+            request["Cookie"] == nil || request.url.path == "/loop"
+                ? Self.answer(302, "seen=1; Path=/", to: "\(request.url.path)") : .text("in")
+        }
+        #expect(try await session.request("https://h/wall").serializingString().value == "in")
+        #expect(sent == [nil, "seen=1"])
+        let error = await session.request("https://h/loop").serializingString().response.error
+        #expect(error?.code == .redirectLoop)
+        #expect(sent == [nil, "seen=1", "seen=1"])
+        #expect(error.map { "\($0)".contains("seen") } == false)
+    }
+
+    @Test("A 401's cookies are sent with the answer to it")
+    func challenge() async throws {
+        let session = log.session { request, _ in
+            guard request["Authorization"] == nil else { return Self.answer(200, "b=2") }
+            var answer = Self.answer(401, "a=1")
+            let fields = [("Set-Cookie", "a=1"), ("WWW-Authenticate", "Basic realm=x")].map(HeaderField.init)
+            answer.steps[0] = .head(ResponseHead(status: 401, fields: fields))
+            return answer
+        }
+        let request = await session.request("https://h/").authenticate(username: "u", password: "p").validate()
+        _ = try await request.serializingData().value
+        #expect(sent == [nil, "a=1"])
+        #expect(session.cookieJar?.all.count == 2)
+    }
+
+    @Test("A retried request is sent what the attempt before has set")
+    func retried() async throws {
+        let session = log.session(interceptor: .retrier { _, _, _ in .retry }) { _, number in
+            number == 1 ? Self.answer(500, "a=1") : .text("ok")
+        }
+        _ = try await session.request("https://h/").validate().serializingData().value
+        #expect(sent == [nil, "a=1"])
+    }
+
+    @Test("A Cookie field of the request's own is sent alone, and stays with its origin", arguments: [true, false])
+    func ownField(isSessions: Bool) async throws {
+        let configuration = SessionConfiguration { $0.headers = isSessions ? ["cookie": "own=1"] : [:] }
+        let session = session(
+            [
+                "https://h/a": Self.answer(302, "a=1; Path=/", to: "/b"),
+                "https://h/b": Self.answer(302, to: "https://other/c"),
+                "https://other/c": Self.answer(302, "c=1", to: "https://h/d"),
+            ], configuration)
+        session.cookieJar?.set(try Cookie(name: "o", value: "0", domain: "other"))
+        let request = await session.request("https://h/a", headers: isSessions ? [:] : ["cookie": "own=1"])
+        _ = try await request.serializingData().value
+        #expect(sent == ["own=1", "own=1", "o=0", "a=1"])
+        #expect(session.cookieJar?.all.count == 3)
+    }
+
+    @Test("An adapter's Cookie field counts as the request's own")
+    func adapted() async throws {
+        let adapter = Interceptor(adapt: { request, _ in
+            #expect(request.headers["Cookie"] == nil)
+            if request.url.path == "/own" { request.headers.add(name: "Cookie", value: "own=1") }
+        })
+        let session = log.session(interceptor: adapter)
+        session.cookieJar?.set(try Cookie(name: "a", value: "1", domain: "h"))
+        for path in ["own", "x"] { _ = try await session.request("https://h/\(path)").serializingData().value }
+        #expect(sent == ["own=1", "a=1"])
+    }
+
+    // MARK: Whose jar
+
+    @Test("Sessions have jars of their own, children share, and nil is without")
+    func jars() async throws {
+        let configuration = SessionConfiguration { $0.headers = [:] }
+        let set = ["https://h/set": Self.answer(200, "a=1; Path=/")]
+        let first = session(set, configuration)
+        let second = session(set, configuration)
+        let child = first.extending { $0.headers = ["X": "1"] }
+        let without = first.extending { $0.cookieJar = nil }
+        for session in [without, first] { _ = try await session.request("https://h/set").serializingData().value }
+        #expect(configuration.cookieJar?.all.isEmpty == true && second.cookieJar?.all.isEmpty == true)
+        for session in [child, second, without, first] {
+            _ = try await session.request("https://h/").serializingData().value
+        }
+        #expect(sent == [nil, nil, "a=1", nil, nil, "a=1"])
+        #expect(without.cookieJar == nil && child.cookieJar === first.cookieJar)
+    }
+
+    @Test("A jar that is set serves all sessions that have it")
+    func sharedJar() async throws {
+        let jar = CookieJar([try Cookie(name: "a", value: "1", domain: "h")])
+        let configuration = SessionConfiguration {
+            $0.headers = [:]
+            $0.cookieJar = jar
+        }
+        for session in [session([:], configuration), session([:], configuration)] {
+            #expect(session.cookieJar === jar)
+            _ = try await session.request("https://h/").serializingData().value
+        }
+        #expect(sent == ["a=1", "a=1"])
+    }
+
+    @Test("What is put into the jar of a configuration, each of its sessions begins with")
+    func begun() throws {
+        let configuration = SessionConfiguration.bare
+        configuration.cookieJar?.set(try Cookie(name: "a", value: "1", domain: "begun"))
+        let sessions = (0..<2).map { _ in session([:], configuration) }
+        sessions[0].cookieJar?.removeAll()
+        #expect(sessions.map { $0.cookieJar?.all.count } == [0, 1])
+        configuration.cookieJar?.removeAll()
+    }
+
+    // MARK: Switched off
+
+    @Test("Without usesCookieJar nothing is sent and nothing kept", arguments: ["request", "session", "URLRequest"])
+    func switchedOff(way: String) async throws {
+        let configuration = SessionConfiguration {
+            $0.headers = [:]
+            if way == "session" { $0.options.usesCookieJar = false }
+        }
+        let session = session(["https://h/": Self.answer(200, "b=2")], configuration)
+        session.cookieJar?.set(try Cookie(name: "a", value: "1", domain: "h"))
+        let request: DataRequest
+        if way == "URLRequest" {
+            var theirs = URLRequest(url: try #require(URL(string: "https://h/")))
+            theirs.httpShouldHandleCookies = false
+            request = await session.request(theirs)
+        } else {
+            request = await session.request("https://h/") { if way == "request" { $0.options.usesCookieJar = false } }
+        }
+        _ = try await request.serializingData().value
+        #expect(sent == [nil])
+        #expect(session.cookieJar?.all.map(\.name) == ["a"])
+        #expect(request.request?.urlRequest.httpShouldHandleCookies == false)
+        let next = await session.request("https://h/") { $0.options.usesCookieJar = true }
+        _ = try await next.serializingData().value
+        #expect(sent == [nil, "a=1"])
+        #expect(session.cookieJar?.all.map(\.name) == ["a", "b"])
+    }
+
+    // MARK: Every kind of request
+
+    @Test("Streams and downloads keep cookies before their bodies come")
+    func live() async throws {
+        let session = session(["https://h/": Self.answer(200, "a=1")])
+        for try await _ in await session.streamRequest("https://h/").bytes {
+            #expect(session.cookieJar?.all.count == 1)
+        }
+        session.cookieJar?.removeAll()
+        _ = try await session.download("https://h/").serializingFile().value
+        #expect(try await session.download("https://h/x").serializingData().value.count == 2)
+        #expect(sent == [nil, nil, "a=1"])
+    }
+
+    @Test("A failed exchange keeps what its head has set")
+    func failed() async throws {
+        let broken = StubAnswer(Self.answer(200, "a=1").steps + [.fail(TransportError(.connectionLost))])
+        let session = session(["https://h/": broken])
+        _ = await session.request("https://h/").serializingData().response
+        #expect(session.cookieJar?.all.count == 1)
+    }
+
+    @Test("Middleware sees no cookies of the jar, and what it sends has those of its URL")
+    func middleware() async throws {
+        let configuration = SessionConfiguration {
+            $0.headers = [:]
+            $0.middleware = [
+                ClosureMiddleware { exchange, next in
+                    #expect(exchange.request.headers["Cookie"] == nil)
+                    let first = try await next(exchange)
+                    var other = exchange
+                    other.request = first.hop?.request ?? exchange.request  // with the cookies of the first place
+                    other.request.url = try RequestURL("https://other/")
+                    return try await next(other)
+                }
+            ]
+        }
+        let session = session(["https://h/": Self.answer(200, "b=2")], configuration)
+        session.cookieJar?.set(try Cookie(name: "a", value: "1", domain: "h"))
+        session.cookieJar?.set(try Cookie(name: "o", value: "0", domain: "other"))
+        _ = try await session.request("https://h/").serializingData().value
+        #expect(sent == ["a=1", "o=0"])
+        #expect(session.cookieJar?.all.count == 3)
+    }
+
+    @Test("A request that was sent can be sent again by another session, with that one's cookies alone")
+    func sentAgain() async throws {
+        let first = session()
+        first.cookieJar?.set(try Cookie(name: "a", value: "1", domain: "h"))
+        let request = await first.request("https://h/")
+        let response = await request.serializingData().response
+        let sentRequest = try #require(response.request)
+        #expect(sentRequest.headers["Cookie"] == "a=1")
+        let second = session()
+        second.cookieJar?.set(try Cookie(name: "b", value: "2", domain: "h"))
+        var changed = sentRequest
+        changed.headers["Cookie"] = "own=1"
+        let without = second.extending { $0.cookieJar = nil }
+        for (session, request) in [(second, sentRequest), (without, sentRequest), (second, changed)] {
+            _ = try await session.request(request).serializingData().value
+        }
+        #expect(sent == ["a=1", "b=2", nil, "own=1"])
+    }
+
+    @Test("Neither descriptions nor errors show what cookies hold")
+    func descriptions() async throws {
+        let session = session(["https://h/": Self.answer(500, "new=hunter2")])
+        session.cookieJar?.set(try Cookie(name: "sid", value: "hunter1", domain: "h"))
+        let request = await session.request("https://h/").validate()
+        let response = await request.serializingData().response
+        #expect(request.cURLDescription().contains("-H 'Cookie: REDACTED'"))
+        #expect(request.cURLDescription(redacting: .none).contains("sid=hunter1"))
+        let error = try #require(response.error)
+        let text = request.cURLDescription() + response.debugDescription + "\(response) \(error) \(request)"
+        #expect(!text.contains("hunter"))
+    }
+
+    @Test("Requests at once share a jar without harm, and each is sent what was there")
+    func concurrent() async throws {
+        let session = log.session { request, number in Self.answer(200, "c\(number % 8)=\(number)") }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    for _ in 0..<50 { _ = try? await session.request("https://h/").serializingData().value }
+                }
+            }
+        }
+        #expect(log.count == 400)
+        #expect(session.cookieJar?.all.count == 8)
+        #expect(sent.filter { $0 == nil }.count <= 8)
+    }
+}
