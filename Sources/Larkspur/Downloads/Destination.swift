@@ -50,7 +50,7 @@ public struct Destination: Sendable {
     static func path(_ url: URL) throws(RequestError) -> String {
         let path = url.path
         guard url.isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
-            throw RequestError(.invalidFileURL, "a download was to go to a file, but its URL does not name one")
+            throw RequestError(.invalidFileURL, "what was to go to a file has a URL that does not name one")
         }
         return path
     }

@@ -150,12 +150,12 @@ struct CookieSessionTests {
 
     @Test("What is put into the jar of a configuration, each of its sessions begins with")
     func begun() throws {
-        let configuration = SessionConfiguration.bare
-        configuration.cookieJar?.set(try Cookie(name: "a", value: "1", domain: "begun"))
+        let configuration = SessionConfiguration()
+        configuration.cookieJar?.set(try Cookie(name: "a", value: "1", domain: "h"))
         let sessions = (0..<2).map { _ in session([:], configuration) }
         sessions[0].cookieJar?.removeAll()
         #expect(sessions.map { $0.cookieJar?.all.count } == [0, 1])
-        configuration.cookieJar?.removeAll()
+        #expect(configuration.cookieJar?.all.count == 1)
     }
 
     // MARK: Switched off
