@@ -202,6 +202,12 @@ const char *clarkspur_easy_text(void *easy, int info) {
     return value;
 }
 
+void *clarkspur_easy_pointer(void *easy, int info) {
+    void *value = NULL;
+    curl.curl_easy_getinfo(easy, info, &value);
+    return value;
+}
+
 const char *clarkspur_easy_error(int code) { return curl.curl_easy_strerror(code); }
 
 // MARK: URLs

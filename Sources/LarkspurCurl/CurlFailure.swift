@@ -48,6 +48,7 @@ struct CurlFailure {
         case 18: phase == .receiving ? .truncated : .connectionLost
         case 26, 42: .bodyFailed
         case 28: .timedOut
+        case 35 where Self.isVersion(message): .tlsVersion
         case 35, 53, 54, 58, 59, 66, 80, 83, 98: .handshake
         case 51, 60, 82, 90, 91: certificateFault
         case 77: .unavailable  // the file of authorities
@@ -71,14 +72,26 @@ struct CurlFailure {
         clarkspur_easy_long(easy, CurlInfo.systemError) == Int(ECONNREFUSED) ? .connectionRefused : .unreachable
     }
 
+    private static func isVersion(_ message: String) -> Bool {
+        ["alert protocol version", "unsupported protocol", "no protocols available"].contains { message.contains($0) }
+    }
+
+    /// By OpenSSL's number for it, X509_V_ERR_…
+    static func code(ofVerdict verdict: Int) -> TransportError.Code? {
+        switch verdict {
+        case 9: .certificateNotYetValid
+        case 10: .certificateExpired
+        case 18: .selfSigned
+        case 19, 20, 21: .unknownIssuer
+        case 23: .certificateRevoked
+        case 62: .wrongHost
+        default: nil
+        }
+    }
+
     /// By the number of OpenSSL's verdict; other TLS libraries, and the host's name, tell in words alone.
     private var certificateFault: TransportError.Code {
-        switch clarkspur_easy_long(easy, CurlInfo.verifyResult) {
-        case 9, 10: return .certificateExpired
-        case 18, 19, 20, 21: return .unknownIssuer
-        case 62: return .wrongHost
-        default: break
-        }
+        if let code = Self.code(ofVerdict: clarkspur_easy_long(easy, CurlInfo.verifyResult)) { return code }
         let words = message.lowercased()
         if words.contains("expired") || words.contains("not yet valid") { return .certificateExpired }
         if words.contains("subject name") || words.contains("hostname") { return .wrongHost }

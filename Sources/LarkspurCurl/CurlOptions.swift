@@ -9,11 +9,16 @@ enum CurlOption {
     static let postFields: Int32 = 10_015
     static let fields: Int32 = 10_023
     static let method: Int32 = 10_036
+    static let tlsVersion: Int32 = 32
     static let noBody: Int32 = 44
     static let upload: Int32 = 46
     static let verifiesPeer: Int32 = 64
     static let freshConnection: Int32 = 74
     static let authorityFile: Int32 = 10_065
+    static let ciphers: Int32 = 10_083
+    static let revocationList: Int32 = 10_169
+    static let certificate: Int32 = 40_291
+    static let key: Int32 = 40_292
     static let authorityFolder: Int32 = 10_097
     static let get: Int32 = 80
     static let verifiesHost: Int32 = 81
@@ -27,6 +32,7 @@ enum CurlOption {
     static let connectTimeout: Int32 = 156
     static let decodesContent: Int32 = 158
     static let protocols: Int32 = 181
+    static let resumesTLS: Int32 = 150
     static let keepAlive: Int32 = 213
     static let pipeWait: Int32 = 237
     static let parsedURL: Int32 = 10_282
@@ -70,6 +76,7 @@ enum CurlAnswer {
 struct CurlOptions {
     let easy: UnsafeMutableRawPointer
     private var target = ""
+    private var asksForTrust = false
     /// Under which version a GET without a body was sent last, if nothing else was sent after it.
     private var plainVersion: CurlVersion?
 
@@ -80,6 +87,9 @@ struct CurlOptions {
     private func set(_ option: Int32, _ value: Int) { clarkspur_easy_set_long(easy, option, value) }
     private func set(_ option: Int32, _ text: String) {
         text.withCString { _ = clarkspur_easy_set_pointer(easy, option, $0) }
+    }
+    private func set(_ option: Int32, _ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { _ = clarkspur_easy_set_blob(easy, option, $0.baseAddress, $0.count) }
     }
     private func set(_ option: Int32, pointer: UnsafeRawPointer?) { clarkspur_easy_set_pointer(easy, option, pointer) }
 
@@ -100,6 +110,18 @@ struct CurlOptions {
         set(CurlOption.bufferSize, 512 * 1_024)
         set(CurlOption.idleLifetime, seconds(configuration.idleLifetime))
         if let lifetime = configuration.connectionLifetime { set(CurlOption.lifetime, seconds(lifetime)) }
+        setUpTLS(configuration)
+    }
+
+    private func setUpTLS(_ configuration: CurlTransport.Configuration) {
+        let newest = configuration.maximumTLSVersion?.rawValue ?? 0
+        set(CurlOption.tlsVersion, configuration.minimumTLSVersion.rawValue | newest << 16)
+        if let ciphers = configuration.ciphers { set(CurlOption.ciphers, ciphers) }
+        if let path = configuration.revocationList { set(CurlOption.revocationList, path) }
+        if let identity = configuration.identity {
+            set(CurlOption.certificate, identity.certificateChain)
+            set(CurlOption.key, identity.privateKey)
+        }
         switch configuration.certificateAuthorities {
         case .system: break
         case .file(let path):
@@ -107,9 +129,9 @@ struct CurlOptions {
             set(CurlOption.authorityFile, path)
         case .pem(let bytes):
             set(CurlOption.authorityFolder, pointer: nil)
-            _ = bytes.withUnsafeBytes {
-                clarkspur_easy_set_blob(easy, CurlOption.authorities, $0.baseAddress, $0.count)
-            }
+            set(CurlOption.authorities, bytes)
+        case .systemAnd(let bytes):
+            set(CurlOption.authorities, CurlAuthorities.system + [UInt8(ascii: "\n")] + bytes)
         }
     }
 
@@ -135,6 +157,14 @@ struct CurlOptions {
             set(CurlOption.target, target)
         }
         set(CurlOption.fields, pointer: fields)
+        if request.asksForTrust != asksForTrust {
+            // The verification goes on, and its verdict is read when it is asked for. A session that is taken up again has
+            // none of its own.
+            asksForTrust = request.asksForTrust
+            set(CurlOption.verifiesPeer, asksForTrust ? 0 : 1)
+            set(CurlOption.verifiesHost, asksForTrust ? 0 : 2)
+            set(CurlOption.resumesTLS, asksForTrust ? 0 : 1)
+        }
         var isPlain = false
         if request.method == "GET", case .bodiless = shape { isPlain = true }
         if isPlain, plainVersion == version { return }
@@ -199,6 +229,9 @@ struct CurlLibrary: Sendable {
         self.init(
             number: version.number, name: version.text.map { String(cString: $0) } ?? "", hasHTTP2: version.has_http2)
     }
+
+    /// Whether it says when it is about to send a request, since 7.80, so that the peer can be judged before.
+    var tellsOfRequests: Bool { number >= 0x075000 }
 
     /// Whether certificates can be given as bytes, since 7.77.
     var takesAuthorities: Bool { number >= 0x074D00 }

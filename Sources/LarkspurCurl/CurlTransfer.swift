@@ -79,12 +79,8 @@ final class CurlTransfer {
         if request.version == .http2, !CurlLibrary.current.hasHTTP2 {
             return TransportError(.unavailable, "libcurl \(CurlLibrary.current.name) was built without HTTP/2")
         }
-        if case .pem = configuration.certificateAuthorities, !CurlLibrary.current.takesAuthorities {
-            return TransportError(
-                .unavailable, "libcurl \(CurlLibrary.current.name) takes certificates from files alone, not from memory"
-            )
-        }
-        return nil
+        if request.asksForTrust, request.url.isHTTPS, let problem = CurlTrust.problem { return problem }
+        return configuration.problem
     }
 
     /// False if the task has ended meanwhile.
@@ -303,8 +299,13 @@ extension CurlTransfer {
 
     /// libcurl is about to send the request; what was answered already is not sent again.
     private func mayBegin() -> Bool {
+        guard let hop, !hop.isExpectationRefused else { return false }
+        if hop.request.asksForTrust, hop.request.url.isHTTPS {
+            hop.fault = CurlTrust(easy, of: hop.request.url).fault { hop.delegate.answer($0, for: hop.task.id) }
+            if hop.fault != nil { return false }
+        }
         didConnect()
-        return hop?.isExpectationRefused != true
+        return true
     }
 
     private func didConnect() {

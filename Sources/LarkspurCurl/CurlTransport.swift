@@ -40,10 +40,31 @@ public final class CurlTransport: Transport {
             case file(path: String)
             /// Certificates in PEM, instead of the system's.
             case pem([UInt8])
+            /// Certificates in PEM, beside the system's.
+            case systemAnd(pem: [UInt8])
+        }
+
+        /// A version of TLS.
+        public enum TLSVersion: Int, Sendable, Comparable {
+            // Under libcurl's numbers.
+            case tls1_0 = 4
+            case tls1_1, tls1_2, tls1_3
+
+            public static func < (lhs: TLSVersion, rhs: TLSVersion) -> Bool { lhs.rawValue < rhs.rawValue }
         }
 
         /// The system's by default.
         public var certificateAuthorities = Authorities.system
+        /// Certificates that were taken back, a file in PEM: with one, every issuer's list must be in it.
+        public var revocationList: String?
+        /// The oldest version of TLS that will do.
+        public var minimumTLSVersion = TLSVersion.tls1_2
+        /// The newest version of TLS that is offered; nil: as libcurl has it.
+        public var maximumTLSVersion: TLSVersion?
+        /// Ciphers up to TLS 1.2 as OpenSSL names them, with colons between; nil: as libcurl has it.
+        public var ciphers: String?
+        /// What is shown to peers that ask who the client is, all of them.
+        public var identity: ClientIdentity?
         /// Further requests to an origin wait their turn; with HTTP/2, where all share one connection, beyond 100.
         public var maximumConnectionsPerHost = 64
         /// How many connections are kept for later, beside as many as were ever in use at once.

@@ -11,7 +11,8 @@ final class CurlUpload {
 
     private let body: TransportBody
     private let wake: @Sendable () -> Void
-    private var stream: any TransportBodyStream
+    /// Opened when libcurl asks for the first byte, which is not before the peer is trusted.
+    private var stream: (any TransportBodyStream)?
     private var hasEnded = false
     /// How many bytes libcurl has taken since the body was begun.
     private(set) var position: UInt64 = 0
@@ -19,8 +20,14 @@ final class CurlUpload {
     init(_ body: TransportBody, wake: @escaping @Sendable () -> Void) {
         self.body = body
         self.wake = wake
-        stream = body.open()
-        stream.begin(wake: wake)
+    }
+
+    private func openStream() -> any TransportBodyStream {
+        if let stream { return stream }
+        let opened = body.open()
+        stream = opened
+        opened.begin(wake: wake)
+        return opened
     }
 
     var isOver: Bool { body.length.map { position >= $0 } ?? hasEnded }
@@ -28,7 +35,7 @@ final class CurlUpload {
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Read {
         let left = body.length.map { Int(clamping: $0 - position) } ?? .max
         let buffer = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(left))
-        switch buffer.isEmpty ? .end : stream.read(into: buffer) {
+        switch buffer.isEmpty ? .end : openStream().read(into: buffer) {
         case .bytes(let count) where (1...buffer.count).contains(count):
             position += UInt64(count)
             return .bytes(count)
@@ -63,7 +70,7 @@ final class CurlUpload {
         } else {
             fresh = body.open()
         }
-        stream.end()
+        stream?.end()
         stream = fresh
         fresh.begin(wake: wake)
         position = 0
@@ -72,5 +79,5 @@ final class CurlUpload {
     }
 
     /// Called once, when no more will be read.
-    func end() { stream.end() }
+    func end() { stream?.end() }
 }

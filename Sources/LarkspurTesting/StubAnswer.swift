@@ -3,6 +3,9 @@ import Larkspur
 /// What a stub does with one request: steps in order, and then the end.
 public struct StubAnswer: Sendable {
     public enum Step: Sendable {
+        /// The peer of a TLS connection, of which is asked before anything is sent where the request wants that. It is the
+        /// first step, and of no meaning in clear text.
+        case peer(PeerTrust)
         case head(ResponseHead)
         case body(Data)
         /// Reports so many bytes of the request's body as sent; comes by itself, first, for a body of known length.
@@ -15,6 +18,10 @@ public struct StubAnswer: Sendable {
         case fail(TransportError)
         /// Needs the request's body from its first byte again, as after a lost connection.
         case rewind
+
+        var isPeer: Bool {
+            if case .peer = self { true } else { false }
+        }
     }
 
     public var steps: [Step]
@@ -45,6 +52,9 @@ public struct StubAnswer: Sendable {
     public static func failure(_ code: TransportError.Code) -> StubAnswer {
         StubAnswer([.fail(TransportError(code))])
     }
+
+    /// The same, by a peer that shows these certificates.
+    public func by(_ peer: PeerTrust) -> StubAnswer { StubAnswer([.peer(peer)] + steps) }
 
     /// The same, begun after a delay.
     public func after(_ delay: Duration) -> StubAnswer {

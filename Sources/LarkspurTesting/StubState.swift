@@ -8,6 +8,7 @@ struct StubState {
     enum Step {
         case head(ResponseHead), body(Data), sent(UInt64), rewind
         case sleep(Duration)
+        case judge(PeerTrust)
         case metrics(TransportMetrics)
         case completed(TransportError?)
     }
@@ -44,8 +45,10 @@ struct StubState {
     }
 
     /// Ends the task with this error, unless it is ending already.
-    mutating func fail(_ code: TransportError.Code) {
-        if failure == nil { failure = TransportError(code) }
+    mutating func fail(_ code: TransportError.Code) { fail(with: TransportError(code)) }
+
+    mutating func fail(with error: TransportError) {
+        if failure == nil { failure = error }
         if case .created = walk { walk = .standing }
     }
 
@@ -87,6 +90,7 @@ struct StubState {
         }
         if failure != nil { return end(delegate) }
         switch steps.first {
+        case .peer(let peer): return (advance(to: .judge(peer)), delegate)
         case .head(let head) where head.status < 200 && head.status != 101:
             steps.removeFirst()  // an interim head
             return next()

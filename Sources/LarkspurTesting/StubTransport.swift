@@ -54,10 +54,11 @@ private final class StubTask: TransportTask {
             running?.updateValue(self, forKey: ObjectIdentifier(self))
             return running != nil
         }
-        let steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
+        var steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
         let isBodiless = request.method == "HEAD"
         let sent = isOpen ? request.body.length ?? 0 : 0
-        poke { $0.take(sent > 0 ? [.sent(sent)] + steps : steps, isBodiless: isBodiless) }
+        if sent > 0 { steps.insert(.sent(sent), at: steps.first?.isPeer == true ? 1 : 0) }
+        poke { $0.take(steps, isBodiless: isBodiless) }
     }
 
     func suspend() { poke { $0.isSuspended = true } }
@@ -78,6 +79,7 @@ private final class StubTask: TransportTask {
             case .sent(let count): delegate.received(.bodySent(count), for: id)
             case .metrics(let metrics): delegate.received(.metrics(metrics), for: id)
             case .rewind: askForBody(delegate)
+            case .judge(let peer): judge(peer, delegate)
             case .sleep(let duration): return sleep(for: duration)  // whoever ends the sleep walks on
             case .completed(let error):
                 _ = transport.running.withLock { $0?.removeValue(forKey: ObjectIdentifier(self)) }
@@ -92,6 +94,20 @@ private final class StubTask: TransportTask {
             poke { $0.wake() }
         }
         if !box.withLock({ $0.sleeps(sleeper) }) { sleeper.cancel() }
+    }
+
+    private func judge(_ peer: PeerTrust, _ delegate: any TransportDelegate) {
+        guard request.url.isHTTPS else { return }
+        let reply = TransportReply<TrustDecision>()
+        request.asksForTrust ? delegate.answer(.serverTrust(peer, reply), for: id) : reply(.platformDefault)
+        let error: TransportError? =
+            switch reply.value {
+            case .trusted: nil
+            case .platformDefault: peer.chainError ?? peer.hostError
+            case .refused(let reason, let code): TransportError(code, reason, phase: .securing)
+            case nil: TransportError(.untrusted, "nobody has judged the peer", phase: .securing)
+            }
+        if let error { poke { $0.fail(with: error) } }
     }
 
     private func askForBody(_ delegate: any TransportDelegate) {

@@ -46,6 +46,9 @@
 ///   `answer` returns.
 /// - T20 Before body bytes are sent a second time within a hop, `.bodyFromStart` is asked if the body is a stream; a
 ///   refusal ends the task with `.bodyNotReplayable`. Data and files are read again without asking.
+/// - T25 A request that says so is asked `.serverTrust` about every TLS connection that it is to go over, new or kept, before
+///   its first byte is sent; a refusal ends the task with the code that it names, `.platformDefault` leaves the platform's
+///   own verdict. All others go where that verdict is good.
 ///
 /// **Lifetime**
 /// - T21 A task keeps its delegate alive until it has delivered `.completed`, and lets go of it then.

@@ -24,12 +24,22 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let timedOut = Code(rawValue: "timedOut")
         /// No secure connection came about, for another reason than the peer's certificate.
         public static let handshake = Code(rawValue: "handshake")
+        /// The two ends have no version of TLS in common.
+        public static let tlsVersion = Code(rawValue: "tlsVersion")
         /// The peer's certificate was refused, for another reason than the following.
         public static let untrusted = Code(rawValue: "untrusted")
-        /// The certificate is no longer valid, or not yet.
+        /// The certificate is no longer valid.
         public static let certificateExpired = Code(rawValue: "certificateExpired")
+        /// The certificate is not valid yet; this machine's clock may be slow.
+        public static let certificateNotYetValid = Code(rawValue: "certificateNotYetValid")
         /// No authority that is trusted here vouches for the certificate.
         public static let unknownIssuer = Code(rawValue: "unknownIssuer")
+        /// Nobody but the certificate itself vouches for it.
+        public static let selfSigned = Code(rawValue: "selfSigned")
+        /// Its issuer has taken the certificate back.
+        public static let certificateRevoked = Code(rawValue: "certificateRevoked")
+        /// The certificates are good, and none of them is pinned.
+        public static let pinMismatch = Code(rawValue: "pinMismatch")
         /// The certificate is for another host.
         public static let wrongHost = Code(rawValue: "wrongHost")
         /// What the peer sent is not HTTP.

@@ -2,7 +2,7 @@
 ///
 /// An unanswered question is a refusal (T19), so forgetting to answer fails closed.
 public enum TransportQuestion: Sendable {
-    /// May a request be sent to this peer? Asked before the first byte of the request, on new and on reused connections.
+    /// May a request be sent to this peer? Asked of requests that say `asksForTrust` (T25).
     case serverTrust(PeerTrust, TransportReply<TrustDecision>)
     /// The peer wants a client certificate: which one, if any?
     case clientIdentity(host: String, TransportReply<ClientIdentity>)
@@ -31,13 +31,22 @@ public struct TransportReply<Value: Sendable>: Sendable {
 public struct PeerTrust: Sendable {
     public let host: String
     public let port: Int
-    /// The chain as presented, leaf first, each certificate in DER.
+    /// The chain as the platform's verification has put it together, leaf first, each certificate in DER. Where there is a
+    /// `chainError`, nothing is proved by those after the leaf.
     public let certificates: [[UInt8]]
+    /// What the platform's verification has against the chain, and against the host's name.
+    public let chainError: TransportError?
+    public let hostError: TransportError?
 
-    public init(host: String, port: Int, certificates: [[UInt8]]) {
+    public init(
+        host: String, port: Int, certificates: [[UInt8]], chainError: TransportError? = nil,
+        hostError: TransportError? = nil
+    ) {
         self.host = host
         self.port = port
         self.certificates = certificates
+        self.chainError = chainError
+        self.hostError = hostError
     }
 }
 
@@ -46,7 +55,7 @@ public enum TrustDecision: Sendable, Equatable {
     /// The verdict of the platform's own verification stands.
     case platformDefault
     case trusted
-    case refused(reason: String)
+    case refused(reason: String, code: TransportError.Code = .untrusted)
 }
 
 /// A certificate with its private key, both as PEM text.

@@ -11,6 +11,8 @@ public struct TransportRequest: Sendable {
     public var initialAllowance: UInt64
     /// How long the hop may take.
     public var timeouts = TransportTimeouts()
+    /// Whether the delegate judges the peer of a TLS connection, `.serverTrust`, and not the platform alone.
+    public var asksForTrust = false
     /// Which version of HTTP to speak.
     public var version = HTTPVersionChoice.negotiated
 

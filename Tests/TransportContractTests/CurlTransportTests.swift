@@ -123,18 +123,6 @@
         }
 
         @Test(
-            "A certificate is refused by its own code",
-            .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"),
-            arguments: zip(
-                ["TLS_EXPIRED", "TLS_WRONG_HOST", "TLS_SELF_SIGNED"],
-                [TransportError.Code.certificateExpired, .wrongHost, .unknownIssuer]))
-        func certificates(server: String, code: TransportError.Code) async throws {
-            let request = try Self.secure(server)
-            try await CurlTransport(configuration: try #require(Environment.trusting)).run(request).check(
-                .failure(code))
-        }
-
-        @Test(
             "Only the authorities that are believed vouch for a peer, from a file or from memory",
             .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"))
         func authorities() async throws {

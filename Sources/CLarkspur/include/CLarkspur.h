@@ -5,3 +5,4 @@
 #include "poller.h"
 #include "psl.h"
 #include "thread.h"
+#include "tls.h"

@@ -45,6 +45,7 @@ int clarkspur_easy_pause(void *easy, int directions);
 long clarkspur_easy_long(void *easy, int info);
 int64_t clarkspur_easy_offset(void *easy, int info);
 const char *clarkspur_easy_text(void *easy, int info);
+void *clarkspur_easy_pointer(void *easy, int info);
 const char *clarkspur_easy_error(int code);
 
 // URLs as libcurl keeps them parsed.

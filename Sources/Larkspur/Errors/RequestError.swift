@@ -133,6 +133,10 @@ extension RequestError {
         public static let invalidCookieFile = Code(rawValue: "invalidCookieFile")
         /// What a download is to be compared with is no checksum of its kind.
         public static let invalidChecksum = Code(rawValue: "invalidChecksum")
+        /// What is to be a certificate is none.
+        public static let invalidCertificate = Code(rawValue: "invalidCertificate")
+        /// What is to be a public key's pin is none.
+        public static let invalidPin = Code(rawValue: "invalidPin")
 
         // Sending: the transport's codes, under the same names
         public static let cancelled = Code(.cancelled)
@@ -144,9 +148,14 @@ extension RequestError {
         public static let connectionLost = Code(.connectionLost)
         public static let timedOut = Code(.timedOut)
         public static let handshake = Code(.handshake)
+        public static let tlsVersion = Code(.tlsVersion)
         public static let untrusted = Code(.untrusted)
         public static let certificateExpired = Code(.certificateExpired)
+        public static let certificateNotYetValid = Code(.certificateNotYetValid)
         public static let unknownIssuer = Code(.unknownIssuer)
+        public static let selfSigned = Code(.selfSigned)
+        public static let certificateRevoked = Code(.certificateRevoked)
+        public static let pinMismatch = Code(.pinMismatch)
         public static let wrongHost = Code(.wrongHost)
         public static let protocolViolation = Code(.protocolViolation)
         public static let truncated = Code(.truncated)
@@ -224,7 +233,12 @@ extension RequestError {
     public var isCancelled: Bool { code == .cancelled }
     public var isTimeout: Bool { code == .timedOut }
     /// Whether the peer could not prove who it is.
-    public var isTrust: Bool { [.untrusted, .certificateExpired, .unknownIssuer, .wrongHost].contains(code) }
+    public var isTrust: Bool {
+        [
+            .untrusted, .certificateExpired, .certificateNotYetValid, .unknownIssuer, .selfSigned, .certificateRevoked,
+            .pinMismatch, .wrongHost,
+        ].contains(code)
+    }
     public var isValidation: Bool { stage == .validating }
     public var isSerialization: Bool { stage == .serializing }
 

@@ -239,10 +239,12 @@ package final class RequestCore: Sendable {
         let id = context.registerTask(of: self)
         let channel = receiver.map { ByteChannel(capacity: $0.capacity) }
         let isLimited = request.options.timeouts.spanHops
-        let task = context.transport.task(
-            for: request.transportRequest(
-                initialAllowance: channel?.capacity ?? .max, timeLeft: isLimited ? timeLeft : nil),
-            id: id, delegate: session.delegate)
+        var transportRequest = request.transportRequest(
+            initialAllowance: channel?.capacity ?? .max, timeLeft: isLimited ? timeLeft : nil)
+        if let trust = context.trust, request.url.isHTTPS, let host = request.url.host {
+            transportRequest.asksForTrust = trust.covers(String(host))
+        }
+        let task = context.transport.task(for: transportRequest, id: id, delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
         let (verdict, observers, followers, step) = box.withLock { state in
@@ -337,11 +339,24 @@ package final class RequestCore: Sendable {
         }
     }
 
+    /// What the last hop was refused for, to be settled off the transport's thread, and the request to send again then.
+    func takeInquiry() -> (OutgoingRequest, TrustInquiry)? {
+        box.withLock { state in
+            guard let inquiry = state.inquiry.take(), let request = state.attempt?.hops.last?.request else { return nil }
+            return (request, inquiry)
+        }
+    }
+
     /// A question of the transport, on the transport's thread.
     package func answer(_ question: TransportQuestion, for id: TransportTaskID, trust: TrustPolicy?) {
         switch question {
         case .serverTrust(let peer, let reply):
-            reply(trust?.decision(for: peer) ?? .platformDefault)
+            switch trust?.verdict(on: peer) ?? .decided(.platformDefault) {
+            case .decided(let decision): reply(decision)
+            case .asks(let inquiry):
+                box.withLock { $0.inquiry = inquiry }
+                reply(.refused(reason: "the peer has yet to be judged"))
+            }
         case .clientIdentity:
             break  // no identity is configured: the handshake goes on without one
         case .bodyFromStart(_, let reply):

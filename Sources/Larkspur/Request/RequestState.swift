@@ -35,6 +35,8 @@ struct RequestState {
     var attempt: Attempt?
     private var earlierAttempts: [Attempt] = []
     private(set) var hop: HopProgress?
+    /// What the last hop's peer has to be asked by a user's code, because of which the hop was refused.
+    var inquiry: TrustInquiry?
     /// The attempt's response as middleware has made it, if it went through any.
     var answer: Hop?
     /// What came of the hop whose body somebody takes as it comes; there when that body has ended.

@@ -34,6 +34,16 @@ extension RequestPipeline {
         }
     }
 
+    /// Has somebody's code judge a peer; gives what is against it.
+    func settle(_ inquiry: TrustInquiry) async -> TransportError? {
+        guard let limit else { return await inquiry.settle() }
+        do {
+            return try await limit.run { await inquiry.settle() }
+        } catch {
+            return TransportError(.timedOut, "the peer was not judged in time", phase: .securing, underlying: error)
+        }
+    }
+
     func validate(_ exchange: CompletedExchange, by validator: ResponseValidator) async throws {
         guard let limit else { return try await validator.validate(exchange) }
         try await limit.run { try await validator.validate(exchange) }

@@ -147,11 +147,21 @@ struct RequestPipeline: Sendable {
     /// - Parameter earlier: How many of the attempt's hops are none of this loop's.
     func hops(_ first: HopOutcome, after earlier: Int = 0) async throws(Exit) -> HopOutcome {
         var outcome = first
+        var inquiries = 0
         while true {
             core.keepCookies(of: outcome)
             guard case .ended(let exchange) = outcome else { return outcome }
             try core.step(.settle)
-            if let error = exchange.hop?.error {
+            if var error = exchange.hop?.error {
+                // A peer that shows another certificate each time is asked about no more than a few times.
+                if inquiries < 5, let (request, inquiry) = core.takeInquiry() {
+                    inquiries += 1
+                    guard let refusal = await settle(inquiry) else {
+                        outcome = try await core.perform(request, for: session)
+                        continue
+                    }
+                    error = refusal
+                }
                 let failure = try core.failure(from: error, face)
                 return .ended(failed(RequestError(wrapping: failure, as: .connectionLost, stage: .sending), exchange))
             }

@@ -18,6 +18,9 @@ public struct SessionConfiguration: Sendable {
     public var encoder: any ParameterEncoder = .urlEncodedForm
     /// What decodes `Decodable` values where a serializer names no decoder.
     public var decoder: any DataDecoder = JSONDecoder()
+    /// Who judges the certificates of peers; nil: the system does. A host that a pattern names is never sent a byte unless its
+    /// evaluator agrees.
+    public var serverTrust: ServerTrustManager?
     /// Adapt and retry all requests, before a request's own interceptors.
     public var interceptors: [any RequestInterceptor] = []
     /// Stands around every exchange, the first outermost, outside a request's own.

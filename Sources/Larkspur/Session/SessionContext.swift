@@ -13,6 +13,8 @@ package final class SessionContext: SessionStateProvider {
     let files = FileThread.assigned()
     /// The base of relative URLs, or why there can be none.
     let baseURL: Result<RequestURL, RequestError>?
+    /// Nil: the platform's own verdict stands for every host.
+    let trust: TrustPolicy?
     /// What is left for retries; nil is without limit.
     let retryAccount: RetryAccount?
 
@@ -50,6 +52,7 @@ package final class SessionContext: SessionStateProvider {
     init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
         self.configuration = configuration
         self.transport = transport
+        trust = configuration.serverTrust.map(TrustPolicy.init)
         retryAccount = configuration.retryBudget.map { budget in
             parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }
                 ?? RetryAccount(budget, on: configuration.clock)
@@ -131,8 +134,7 @@ package final class SessionContext: SessionStateProvider {
         shard(task).withLock { $0.tasks[task.rawValue / UInt64(Shard.count)] }
     }
 
-    /// Nil: the platform's own verdict stands for every host.
-    package func trustPolicy(for task: TransportTaskID) -> TrustPolicy? { nil }
+    package func trustPolicy(for task: TransportTaskID) -> TrustPolicy? { trust }
 
     /// Nothing waits for metrics: on every transport they come before the end (T7).
     package func didGatherMetrics(for task: TransportTaskID) {}

@@ -1,0 +1,24 @@
+#ifndef CLARKSPUR_TLS_H
+#define CLARKSPUR_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// What the OpenSSL that libcurl uses knows of the peer of a transfer, while libcurl is about to send the request.
+
+// Whether that can be asked at all: libcurl's TLS may be another library's.
+bool clarkspur_tls_load(void);
+
+typedef void (*clarkspur_certificate_function)(void *context, const uint8_t *bytes, size_t count);
+
+// Gives the chain as the verification has put it together, leaf first, in DER: what a peer sends beside it is not in it.
+// False if there is none to be had.
+bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *context);
+// OpenSSL's verdict on the chain by its own number, X509_V_ERR_…; 0 if the chain leads to an authority that is trusted.
+long clarkspur_tls_verdict(void *easy);
+const char *clarkspur_tls_verdict_text(long verdict);
+// Whether the leaf is for the host: a name, or an IP address in its usual form.
+bool clarkspur_tls_is_for(void *easy, const char *host);
+
+#endif

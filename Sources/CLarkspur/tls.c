@@ -1,0 +1,83 @@
+#include "tls.h"
+
+#include <stdlib.h>
+
+#include "binding.h"
+#include "curl.h"
+
+#define FUNCTIONS(F) \
+    F(SSL_get0_verified_chain, void *, (const void *)) \
+    F(SSL_get_verify_result, long, (const void *)) \
+    F(OPENSSL_sk_num, int, (const void *)) \
+    F(OPENSSL_sk_value, void *, (const void *, int)) \
+    F(i2d_X509, int, (const void *, uint8_t **)) \
+    F(X509_check_host, int, (void *, const char *, size_t, unsigned, char **)) \
+    F(X509_check_ip_asc, int, (void *, const char *, unsigned)) \
+    F(X509_verify_cert_error_string, const char *, (long))
+
+static struct {
+    FUNCTIONS(DECLARE_MEMBER)
+} bound;
+static bool is_whole;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+// Only from libcurl's own library, as for hashes: another OpenSSL in the process would not know its handles.
+static void load(void) {
+    void *library = clarkspur_curl_openssl();
+    is_whole = library;
+#undef WEAK
+#define WEAK(name) NULL
+    FUNCTIONS(BIND)
+}
+
+bool clarkspur_tls_load(void) {
+    pthread_once(&once, load);
+    return is_whole;
+}
+
+// What libcurl gives for CURLINFO_TLS_SSL_PTR.
+typedef struct {
+    int backend;
+    void *ssl;
+} session_info;
+
+enum { backend_openssl = 1, info_tls_ssl_ptr = 0x400000 + 45 };
+
+static void *session_of(void *easy) {
+    const session_info *info = clarkspur_easy_pointer(easy, info_tls_ssl_ptr);
+    return clarkspur_tls_load() && info && info->backend == backend_openssl ? info->ssl : NULL;
+}
+
+bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *context) {
+    void *ssl = session_of(easy);
+    void *chain = ssl ? bound.SSL_get0_verified_chain(ssl) : NULL;
+    int count = chain ? bound.OPENSSL_sk_num(chain) : 0;
+    for (int index = 0; index < count; index += 1) {
+        void *certificate = bound.OPENSSL_sk_value(chain, index);
+        int length = bound.i2d_X509(certificate, NULL);
+        uint8_t *bytes = length > 0 ? malloc((size_t)length) : NULL;
+        if (!bytes) { return false; }
+        uint8_t *end = bytes;
+        bound.i2d_X509(certificate, &end);
+        each(context, bytes, (size_t)length);
+        free(bytes);
+    }
+    return count > 0;
+}
+
+long clarkspur_tls_verdict(void *easy) {
+    const long unspecified = 1;
+    void *ssl = session_of(easy);
+    return ssl ? bound.SSL_get_verify_result(ssl) : unspecified;
+}
+
+const char *clarkspur_tls_verdict_text(long verdict) { return bound.X509_verify_cert_error_string(verdict); }
+
+bool clarkspur_tls_is_for(void *easy, const char *host) {
+    void *ssl = session_of(easy);
+    void *chain = ssl ? bound.SSL_get0_verified_chain(ssl) : NULL;
+    void *leaf = chain && bound.OPENSSL_sk_num(chain) > 0 ? bound.OPENSSL_sk_value(chain, 0) : NULL;
+    if (!leaf) { return false; }
+    const unsigned no_partial_wildcards = 4;
+    return bound.X509_check_ip_asc(leaf, host, 0) == 1 || bound.X509_check_host(leaf, host, 0, no_partial_wildcards, NULL) == 1;
+}

@@ -1,0 +1,160 @@
+/// An X.509 certificate: what a peer shows, or what one is compared with.
+public struct Certificate: Hashable, Sendable {
+    /// As it is sent, in DER.
+    public let bytes: [UInt8]
+    /// Whom it is for, as text: `CN=api.example.com,O=Example`.
+    public let subject: String
+    /// Who vouches for it.
+    public let issuer: String
+    /// The hosts that it is for: names, maybe with a `*`, and IP addresses.
+    public let hosts: [String]
+    public let validFrom: Date
+    public let validUntil: Date
+    /// The public key with its algorithm (SubjectPublicKeyInfo), in DER: what stays when a certificate is renewed with its key.
+    public let publicKey: [UInt8]
+
+    /// - Throws: `RequestError` with the code `.invalidCertificate`.
+    public init(_ bytes: [UInt8]) throws(RequestError) {
+        do {
+            self = try Certificate(reading: bytes)
+        } catch {
+            throw RequestError(.invalidCertificate, "\(bytes.count) bytes that are to be a certificate are none")
+        }
+    }
+
+    /// Every certificate in a text of PEM, or the one that the bytes are in DER.
+    ///
+    /// - Throws: `RequestError` with the code `.invalidCertificate`, also if there is none.
+    public static func all(in data: Data) throws(RequestError) -> [Certificate] {
+        let blocks = PEM.blocks(of: "CERTIFICATE", in: data)
+        if !blocks.isEmpty { return try blocks.map { block throws(RequestError) in try Certificate(block) } }
+        return [try Certificate([UInt8](data))]
+    }
+
+    /// The pin of its key.
+    public var pin: PublicKeyPin { PublicKeyPin(of: self) }
+
+    /// Whether it vouches for itself.
+    public var isSelfIssued: Bool { subject == issuer }
+
+    private init(reading bytes: [UInt8]) throws(DERReader.Malformed) {
+        var outer = DERReader(bytes[...])
+        var whole = try outer.next(DERReader.Tag.sequence).reader
+        guard outer.isAtEnd else { throw DERReader.Malformed() }
+        var fields = try whole.next(DERReader.Tag.sequence).reader
+        _ = try fields.nextIf(DERReader.Tag.context(0))  // the version
+        _ = try fields.next()  // the serial number
+        _ = try fields.next(DERReader.Tag.sequence)  // the signature's algorithm
+        let issuer = try Self.name(fields.next(DERReader.Tag.sequence))
+        var validity = try fields.next(DERReader.Tag.sequence).reader
+        let (from, until) = (try Self.time(validity.next()), try Self.time(validity.next()))
+        let subject = try Self.name(fields.next(DERReader.Tag.sequence))
+        let key = try fields.next(DERReader.Tag.sequence)
+        var hosts: [String] = []
+        while !fields.isAtEnd {
+            let field = try fields.next()
+            if field.tag == DERReader.Tag.context(3) { hosts = try Self.hosts(in: field) }
+        }
+        self.bytes = bytes
+        (self.subject, self.issuer, self.hosts) = (subject, issuer, hosts)
+        (validFrom, validUntil, publicKey) = (from, until, Array(key.encoded))
+    }
+
+    // MARK: Parts
+
+    private static let attributes: [[UInt8]: String] = [
+        [0x55, 4, 3]: "CN", [0x55, 4, 6]: "C", [0x55, 4, 7]: "L", [0x55, 4, 8]: "ST", [0x55, 4, 10]: "O",
+        [0x55, 4, 11]: "OU",
+    ]
+
+    /// The parts that have a name, the last first (RFC 4514).
+    private static func name(_ value: DERReader.Value) throws(DERReader.Malformed) -> String {
+        var (sets, parts) = (value.reader, [String]())
+        while !sets.isAtEnd {
+            var set = try sets.next(DERReader.Tag.set).reader
+            while !set.isAtEnd {
+                var pair = try set.next(DERReader.Tag.sequence).reader
+                let kind = try pair.next(DERReader.Tag.object)
+                let text = try text(pair.next())
+                if let name = attributes[Array(kind.content)] { parts.append("\(name)=\(text)") }
+            }
+        }
+        return parts.reversed().joined(separator: ",")
+    }
+
+    /// Peers write what they like into it, so what has a meaning in names, or none in a line, is escaped.
+    private static func text(_ value: DERReader.Value) -> String {
+        let text =
+            value.tag == DERReader.Tag.bmp
+            ? String(decoding: pairs(value.content), as: UTF16.self) : String(decoding: value.content, as: UTF8.self)
+        return text.unicodeScalars.reduce(into: "") { text, scalar in
+            if #",+"\<>;="#.unicodeScalars.contains(scalar) { text += "\\" }
+            text.unicodeScalars.append(scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar)
+        }
+    }
+
+    private static func pairs(_ bytes: ArraySlice<UInt8>) -> [UInt16] {
+        stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map {
+            UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1])
+        }
+    }
+
+    /// UTCTime has two digits for the year, of which the first half belong to this century (RFC 5280, section 4.1.2.5).
+    private static func time(_ value: DERReader.Value) throws(DERReader.Malformed) -> Date {
+        var digits = String(decoding: value.content, as: UTF8.self)
+        if value.tag == DERReader.Tag.utcTime { digits = (digits < "5" ? "20" : "19") + digits }
+        let isTime = [DERReader.Tag.utcTime, DERReader.Tag.generalizedTime].contains(value.tag)
+        guard isTime, digits.utf8.count == 15, digits.popLast() == "Z", let number = Int(digits: digits.utf8),
+            let date = Date(
+                number / 10_000_000_000, number / 100_000_000 % 100, number / 1_000_000 % 100,
+                secondOfDay: number / 10_000 % 100 * 3_600 + number / 100 % 100 * 60 + number % 100)
+        else { throw DERReader.Malformed() }
+        return date
+    }
+
+    private static func hosts(in extensions: DERReader.Value) throws(DERReader.Malformed) -> [String] {
+        var outer = extensions.reader
+        var all = try outer.next(DERReader.Tag.sequence).reader
+        while !all.isAtEnd {
+            var one = try all.next(DERReader.Tag.sequence).reader
+            let kind = try one.next(DERReader.Tag.object)
+            _ = try one.nextIf(DERReader.Tag.boolean)
+            var octets = try one.next(DERReader.Tag.octets).reader
+            guard Array(kind.content) == [0x55, 29, 17] else { continue }
+            var (names, hosts) = (try octets.next(DERReader.Tag.sequence).reader, [String]())
+            while !names.isAtEnd {
+                let name = try names.next()
+                if name.tag == 0x82 { hosts.append(String(decoding: name.content, as: UTF8.self).lowercased()) }
+                if name.tag == 0x87, let address = address(name.content) { hosts.append(address) }
+            }
+            return hosts
+        }
+        return []
+    }
+
+    private static func address(_ bytes: ArraySlice<UInt8>) -> String? {
+        guard [4, 16].contains(bytes.count) else { return nil }
+        var text = [CChar](repeating: 0, count: 64)
+        let family = bytes.count == 4 ? AF_INET : AF_INET6
+        return Array(bytes).withUnsafeBytes { inet_ntop(family, $0.baseAddress, &text, socklen_t(text.count)) }
+            .map { String(cString: $0) }
+    }
+}
+
+extension Certificate: CustomStringConvertible {
+    public var description: String { subject.isEmpty ? hosts.joined(separator: ", ") : subject }
+}
+
+/// Text around base64 (RFC 7468).
+enum PEM {
+    static func blocks(of kind: String, in data: Data) -> [[UInt8]] {
+        let text = String(decoding: data, as: UTF8.self)
+        return text.components(separatedBy: "-----BEGIN \(kind)-----").dropFirst().compactMap { part in
+            part.range(of: "-----END \(kind)-----").flatMap { end in
+                Data(base64Encoded: String(part[..<end.lowerBound]), options: .ignoreUnknownCharacters).map {
+                    [UInt8]($0)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import LarkspurTransport
+
+/// A session's trust manager, with what its evaluators have said.
+///
+/// It is asked on the transport's thread, for each request. What needs a user's code becomes an inquiry, which the pipeline
+/// makes after the hop was refused; its verdict stands when the hop begins once more.
+package final class TrustPolicy: Sendable {
+    package enum Verdict: Sendable {
+        case decided(TrustDecision)
+        case asks(TrustInquiry)
+    }
+
+    fileprivate struct Peer: Hashable {
+        let host: String
+        let port: Int
+        let chain: [[UInt8]]
+    }
+
+    private struct Remembered {
+        let error: TransportError?
+        let time: ContinuousClock.Instant
+    }
+
+    private static let lifetime = Duration.seconds(600)
+    private static let capacity = 1_000
+
+    private let manager: ServerTrustManager
+    private let remembered = Protected<[Peer: Remembered]>([:])
+
+    init(_ manager: ServerTrustManager) { self.manager = manager }
+
+    /// Whether the transport is to ask about this host; if not, the system's verdict is all.
+    func covers(_ host: String) -> Bool {
+        do { return try manager.evaluator(for: host) != nil } catch { return true }
+    }
+
+    package func verdict(on peer: PeerTrust) -> Verdict {
+        do {
+            guard let evaluator = try manager.evaluator(for: peer.host) else { return .decided(.platformDefault) }
+            let trust = try ServerTrust(peer)
+            if let result = evaluator.immediately(trust) { return .decided(TrustDecision(result)) }
+            let id = Peer(host: peer.host, port: peer.port, chain: peer.certificates)
+            if let known = remembered.withLock({ $0[id] }), known.time.duration(to: .now) < Self.lifetime {
+                return .decided(TrustDecision(known.error))
+            }
+            return .asks(TrustInquiry(trust: trust, evaluator: evaluator, id: id, policy: self))
+        } catch {
+            return .decided(TrustDecision(TransportError(trust: error)))
+        }
+    }
+
+    fileprivate func remember(_ error: TransportError?, of id: Peer) {
+        remembered.withLock { remembered in
+            if remembered.count >= Self.capacity {
+                remembered = remembered.filter { $0.value.time.duration(to: .now) < Self.lifetime }
+            }
+            if remembered.count >= Self.capacity { remembered = [:] }
+            remembered[id] = Remembered(error: error, time: .now)
+        }
+    }
+}
+
+/// A question to a user's evaluator.
+package struct TrustInquiry: Sendable {
+    fileprivate let trust: ServerTrust
+    fileprivate let evaluator: any ServerTrustEvaluating
+    fileprivate let id: TrustPolicy.Peer
+    fileprivate let policy: TrustPolicy
+
+    /// Asks, and has the policy remember the answer, unless the evaluator was cancelled; gives what is against the peer.
+    func settle() async -> TransportError? {
+        var failure: TransportError?
+        do {
+            try await evaluator.evaluate(trust)
+        } catch let error as CancellationError {
+            return TransportError(trust: error)
+        } catch {
+            failure = TransportError(trust: error)
+        }
+        policy.remember(failure, of: id)
+        return failure
+    }
+}
+
+extension TransportError {
+    /// What an evaluator has thrown.
+    fileprivate init(trust error: any Error) {
+        if let error = error as? TrustError {
+            self.init(error.code, error.description, phase: .securing)
+        } else {
+            self.init(.untrusted, "the peer is not trusted: \(error)", phase: .securing, underlying: error)
+        }
+    }
+}
+
+extension TrustDecision {
+    fileprivate init(_ result: Result<Void, TrustError>) {
+        switch result {
+        case .success: self = .trusted
+        case .failure(let error): self = .refused(reason: error.description, code: error.code)
+        }
+    }
+
+    fileprivate init(_ error: TransportError?) {
+        self = error.map { .refused(reason: $0.message, code: $0.code) } ?? .trusted
+    }
+}

@@ -1,0 +1,39 @@
+import LarkspurTransport
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The authorities that the system trusts, as the file of them that most systems have.
+enum CurlAuthorities {
+    private static let paths = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+        "/etc/ssl/cert.pem",
+    ]
+
+    /// Empty if there is none.
+    static let system =
+        paths.lazy.compactMap { FileManager.default.contents(atPath: $0) }.first.map { [UInt8]($0) } ?? []
+}
+
+extension CurlTransport.Configuration {
+    /// What this libcurl, or this system, cannot do of it; requests are not sent then.
+    var problem: TransportError? {
+        let library = CurlLibrary.current
+        let isInMemory =
+            switch certificateAuthorities {
+            case .system, .file: identity != nil
+            case .pem, .systemAnd: true
+            }
+        if isInMemory, !library.takesAuthorities {
+            return TransportError(
+                .unavailable, "libcurl \(library.name) takes certificates from files alone, not from memory")
+        }
+        if case .systemAnd = certificateAuthorities, CurlAuthorities.system.isEmpty {
+            return TransportError(.unavailable, "the file of authorities that the system trusts is nowhere to be found")
+        }
+        return nil
+    }
+}

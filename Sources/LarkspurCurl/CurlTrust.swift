@@ -1,0 +1,76 @@
+internal import CLarkspur
+import LarkspurTransport
+
+/// The peer of a connection over which libcurl is about to send a request.
+struct CurlTrust {
+    private let easy: UnsafeMutableRawPointer
+    private let host: String
+    private let port: Int
+
+    init(_ easy: UnsafeMutableRawPointer, of url: RequestURL) {
+        self.easy = easy
+        host = url.host.map(String.init) ?? ""
+        port = url.port ?? 443
+    }
+
+    /// Why no peer can be judged here. Requests that want it are not sent then.
+    static let problem: TransportError? = {
+        let libcurl = CurlLibrary.current
+        if !libcurl.tellsOfRequests {
+            return TransportError(
+                .unavailable,
+                "libcurl \(libcurl.name) does not ask before it sends a request; peers can be judged from 7.80 on"
+            )
+        }
+        guard clarkspur_tls_load() else {
+            return TransportError(
+                .unavailable, "libcurl \(libcurl.name) has no OpenSSL, whose certificates alone can be judged here")
+        }
+        return nil
+    }()
+
+    /// Has the peer judged; nil if the request may be sent to it.
+    func fault(_ ask: (TransportQuestion) -> Void) -> TransportError? {
+        var certificates: [[UInt8]] = []
+        let isWhole = withUnsafeMutablePointer(to: &certificates) { certificates in
+            clarkspur_tls_peer(
+                easy,
+                { context, bytes, count in
+                    let certificates = context?.assumingMemoryBound(to: [[UInt8]].self)
+                    certificates?.pointee.append(Array(UnsafeBufferPointer(start: bytes, count: count)))
+                }, certificates)
+        }
+        guard isWhole else {
+            return TransportError(.untrusted, "the peer's certificates cannot be had", phase: .securing)
+        }
+        let (chainError, hostError) = (chainError, hostError)
+        let reply = TransportReply<TrustDecision>()
+        ask(
+            .serverTrust(
+                PeerTrust(
+                    host: host, port: port, certificates: certificates, chainError: chainError, hostError: hostError),
+                reply))
+        return switch reply.value {
+        case .trusted: nil
+        case .platformDefault: chainError ?? hostError
+        case .refused(let reason, let code): TransportError(code, reason, phase: .securing)
+        case nil: TransportError(.untrusted, "nobody has said that the peer is trusted", phase: .securing)
+        }
+    }
+
+    private var chainError: TransportError? {
+        let verdict = clarkspur_tls_verdict(easy)
+        guard verdict != 0 else { return nil }
+        let text = clarkspur_tls_verdict_text(verdict).map { String(cString: $0) } ?? "no verdict"
+        return TransportError(
+            CurlFailure.code(ofVerdict: verdict) ?? .untrusted, "the peer's certificate: \(text)", phase: .securing)
+    }
+
+    private var hostError: TransportError? {
+        // Addresses come in brackets, whole names with a dot.
+        var name = host.hasPrefix("[") ? host.dropFirst().dropLast() : host[...]
+        if name.hasSuffix(".") { name.removeLast() }
+        guard !clarkspur_tls_is_for(easy, String(name)) else { return nil }
+        return TransportError(.wrongHost, "the peer's certificate is not for \(name)", phase: .securing)
+    }
+}

@@ -1,0 +1,58 @@
+import Testing
+
+@testable import Larkspur
+
+@Suite("Certificates and pins", .timeLimit(.minutes(3)))
+struct CertificateTests {
+    @Test("A certificate tells whom it is for, who vouches for it, from when to when, and its key")
+    func parts() throws {
+        let certificate = try Certificate(Certificate.own)
+        #expect(certificate.bytes == Certificate.own)
+        #expect(certificate.subject == #"CN=api.example.com,O=Larkspur\, Inc.,C=DE"#)
+        #expect(certificate.isSelfIssued)
+        #expect(certificate.hosts == ["api.example.com", "*.example.com", "192.0.2.7", "2001:db8::1"])
+        #expect(certificate.validFrom == Date(httpDate: "Sat, 21 Nov 2026 17:14:25 GMT"))
+        #expect(certificate.validUntil == Date(httpDate: "Mon, 28 Oct 2126 17:14:25 GMT"))
+        #expect(certificate.pin.description == "sha256/jbPVtLwTn/P1vNDNOp2nU+oTTUgpNWqJAHqNqTd5voA=")
+        let other = try Certificate(Certificate.other)
+        #expect(other.hosts.isEmpty && other.description == "CN=b")
+        #expect(other.validUntil == Date(httpDate: "Sun, 21 Nov 2027 17:14:25 GMT"), "a year of two digits")
+    }
+
+    @Test("Files hold one in DER, or any number in PEM")
+    func files() throws {
+        let pem = [Certificate.own, Certificate.other].map {
+            "some words\r\n-----BEGIN CERTIFICATE-----\r\n\(Data($0).base64EncodedString(options: .lineLength64Characters))\r\n-----END CERTIFICATE-----\r\n"
+        }
+        #expect(try Certificate.all(in: Data(pem.joined().utf8)).map(\.bytes) == [Certificate.own, Certificate.other])
+        #expect(try Certificate.all(in: Data(Certificate.other)).map(\.bytes) == [Certificate.other])
+        for nothing in ["", "words", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"] {
+            #expect(throws: RequestError.self) { try Certificate.all(in: Data(nothing.utf8)) }
+        }
+    }
+
+    @Test("Whatever the bytes are, they are a certificate or an error, and nothing worse")
+    func damaged() {
+        var random = SeededRandom(seed: 7)
+        for count in 0..<Certificate.own.count {
+            #expect(throws: RequestError.self) { try Certificate(Array(Certificate.own.prefix(count))) }
+        }
+        for _ in 0..<20_000 {
+            var bytes = Certificate.own
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            do { #expect(try Certificate(bytes).bytes == bytes) } catch { #expect(error.code == .invalidCertificate) }
+        }
+    }
+
+    @Test("A pin is the hash of a key, and nothing else")
+    func pins() throws {
+        let text = "sha256/jbPVtLwTn/P1vNDNOp2nU+oTTUgpNWqJAHqNqTd5voA="
+        #expect(try PublicKeyPin(text) == Certificate(Certificate.own).pin)
+        for wrong in ["", "sha256/", "sha1/" + text.dropFirst(7), String(text.dropFirst(7)), "sha256/AAAA", text + "="]
+        {
+            #expect { try PublicKeyPin(wrong) } throws: { ($0 as? RequestError)?.code == .invalidPin }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Server trust", .timeLimit(.minutes(3)))
+struct ServerTrustTests {
+    private let log = TransportLog()
+    private let own: Certificate
+    private let other: Certificate
+
+    init() throws {
+        own = try Certificate(Certificate.own)
+        other = try Certificate(Certificate.other)
+    }
+
+    private func peer(
+        _ certificates: [Certificate], chain: TransportError.Code? = nil, host: TransportError.Code? = nil
+    ) -> PeerTrust {
+        PeerTrust(
+            host: "api.example.com", port: 443, certificates: certificates.map(\.bytes),
+            chainError: chain.map { TransportError($0) }, hostError: host.map { TransportError($0) })
+    }
+
+    private func session(_ manager: ServerTrustManager?, peer: PeerTrust, _ log: TransportLog? = nil) -> Session {
+        (log ?? self.log).session(SessionConfiguration { $0.serverTrust = manager }) { _, _ in
+            .text("secret").by(peer)
+        }
+    }
+
+    private func outcome(
+        _ evaluator: any ServerTrustEvaluating, _ certificates: [Certificate], chain: TransportError.Code? = nil,
+        host: TransportError.Code? = nil
+    ) async -> RequestError.Code? {
+        let session = session(
+            ServerTrustManager(evaluators: ["*": evaluator]), peer: peer(certificates, chain: chain, host: host))
+        return await session.request("https://api.example.com/").serializingData().response.error?.code
+    }
+
+    // MARK: Which evaluator
+
+    private static let named: [String: any ServerTrustEvaluating] = Dictionary(
+        uniqueKeysWithValues: [
+            "api.example.com", "*.example.com", "**.example.com", "*.deep.example.com", "192.0.2.7", "bücher.example",
+        ].map { ($0, Named(name: $0)) })
+
+    private struct Named: ServerTrustEvaluating {
+        let name: String
+        func evaluate(_ trust: ServerTrust) {}
+    }
+
+    @Test(
+        "The nearest pattern decides",
+        arguments: [
+            ("api.example.com", "api.example.com"), ("API.Example.Com", "api.example.com"),
+            ("api.example.com.", "api.example.com"), ("www.example.com", "*.example.com"),
+            ("example.com", "**.example.com"), ("a.b.example.com", "**.example.com"),
+            ("a.deep.example.com", "*.deep.example.com"), ("a.b.deep.example.com", "**.example.com"),
+            ("deep.example.com", "*.example.com"), ("192.0.2.7", "192.0.2.7"),
+            ("xn--bcher-kva.example", "bücher.example"), ("badexample.com", nil), ("example.org", nil),
+            ("example.com.evil.org", nil),
+        ])
+    func patterns(host: String, pattern: String?) throws {
+        let open = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: Self.named)
+        let found = try open.evaluator(for: host) as? Named
+        #expect(found?.name == pattern)
+        let closed = ServerTrustManager(evaluators: Self.named)
+        if pattern == nil { #expect(throws: TrustError.self) { try closed.evaluator(for: host) } }
+        let all = ServerTrustManager(evaluators: ["*": Named(name: "*")])
+        #expect((try all.evaluator(for: host) as? Named)?.name == "*")
+    }
+
+    @Test(
+        "Where a pattern is none, nobody is trusted",
+        arguments: ["", "***.a", "a.*", "*a", "*", "a/b", "a:1", "*.", "a b"])
+    func noPattern(text: String) throws {
+        let manager = ServerTrustManager(
+            allHostsMustBeEvaluated: false, evaluators: [text: .default, "api.example.com": .default])
+        if text == "*" {
+            #expect(try manager.evaluator(for: "a") != nil)
+        } else {
+            #expect(throws: TrustError.self) { try manager.evaluator(for: "api.example.com") }
+        }
+    }
+
+    // MARK: What evaluators say
+
+    @Test("The default wants a good chain and the host's name")
+    func byDefault() async {
+        #expect(await outcome(.default, [own]) == nil)
+        #expect(await outcome(.default, [own], chain: .selfSigned) == .selfSigned)
+        #expect(await outcome(.default, [own], host: .wrongHost) == .wrongHost)
+        #expect(await outcome(DefaultTrustEvaluator(validateHost: false), [own], host: .wrongHost) == nil)
+        #expect(await outcome(.disabled, [own], chain: .certificateExpired, host: .wrongHost) == nil)
+    }
+
+    @Test("A pinned key may be anybody's in a chain that is good, and only the host's own in another")
+    func pinnedKeys() async {
+        #expect(await outcome(.pinnedKeys(own.pin), [own, other]) == nil)
+        #expect(await outcome(.pinnedKeys(other.pin), [own, other]) == nil)
+        #expect(await outcome(.pinnedKeys(other.pin), [own]) == .pinMismatch)
+        #expect(await outcome(.pinnedKeys(), [own]) == .pinMismatch)
+        #expect(await outcome(.pinnedKeys(own.pin), [own], chain: .certificateExpired) == .certificateExpired)
+        let alone = PinnedKeysTrustEvaluator([other.pin], performDefaultValidation: false)
+        #expect(await outcome(alone, [other], chain: .selfSigned, host: .wrongHost) == nil)
+        #expect(
+            await outcome(alone, [own, other], chain: .selfSigned) == .pinMismatch, "whoever can copy a certificate")
+    }
+
+    @Test("Pins that have expired are none, and the system still judges")
+    func expired() async {
+        let (past, future) = (Date() - 1, Date() + 1_000)
+        for validates in [true, false] {
+            func pins(_ date: Date) -> PinnedKeysTrustEvaluator {
+                PinnedKeysTrustEvaluator([other.pin], expires: date, performDefaultValidation: validates)
+            }
+            #expect(await outcome(pins(past), [own]) == nil)
+            #expect(await outcome(pins(past), [own], chain: .unknownIssuer) == .unknownIssuer)
+            #expect(await outcome(pins(future), [own]) == .pinMismatch)
+        }
+    }
+
+    @Test("Pins on trial report what they would refuse, and refuse nothing")
+    func reportOnly() async {
+        let (reports, report) = AsyncStream.makeStream(of: TransportError.Code.self)
+        let pins = PinnedKeysTrustEvaluator([other.pin]) { error, _ in report.yield(error.code) }
+        #expect(await outcome(pins, [own]) == nil)
+        #expect(await reports.first { _ in true } == .pinMismatch)
+        #expect(await outcome(pins, [own], chain: .selfSigned) == .selfSigned, "the system's verdict is no trial")
+    }
+
+    @Test("A pinned certificate is compared as a whole, and may be self-signed")
+    func pinnedCertificates() async {
+        #expect(await outcome(.pinnedCertificates([own]), [own]) == nil)
+        #expect(await outcome(.pinnedCertificates([other]), [own]) == .pinMismatch)
+        let alone = PinnedCertificatesTrustEvaluator([own], performDefaultValidation: false)
+        #expect(await outcome(alone, [own], chain: .selfSigned, host: .wrongHost) == nil)
+        #expect(await outcome(alone, [other, own], chain: .selfSigned) == .pinMismatch)
+    }
+
+    @Test("All evaluators of a composite must agree, the first that does not decides", arguments: [true, false])
+    func composite(isImmediate: Bool) async {
+        let last: any ServerTrustEvaluating = isImmediate ? .disabled : ClosureTrustEvaluator { _ in }
+        #expect(await outcome(CompositeTrustEvaluator([.default, last]), [own]) == nil)
+        let pinned = CompositeTrustEvaluator([.pinnedKeys(other.pin), .default, last])
+        #expect(await outcome(pinned, [own], host: .wrongHost) == (.wrongHost))
+        #expect(await outcome(CompositeTrustEvaluator([last, .pinnedKeys(other.pin)]), [own]) == .pinMismatch)
+    }
+
+    // MARK: The request's way
+
+    @Test("Nothing is asked of hosts that no pattern names, nor in clear text")
+    func uncovered() async throws {
+        let manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: ["other.example": .default])
+        let session = session(manager, peer: peer([own]))
+        _ = try await session.request("https://api.example.com/").serializingData().value
+        _ = try await session.request("http://other.example/").serializingData().value
+        #expect(log.requests.map(\.asksForTrust) == [false, false])
+        #expect(self.session(nil, peer: peer([own])).context.trust == nil)
+        let refused = await self.session(nil, peer: peer([own], chain: .unknownIssuer)).request("https://a/")
+        #expect(await refused.serializingData().response.error?.code == .unknownIssuer)
+    }
+
+    @Test("A host without an evaluator is refused where all must have one")
+    func unevaluated() async {
+        let session = session(ServerTrustManager(evaluators: ["a.example": .default]), peer: peer([own]))
+        let response = await session.request("https://api.example.com/").serializingData().response
+        #expect(response.error?.code == .untrusted && response.error?.isTrust == true)
+        #expect("\(String(describing: response.error))".contains("api.example.com"))
+    }
+
+    @Test("A certificate that is none is refused")
+    func broken() async {
+        let peer = PeerTrust(host: "api.example.com", port: 443, certificates: [[1, 2, 3]])
+        let session = session(ServerTrustManager(evaluators: ["*": .disabled]), peer: peer)
+        #expect(await session.request("https://a/").serializingData().response.error?.isTrust == true)
+    }
+
+    private struct Distrust: Error {}
+
+    @Test(
+        "A user's evaluator judges once for a host and its certificates, off the transport's thread; then the hop begins anew"
+    )
+    func custom() async throws {
+        let calls = Journal()
+        let evaluator = ClosureTrustEvaluator { trust in
+            calls.note("\(trust.host) \(trust.certificates.count) \(ThreadMarks.transportDepth)")
+        }
+        let session = session(ServerTrustManager(evaluators: ["*": evaluator]), peer: peer([own, other]))
+        for _ in 0..<3 {
+            let request = await session.request("https://api.example.com/", method: .post).serializingString()
+            #expect(try await request.value == "secret")
+        }
+        #expect(calls.lines == ["api.example.com 2 0"])
+        #expect(log.count == 4)
+    }
+
+    @Test("What a user's evaluator throws is the request's error, and stays so")
+    func customRefusal() async {
+        let calls = Journal()
+        let evaluator = ClosureTrustEvaluator { _ in
+            calls.note("asked")
+            throw Distrust()
+        }
+        let session = session(ServerTrustManager(evaluators: ["*": evaluator]), peer: peer([own]))
+        let first = await session.request("https://a/").serializingData().response.error
+        #expect(first?.code == .untrusted && (first?.underlying as? TransportError)?.underlying is Distrust)
+        #expect(await session.request("https://a/").serializingData().response.error?.code == .untrusted)
+        #expect(calls.lines == ["asked"])
+    }
+
+    @Test("A peer that shows another certificate each time is asked about a few times, and then refused")
+    func changing() async {
+        let calls = Journal()
+        let evaluator = ClosureTrustEvaluator { _ in calls.note("asked") }
+        let (own, other) = (own, other)
+        let session = log.session(SessionConfiguration { $0.serverTrust = .init(evaluators: ["*": evaluator]) }) {
+            _, number in
+            let chain = [Certificate](repeating: other, count: number).map(\.bytes)
+            return .text("x").by(PeerTrust(host: "a", port: 443, certificates: [own.bytes] + chain))
+        }
+        #expect(await session.request("https://a/").serializingData().response.error?.code == .untrusted)
+        #expect(calls.lines.count == 5)
+    }
+
+    @Test("R4: a request whose evaluator does not return ends by its limit, or by a cancel", arguments: [true, false])
+    func stuck(isCancelled: Bool) async {
+        let (gate, clock) = (Gate(), ManualClock())
+        let evaluator = ClosureTrustEvaluator { _ in await gate.pass() }
+        var configuration = SessionConfiguration { $0.serverTrust = .init(evaluators: ["*": evaluator]) }
+        configuration.clock = clock
+        let peer = peer([own])
+        let session = log.session(configuration) { _, _ in .text("x").by(peer) }
+        let request = await session.request("https://a/")
+        if !isCancelled { request.timeout(.attempt(.seconds(10))) }
+        let task = request.serializingData()
+        await gate.arrived()
+        if isCancelled { request.cancel() } else { clock.advance(by: .seconds(10)) }
+        let error = await task.response.error
+        #expect(isCancelled ? error?.isCancelled == true : error?.isTimeout == true)
+        gate.open()
+    }
+}
