@@ -36,13 +36,11 @@ actor CookieFile {
     nonisolated func read() throws(RequestError) -> [Cookie] {
         var data = Data()
         do {
-            let file = try ReadableFile(path: path)
-            while let piece = try file.piece(at: UInt64(data.count)) { data.append(contentsOf: piece) }
-        } catch let failure as ReadableFile.Failure {
-            if failure.kind == .missing { return [] }
-            throw RequestError(failure)
+            var pieces = try FilePieces(of: URL(fileURLWithPath: path))
+            while let piece = try pieces.next() { data.append(contentsOf: piece) }
         } catch {
-            throw RequestError(wrapping: error, as: .fileUnreadable)
+            if error.code == .fileMissing { return [] }
+            throw error
         }
         do {
             let content = try JSONDecoder().decode(Content.self, from: data)

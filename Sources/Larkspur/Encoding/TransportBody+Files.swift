@@ -35,7 +35,7 @@ extension ReadableFile {
 }
 
 extension RequestError {
-    init(_ failure: ReadableFile.Failure) {
+    fileprivate init(_ failure: ReadableFile.Failure) {
         let code: Code =
             switch failure.kind {
             case .missing: .fileMissing
