@@ -15,6 +15,7 @@ METRICS = {
     "c-decoded": ["rps", "cpu_us", "rss_mib"],
     "c-json": ["rps", "cpu_us", "rss_mib"],
     "d": ["mbps", "rss_mib"],
+    "d-file": ["mbps", "rss_mib"],
     "e": ["mbps", "rss_mib"],
     "f-h1": ["rps", "cpu_us"],
     "f-h2": ["rps", "cpu_us"],

@@ -12,7 +12,7 @@ public struct Measurement: Sendable {
     }
 
     public func run(variant: String) async {
-        if plan.count == 0, !plan.streams, plan.upload == nil {
+        if plan.count == 0, !plan.isLong {
             _ = await round(count: 0, seconds: 0.3)  // connections are made, caches fill up
         }
         let cpu = larkspur_cpu_microseconds()

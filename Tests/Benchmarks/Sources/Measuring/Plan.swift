@@ -9,6 +9,8 @@ public struct Plan: Sendable {
     public var upload: String?
     /// Whether the response's body is dropped as it comes instead of being kept as a whole.
     public var streams = false
+    /// Where the response's body is written to, in place of what is there.
+    public var download: String?
     public var reading = Reading.data
 
     /// What becomes of the response's body.
@@ -17,7 +19,11 @@ public struct Plan: Sendable {
     }
 
     public static let options =
-        "[--count N | --seconds S] [--concurrency N] [--ca FILE] [--upload FILE] [--stream] [--as data|decoded|json]"
+        "[--count N | --seconds S] [--concurrency N] [--ca FILE] [--upload FILE] [--stream] [--download FILE]"
+        + " [--as data|decoded|json]"
+
+    /// Whether a request takes so long that none is sent for practice.
+    var isLong: Bool { streams || upload != nil || download != nil }
 
     public init?(_ arguments: some Collection<String>) {
         guard let url = arguments.first else { return nil }
@@ -35,6 +41,7 @@ public struct Plan: Sendable {
             case "--concurrency": concurrency = Int(value) ?? 1
             case "--ca": certificateAuthorities = value
             case "--upload": upload = value
+            case "--download": download = value
             case "--as":
                 guard let reading = Reading(rawValue: value) else { return nil }
                 self.reading = reading

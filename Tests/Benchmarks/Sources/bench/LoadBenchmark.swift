@@ -5,12 +5,11 @@ import Measuring
     /// Requests to a real server, through the public interface.
     struct LoadBenchmark: Sendable {
         let plan: Plan
-        private let transport: CurlTransport
         private let session: Session
 
         init(_ plan: Plan) {
             self.plan = plan
-            transport = CurlTransport(
+            let transport = CurlTransport(
                 configuration: .init { configuration in
                     if let path = plan.certificateAuthorities {
                         configuration.certificateAuthorities = .file(path: path)
@@ -22,7 +21,9 @@ import Measuring
         func run() async {
             let perform: @Sendable () async throws -> Int
             if plan.streams {
-                perform = { try await download() }
+                perform = { try await stream() }
+            } else if let path = plan.download {
+                perform = { try await download(to: path) }
             } else if let path = plan.upload {
                 perform = { try await upload(path) }
             } else {
@@ -52,33 +53,16 @@ import Measuring
             return Int(body.length ?? 0)
         }
 
-        /// Over the transport directly: the framework has no streamed response yet.
-        private func download() async throws -> Int {
-            let request = TransportRequest(url: try RequestURL(plan.url))
-            return try await withCheckedThrowingContinuation { continuation in
-                transport.task(for: request, id: TransportTaskID(1), delegate: Drain(continuation)).resume()
-            }
+        private func stream() async throws -> Int {
+            var count = 0
+            for try await chunk in await session.streamRequest(plan.url).validate().bytes { count += chunk.count }
+            return count
         }
 
-        /// Counts a body's bytes and keeps none.
-        private final class Drain: TransportDelegate {
-            private let count = Protected(0)
-            private let continuation: CheckedContinuation<Int, any Error>
-
-            init(_ continuation: CheckedContinuation<Int, any Error>) {
-                self.continuation = continuation
-            }
-
-            func received(_ event: TransportEvent, for task: TransportTaskID) {
-                switch event {
-                case .body(let data): count.withLock { $0 += data.count }
-                case .completed(let error?): continuation.resume(throwing: error)
-                case .completed(nil): continuation.resume(returning: count.withLock { $0 })
-                default: break
-                }
-            }
-
-            func answer(_ question: TransportQuestion, for task: TransportTaskID) {}
+        private func download(to path: String) async throws -> Int {
+            let file = URL(fileURLWithPath: path)
+            let request = await session.download(plan.url, to: .file(file), options: [.removePreviousFile]).validate()
+            return try await request.serializingFile().value.size
         }
     }
 #endif

@@ -31,8 +31,17 @@ let decoder = JSONDecoder()
 let perform: @Sendable () async throws -> Int
 if plan.streams {
     perform = { try await Drain.download(url) }
+} else if let path = plan.download {
+    let file = URL(fileURLWithPath: path)
+    perform = {
+        let (temporary, response) = try await session.download(from: url)
+        try check(response)
+        if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(at: file) }
+        try FileManager.default.moveItem(at: temporary, to: file)
+        return try file.size
+    }
 } else if let path = plan.upload {
-    let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+    let size = try URL(fileURLWithPath: path).size
     perform = {
         var request = URLRequest(url: url)
         request.httpMethod = "PUT"
