@@ -17,6 +17,8 @@ final class CurlTask: TransportTask {
         var delegate: (any TransportDelegate)?
         var isSuspended = false
         var allowance: UInt64
+        /// Whether the loop has stopped the response's body, so that it has to hear when it may go on.
+        var isHeld = false
         var hasWoken = false
         var end: TransportError?
         /// Whether the loop has yet to look at the orders.
@@ -77,7 +79,14 @@ final class CurlTask: TransportTask {
 
     func suspend() { order { $0.isSuspended = true } }
 
-    func allow(upTo position: UInt64) { order { $0.allowance = max($0.allowance, position) } }
+    /// The loop is not woken for a body that is not held: it sees the position before the next buffer.
+    func allow(upTo position: UInt64) {
+        let posts = box.withLock { state -> Bool in
+            state.allowance = max(state.allowance, position)
+            return state.phase == .submitted && state.isHeld && state.post()
+        }
+        if posts { transport.loop.post(self) }
+    }
 
     func cancel() {
         let delegate = box.withLock { state -> (any TransportDelegate)? in
@@ -138,7 +147,8 @@ final class CurlTask: TransportTask {
     func flow(at position: UInt64) -> Flow {
         box.withLock { state in
             if state.end != nil { return .stop }
-            return state.isSuspended || position >= state.allowance ? .pause : .deliver
+            state.isHeld = state.isSuspended || position >= state.allowance
+            return state.isHeld ? .pause : .deliver
         }
     }
 
