@@ -20,6 +20,7 @@ actor DownloadFile: BodyReceiver {
     }
 
     // Immutable
+    nonisolated var actor: (any Actor)? { self }
     nonisolated let capacity: UInt64 = 1 << 20
     nonisolated let canBeginAgain = true
     private nonisolated let thread: FileThread

@@ -4,6 +4,9 @@ import LarkspurTransport
 ///
 /// The pipeline calls it, one call at a time, and waits for each; so a receiver that takes its time stops the peer.
 package protocol BodyReceiver: Sendable {
+    /// Where the receiver works; nil where it does not matter.
+    var actor: (any Actor)? { get }
+
     /// How much of the body may wait between the transport and the receiver.
     var capacity: UInt64 { get }
 
@@ -30,6 +33,7 @@ package protocol BodyReceiver: Sendable {
 }
 
 extension BodyReceiver {
+    package var actor: (any Actor)? { nil }
     package func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest { request }
     package func result(_ exchange: CompletedExchange) async -> CompletedExchange { exchange }
 }

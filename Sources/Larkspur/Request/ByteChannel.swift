@@ -107,8 +107,8 @@ package final class ByteChannel: Sendable {
         reader?.resume(returning: error.map { .failure($0) } ?? .success(nil))
     }
 
-    /// The reader's side: the next bytes, nil at the end. One reader at a time.
-    package func next() async throws -> Data? {
+    /// The reader's side: the next bytes, nil at the end. One reader at a time, which is woken on its own actor.
+    package func next(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         let number = box.withLock { state in
             state.readers += 1
             return state.readers

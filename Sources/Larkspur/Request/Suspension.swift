@@ -5,13 +5,17 @@
 #if DEBUG
     typealias Suspension<Value> = CheckedContinuation<Value, Never>
 
-    func suspended<Value>(_ body: (Suspension<Value>) -> Void) async -> sending Value {
+    func suspended<Value>(
+        isolation: isolated (any Actor)? = #isolation, _ body: (Suspension<Value>) -> Void
+    ) async -> sending Value {
         await withCheckedContinuation(body)
     }
 #else
     typealias Suspension<Value> = UnsafeContinuation<Value, Never>
 
-    func suspended<Value>(_ body: (Suspension<Value>) -> Void) async -> sending Value {
+    func suspended<Value>(
+        isolation: isolated (any Actor)? = #isolation, _ body: (Suspension<Value>) -> Void
+    ) async -> sending Value {
         await withUnsafeContinuation(body)
     }
 #endif

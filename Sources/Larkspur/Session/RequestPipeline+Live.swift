@@ -61,9 +61,17 @@ extension RequestPipeline {
     }
 
     /// Gives the whole body to the receiver; or says why it could not.
-    func pass<Chunks: AsyncSequence>(_ body: Chunks, of head: CompletedExchange) async -> (any Error)?
-    where Chunks.Element == Data {
+    private func pass<Chunks: AsyncSequence & Sendable>(
+        _ body: Chunks, of head: CompletedExchange
+    ) async -> (any Error)? where Chunks.Element == Data {
         guard let receiver = core.receiver else { return nil }
+        return await pass(body, of: head, to: receiver, on: receiver.actor)
+    }
+
+    /// Reads where the receiver works: no chunk changes threads between the two.
+    private func pass<Chunks: AsyncSequence & Sendable>(
+        _ body: Chunks, of head: CompletedExchange, to receiver: any BodyReceiver, on actor: isolated (any Actor)?
+    ) async -> (any Error)? where Chunks.Element == Data {
         do {
             try await receiver.begin(head)
             if let hop = head.hop, hop.head?.status == 206, let offset = hop.request.options.resumption?.offset {
@@ -137,16 +145,19 @@ struct HopBody: AsyncSequence, Sendable {
 
         private let channel: ByteChannel
         private let hop: Hop
+        private let codings: [String]
         private var decoder: ContentDecoder?
         private var chunk: Data.SubSequence?
 
         init(_ channel: ByteChannel, _ hop: Hop) {
             self.channel = channel
             self.hop = hop
+            codings = hop.codings
         }
 
-        func next() async throws -> Data? {
-            let codings = hop.codings
+        func next() async throws -> Data? { try await next(isolation: nil) }
+
+        func next(isolation: isolated (any Actor)?) async throws -> Data? {
             guard !codings.isEmpty else { return try await channel.next() }
             if decoder == nil {
                 decoder = try ContentDecoder(
@@ -161,7 +172,7 @@ struct HopBody: AsyncSequence, Sendable {
         }
 
         /// Has something to decode; false at the end.
-        private func prepare() async throws -> Bool {
+        private func prepare(isolation: isolated (any Actor)? = #isolation) async throws -> Bool {
             if chunk?.isEmpty ?? true { chunk = try await channel.next() }
             return chunk != nil
         }

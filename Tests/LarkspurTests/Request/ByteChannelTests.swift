@@ -61,6 +61,27 @@ struct ByteChannelTests {
         #expect(channel.buffered == 0)
     }
 
+    @Test("A reader that belongs to an actor takes what waits without leaving it")
+    func reader() async throws {
+        let channel = ByteChannel()
+        for number in 0..<10 { channel.receive(Data([UInt8(number)])) }
+        channel.end(nil)
+        let reader = Reader()
+        #expect(try await reader.read(channel) == Array(0..<10))
+        #expect(reader.executor.jobs == 1)
+    }
+
+    private actor Reader {
+        nonisolated let executor = CountingExecutor()
+        nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+        func read(_ channel: ByteChannel) async throws -> [UInt8] {
+            var all: [UInt8] = []
+            while let bytes = try await channel.next() { all += bytes }
+            return all
+        }
+    }
+
     @Test("A writer and a reader on different threads: every byte once, in order")
     func concurrent() async throws {
         let channel = ByteChannel(capacity: 256)
@@ -77,5 +98,17 @@ struct ByteChannelTests {
         }
         #expect(expected == 100_000)
         await writer.value
+    }
+}
+
+/// Runs each job where it is enqueued, and counts them.
+private final class CountingExecutor: SerialExecutor {
+    private let count = Protected(0)
+
+    var jobs: Int { count.withLock { $0 } }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        count.withLock { $0 += 1 }
+        job.runSynchronously(on: asUnownedSerialExecutor())
     }
 }
