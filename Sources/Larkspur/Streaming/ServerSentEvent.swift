@@ -50,7 +50,9 @@ public struct ServerSentEventParser: StreamParser {
     private var skipsLineFeed = false
 
     // The block that is being read
-    private var data: [UInt8] = []
+    private var data = ""
+    /// Of all lines of data with their ends, as they came; 0 if there was none.
+    private var dataSize = 0
     private var type = ""
     private var id: String
     private var retry: Duration?
@@ -105,10 +107,7 @@ public struct ServerSentEventParser: StreamParser {
         let name = value.take(value.firstIndex(ofByte: UInt8(ascii: ":")) ?? value.count)
         if !value.isEmpty { _ = value.take(value.count > 1 && value[1] == 0x20 ? 2 : 1) }
         if name.isEqual(to: "data") {
-            let limit = remainder.limit
-            guard data.count + value.count <= limit else { throw Remainder.tooLarge(limit) }
-            data.append(contentsOf: value)
-            data.append(0x0A)
+            try addData(value)
         } else if name.isEqual(to: "event") {
             type = String(decoding: value, as: UTF8.self)
         } else if name.isEqual(to: "id") {
@@ -122,17 +121,28 @@ public struct ServerSentEventParser: StreamParser {
         return nil
     }
 
+    /// Line by line: no character goes on behind a line's end, whatever its bytes are.
+    private mutating func addData(_ line: UnsafeRawBufferPointer) throws {
+        let limit = remainder.limit
+        guard dataSize + line.count <= limit else { throw Remainder.tooLarge(limit) }
+        let text = String(decoding: line, as: UTF8.self)
+        if dataSize == 0 {
+            data = text
+        } else {
+            data += "\n"
+            data += text
+        }
+        dataSize += line.count + 1
+    }
+
     private mutating func endBlock() -> ServerSentEvent? {
         lastEventID = id
         defer {
-            data.removeAll(keepingCapacity: data.count <= 64 * 1_024)
+            (data, dataSize) = ("", 0)
             type = ""
             retry = nil
         }
-        guard !data.isEmpty else { return nil }
-        let text = data.withUnsafeBufferPointer {
-            String(decoding: UnsafeBufferPointer(rebasing: $0.dropLast()), as: UTF8.self)
-        }
-        return ServerSentEvent(id: id, event: type.isEmpty ? "message" : type, data: text, retry: retry)
+        guard dataSize > 0 else { return nil }
+        return ServerSentEvent(id: id, event: type.isEmpty ? "message" : type, data: data, retry: retry)
     }
 }

@@ -75,24 +75,21 @@ extension UnsafeRawBufferPointer {
         return UnsafeRawPointer(found) - start
     }
 
-    /// Where the first carriage return or line feed is. One pass for both: a search for each would go over the whole
-    /// chunk again and again for the one that is not in it.
+    /// Where the first carriage return or line feed is. In stretches: a stream may have only one of the two, and a search
+    /// for the other would go over the whole chunk for each line.
     @inline(__always)
     func firstLineEnd() -> Int? {
         guard let start = baseAddress else { return nil }
-        // Eight bytes at a time. Each term leaves the top bit set in the bytes that it looks for. A borrow can set it in
-        // the byte above one of those by mistake, but never below: the lowest bit set is right.
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        var index = 0
-        while count - index >= 8 {
-            let word = UInt64(littleEndian: (start + index).loadUnaligned(as: UInt64.self))
-            let feeds = word ^ (ones &* 0x0A)
-            let returns = word ^ (ones &* 0x0D)
-            let found = ((feeds &- ones) & ~feeds | (returns &- ones) & ~returns) & (ones &* 0x80)
-            if found != 0 { return index &+ found.trailingZeroBitCount >> 3 }
-            index &+= 8
+        var position = start
+        while position < start + count {
+            let stretch = Swift.min(256, start + count - position)
+            let feed = memchr(position, 0x0A, stretch).map { UnsafeRawPointer($0) }
+            let end = feed ?? position + stretch
+            if let found = memchr(position, 0x0D, end - position) { return UnsafeRawPointer(found) - start }
+            if let feed { return feed - start }
+            position = end
         }
-        return self[index...].firstIndex { $0 == 0x0A || $0 == 0x0D }
+        return nil
     }
 
     @inline(__always)

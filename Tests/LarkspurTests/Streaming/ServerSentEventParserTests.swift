@@ -106,6 +106,16 @@ struct ServerSentEventParserTests {
         #expect(parser.firstDifference(in: example.document) == nil)
     }
 
+    @Test("A line's end is found wherever it stands, however long the line is", arguments: ["\n", "\r", "\r\n"])
+    func longLines(end: String) throws {
+        for count in 240...530 {
+            let text = String(repeating: "x", count: count)
+            var parser = ServerSentEventParser()
+            let events = try parser.parse(Data("data:\(text)\(end)data:b\(end)\(end)data:c\n\n".utf8))
+            #expect(events == [.init(data: text + "\nb"), .init(data: "c")])
+        }
+    }
+
     @Test("The last event ID is that of the last block that was ended", arguments: ["\n", "\r", "\r\n"])
     func lastEventID(end: String) throws {
         var parser = ServerSentEventParser(lastEventID: "0")
