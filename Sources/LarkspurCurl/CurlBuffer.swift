@@ -1,3 +1,5 @@
+import LarkspurTransport
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -14,15 +16,20 @@
 /// Pieces of a body, collected in one block of memory that becomes a `Data` without being copied.
 ///
 /// libcurl gives 16 KiB at a time, however much there is. A shorter piece is the last one, as a rule, and gets a block of
-/// its size; after a full one more will come.
+/// its size; so does what is left of a body that is nearly over. Everything else comes in blocks of the pool.
 struct CurlBuffer: ~Copyable {
     /// What a block holds at most.
-    static let limit = 64 * 1_024
+    static let limit = 256 * 1_024
     private static let fullPiece = 16 * 1_024
 
+    private let pool: CurlBlockPool
     private var block: UnsafeMutableRawPointer?
     private var capacity = 0
     private(set) var count = 0
+
+    init(pool: CurlBlockPool) {
+        self.pool = pool
+    }
 
     deinit {
         free(block)
@@ -33,11 +40,14 @@ struct CurlBuffer: ~Copyable {
     func hasRoom(for piece: UnsafeRawBufferPointer) -> Bool { count + piece.count <= Self.limit }
 
     /// False if there is no memory; the piece must fit within the limit.
-    mutating func append(_ piece: UnsafeRawBufferPointer) -> Bool {
+    ///
+    /// - Parameter rest: How much of the body is to come, this piece included, if that is known.
+    mutating func append(_ piece: UnsafeRawBufferPointer, of rest: Int?) -> Bool {
         if count + piece.count > capacity {
-            let wanted = isEmpty && piece.count < Self.fullPiece ? piece.count : max(Self.limit, piece.count)
-            guard let larger = realloc(block, wanted) else { return false }
-            (block, capacity) = (larger, wanted)
+            let isShort = isEmpty && piece.count < Self.fullPiece
+            let wanted =
+                isShort ? piece.count : max(count + piece.count, min(Self.limit, rest.map { count + $0 } ?? .max))
+            guard grow(to: wanted) else { return false }
         }
         guard let block, let bytes = piece.baseAddress else { return piece.isEmpty }
         memcpy(block + count, bytes, piece.count)
@@ -45,13 +55,67 @@ struct CurlBuffer: ~Copyable {
         return true
     }
 
+    private mutating func grow(to wanted: Int) -> Bool {
+        guard wanted == Self.limit else {
+            guard let larger = realloc(block, wanted) else { return false }
+            (block, capacity) = (larger, wanted)
+            return true
+        }
+        guard let pooled = pool.take() else { return false }
+        if let block {
+            memcpy(pooled, block, count)
+            free(block)
+        }
+        (block, capacity) = (pooled, wanted)
+        return true
+    }
+
     /// Everything, and nothing is left.
     mutating func take() -> Data {
         guard var full = block else { return Data() }
-        // What is not needed goes back, unless it is little.
-        if count < capacity / 2, let smaller = realloc(full, count) { full = smaller }
-        let data = Data(bytesNoCopy: full, count: count, deallocator: .free)
-        (block, capacity, count) = (nil, 0, 0)
-        return data
+        defer { (block, capacity, count) = (nil, 0, 0) }
+        guard capacity == Self.limit else {
+            // What is not needed goes back, unless it is little.
+            if count < capacity / 2, let smaller = realloc(full, count) { full = smaller }
+            return Data(bytesNoCopy: full, count: count, deallocator: .free)
+        }
+        guard count < capacity / 2 else {
+            return Data(bytesNoCopy: full, count: count, deallocator: .custom { [pool] block, _ in pool.give(block) })
+        }
+        defer { pool.give(full) }
+        return Data(bytes: full, count: count)
+    }
+}
+
+/// Blocks of memory for long bodies, which come back when their bytes were read.
+///
+/// One after the other they come from the transport's thread and go elsewhere, and the system's allocator would return
+/// them to the system and ask for them again, page by page. The last one that has come back is the next one that goes out: the
+/// processor still has it at hand.
+final class CurlBlockPool: Sendable {
+    /// How many wait at most: a stream has hardly more under way.
+    private static let kept = 4
+
+    /// Addresses, because pointers are for one thread.
+    private let blocks = Protected<[UInt]>([])
+
+    deinit {
+        for block in blocks.withLock({ $0 }) { free(UnsafeMutableRawPointer(bitPattern: block)) }
+    }
+
+    /// Nil if there is no memory.
+    func take() -> UnsafeMutableRawPointer? {
+        let block = blocks.withLock { $0.popLast() }
+        return block.flatMap { UnsafeMutableRawPointer(bitPattern: $0) } ?? malloc(CurlBuffer.limit)
+    }
+
+    func give(_ block: UnsafeMutableRawPointer) {
+        let address = UInt(bitPattern: block)
+        let isKept = blocks.withLock { blocks in
+            guard blocks.count < Self.kept else { return false }
+            blocks.append(address)
+            return true
+        }
+        if !isKept { free(block) }
     }
 }

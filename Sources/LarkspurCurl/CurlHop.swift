@@ -17,7 +17,7 @@ final class CurlHop {
     @exclusivity(unchecked) var head = CurlHead()
     @exclusivity(unchecked) var received: UInt64 = 0
     /// Received and not yet delivered.
-    @exclusivity(unchecked) var pending = CurlBuffer()
+    @exclusivity(unchecked) var pending: CurlBuffer
     /// A body that goes with the head.
     let post: Data?
     /// A body that is pulled.
@@ -46,9 +46,10 @@ final class CurlHop {
 
     init(
         _ task: CurlTask, delegate: any TransportDelegate, origin: CurlOrigins.Index, submitted: CurlClock.Instant,
-        start: CurlClock.Instant
+        start: CurlClock.Instant, blocks: CurlBlockPool
     ) {
         self.task = task
+        pending = CurlBuffer(pool: blocks)
         self.delegate = delegate
         self.origin = origin
         self.submitted = submitted
@@ -89,6 +90,9 @@ final class CurlHop {
         }
         return next
     }
+
+    /// How much of the body is to come, by the peer's word.
+    var rest: Int? { head.contentLength.map { Int(clamping: $0) - Int(clamping: received) } }
 
     func deliverPending() {
         guard !pending.isEmpty else { return }

@@ -9,6 +9,7 @@ import LarkspurTransport
 final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread" is touched by that thread alone
     // Immutable
     let configuration: CurlTransport.Configuration
+    let blocks = CurlBlockPool()
     private let poller = UnsafeMutablePointer<clarkspur_poller>.allocate(capacity: 1)
 
     // Guarded by the box

@@ -90,7 +90,8 @@ final class CurlTransfer {
             task.end(TransportError(.other, "libcurl does not understand the URL"), metrics: TransportMetrics())
             return false
         }
-        let hop = CurlHop(task, delegate: delegate, origin: origin, submitted: submitted, start: loop.now)
+        let hop = CurlHop(
+            task, delegate: delegate, origin: origin, submitted: submitted, start: loop.now, blocks: loop.blocks)
         self.hop = hop
         send(hop)
         return true
@@ -350,7 +351,7 @@ extension CurlTransfer {
             return CurlAnswer.fail
         case .deliver:
             if hop.pending.isEmpty { loop.hasPending(slot) }
-            guard hop.pending.append(piece) else {
+            guard hop.pending.append(piece, of: hop.rest) else {
                 hop.fault = TransportError(.other, "there is no memory for the body", phase: .receiving)
                 return CurlAnswer.fail
             }

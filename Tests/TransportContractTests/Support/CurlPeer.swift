@@ -5,7 +5,7 @@
     /// Plays scripts to `CurlTransport` over real sockets, each at a path of its own.
     final class CurlPeer: ContractPeer {
         /// What one event carries at most.
-        static let buffer = 64 * 1_024
+        static let buffer = 256 * 1_024
 
         let transport: any Transport = CurlTransport()
         private let server: MockServer
