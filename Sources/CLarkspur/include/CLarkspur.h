@@ -1,5 +1,6 @@
 #include "coding.h"
 #include "curl.h"
+#include "file.h"
 #include "hash.h"
 #include "loopback.h"
 #include "poller.h"

@@ -1,3 +1,4 @@
+internal import CLarkspur
 import LarkspurTransport
 
 #if canImport(Darwin)
@@ -13,6 +14,10 @@ final class WritableFile {
     let path: String
     private let descriptor: Int32
     private(set) var length: UInt64 = 0
+    /// Up to where the disk has been told to begin.
+    private var flushing: UInt64 = 0
+    /// After how many bytes the disk is told.
+    private static let stretch: UInt64 = 8 << 20
 
     private init(_ path: String, _ descriptor: Int32) {
         self.path = path
@@ -44,6 +49,7 @@ final class WritableFile {
                 throw RequestError(.fileNotRegular, "\(path), which is to be written to, is no regular file")
             }
             file.length = UInt64(clamping: status.st_size)
+            file.flushing = file.length
             // Who had the lock before may have moved the file to its place, or was killed when it had two names.
             if status.st_nlink == 1, file.isStillThere(status) { return file }
             if status.st_nlink > 1, unlink(path) != 0 { throw .system("removed", path) }
@@ -65,6 +71,14 @@ final class WritableFile {
             length += UInt64(count)
             rest = rest.dropFirst(count)
         }
+        beginFlush()
+    }
+
+    /// What the disk has begun with `flush` need not wait for.
+    private func beginFlush() {
+        guard length - flushing >= Self.stretch else { return }
+        clarkspur_file_begin_flush(descriptor, flushing, length - flushing)
+        flushing = length
     }
 
     func append(_ data: Data) throws {
@@ -74,7 +88,7 @@ final class WritableFile {
     /// Empties the file.
     func truncate() throws(RequestError) {
         guard ftruncate(descriptor, 0) == 0 else { throw .system("emptied", path) }
-        length = 0
+        (length, flushing) = (0, 0)
     }
 
     /// Gives a file that was for its owner alone the mode that other new files have.
