@@ -86,8 +86,10 @@ enum UserAgent {
         String(latin(text).map { (" "..."~").contains($0) && !"()\\;".contains($0) ? $0 : "_" })
     }
 
+    /// Text that is plain is not shown to Foundation, whose tables take megabytes.
     private static func latin(_ text: String) -> String {
-        text.applyingTransform(StringTransform("Any-Latin; Latin-ASCII"), reverse: false) ?? text
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
+        return text.applyingTransform(StringTransform("Any-Latin; Latin-ASCII"), reverse: false) ?? text
     }
 }
 
