@@ -114,7 +114,8 @@ package final class ByteChannel: Sendable {
             return state.readers
         }
         return try await withTaskCancellationHandler {
-            await suspended { continuation in
+            // Named, or the closure would not belong to the actor.
+            await suspended(isolation: isolation) { continuation in
                 read(number, continuation)
                 if Task.isCancelled { cancelReader(number) }
             }
