@@ -154,15 +154,15 @@ struct ReadmeTests {
         #expect(text == #"{"name": "Ada"}"#)
     }
 
-    @Test("The monitor hears of the finish")
+    @Test("A session has a log, and its events are a sequence")
     func monitor() async throws {
-        struct Log: EventMonitor {
-            func request(_ request: any Request, did event: RequestEvent) {
-                if case .finish(let error) = event { print(request, error.map { "failed: \($0)" } ?? "done") }
-            }
+        let session = Session(transport: transport, eventMonitors: [LogMonitor(level: .headers)])
+        let reader = Task {
+            for await event in await session.events { print(event) }
         }
-        let session = Session(transport: transport, eventMonitors: [Log()])
         #expect(await session.request("https://api.example.com/users/7").serializingData().response.error == nil)
+        reader.cancel()
+        await reader.value
     }
 
     @Test("Every Swift line of the README's examples stands in this file")
