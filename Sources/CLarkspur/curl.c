@@ -177,6 +177,10 @@ int clarkspur_easy_set_pointer(void *easy, int option, const void *value) {
     return curl.curl_easy_setopt(easy, option, value);
 }
 
+int clarkspur_easy_set_function(void *easy, int option, void (*function)(void)) {
+    return curl.curl_easy_setopt(easy, option, function);
+}
+
 int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count) {
     struct blob blob = {(void *)bytes, count, blob_copy};
     return curl.curl_easy_setopt(easy, option, &blob);

@@ -6,8 +6,16 @@
 #include "curl.h"
 
 #define FUNCTIONS(F) \
+    F(CRYPTO_get_ex_new_index, int, (int, long, void *, void *, void *, void *)) \
+    F(SSL_CTX_set_cert_verify_callback, void, (void *, int (*)(void *, void *), void *)) \
     F(SSL_get0_verified_chain, void *, (const void *)) \
-    F(SSL_get_verify_result, long, (const void *)) \
+    F(SSL_get_ex_data, void *, (const void *, int)) \
+    F(SSL_get_ex_data_X509_STORE_CTX_idx, int, (void)) \
+    F(SSL_set_ex_data, int, (void *, int, void *)) \
+    F(X509_STORE_CTX_get_error, int, (const void *)) \
+    F(X509_STORE_CTX_get_ex_data, void *, (const void *, int)) \
+    F(X509_STORE_CTX_set_error, void, (void *, int)) \
+    F(X509_verify_cert, int, (void *)) \
     F(OPENSSL_sk_num, int, (const void *)) \
     F(OPENSSL_sk_value, void *, (const void *, int)) \
     F(i2d_X509, int, (const void *, uint8_t **)) \
@@ -19,6 +27,8 @@ static struct {
     FUNCTIONS(DECLARE_MEMBER)
 } bound;
 static bool is_whole;
+// Where a connection has its verdict, one more than OpenSSL's number for it.
+static int verdict_slot = -1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 // Only from libcurl's own library, as for hashes: another OpenSSL in the process would not know its handles.
@@ -28,6 +38,9 @@ static void load(void) {
 #undef WEAK
 #define WEAK(name) NULL
     FUNCTIONS(BIND)
+    const int of_connections = 0;
+    if (is_whole) { verdict_slot = bound.CRYPTO_get_ex_new_index(of_connections, 0, NULL, NULL, NULL, NULL); }
+    is_whole = is_whole && verdict_slot >= 0;
 }
 
 bool clarkspur_tls_load(void) {
@@ -65,10 +78,36 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
     return count > 0;
 }
 
+enum { good = 0, unspecified = 1 };
+
 long clarkspur_tls_verdict(void *easy) {
-    const long unspecified = 1;
     void *ssl = session_of(easy);
-    return ssl ? bound.SSL_get_verify_result(ssl) : unspecified;
+    intptr_t verdict = ssl ? (intptr_t)bound.SSL_get_ex_data(ssl, verdict_slot) : 0;
+    return verdict > 0 ? (long)verdict - 1 : unspecified;
+}
+
+// Verifies as ever, writes the verdict down and lets the handshake go on.
+static int verify(void *store, void *context) {
+    (void)context;
+    int is_good = bound.X509_verify_cert(store);
+    int error = bound.X509_STORE_CTX_get_error(store);
+    intptr_t verdict = is_good == 1 ? good : error != good ? error : unspecified;
+    void *ssl = bound.X509_STORE_CTX_get_ex_data(store, bound.SSL_get_ex_data_X509_STORE_CTX_idx());
+    // Without a place for it there is no connection.
+    if (!ssl || bound.SSL_set_ex_data(ssl, verdict_slot, (void *)(verdict + 1)) != 1) { return 0; }
+    bound.X509_STORE_CTX_set_error(store, good);
+    return 1;
+}
+
+static int set_up(void *easy, void *ssl_context, void *context) {
+    (void)easy;
+    bound.SSL_CTX_set_cert_verify_callback(ssl_context, verify, context);
+    return 0;
+}
+
+void clarkspur_tls_leave_verdict(void *easy, bool leaves) {
+    const int set_up_function = 20108;
+    clarkspur_easy_set_function(easy, set_up_function, leaves ? (void (*)(void))set_up : NULL);
 }
 
 const char *clarkspur_tls_verdict_text(long verdict) { return bound.X509_verify_cert_error_string(verdict); }

@@ -157,11 +157,12 @@ struct CurlOptions {
             set(CurlOption.target, target)
         }
         set(CurlOption.fields, pointer: fields)
-        if request.asksForTrust != asksForTrust {
-            // The verification goes on, and its verdict is read when it is asked for. A session that is taken up again has
-            // none of its own.
+        if request.asksForTrust != asksForTrust, !request.asksForTrust || CurlTrust.problem == nil {
+            // The chain is verified as ever, and the verdict read when the peer is asked about. A session that is taken up
+            // again has none of its own. The host is looked at then too: because libcurl does not, no connection is shared
+            // with requests that do not ask.
             asksForTrust = request.asksForTrust
-            set(CurlOption.verifiesPeer, asksForTrust ? 0 : 1)
+            clarkspur_tls_leave_verdict(easy, asksForTrust)
             set(CurlOption.verifiesHost, asksForTrust ? 0 : 2)
             set(CurlOption.resumesTLS, asksForTrust ? 0 : 1)
         }

@@ -39,6 +39,7 @@ void clarkspur_easy_close(void *easy);
 int clarkspur_easy_set_long(void *easy, int option, long value);
 int clarkspur_easy_set_offset(void *easy, int option, int64_t value);
 int clarkspur_easy_set_pointer(void *easy, int option, const void *value);
+int clarkspur_easy_set_function(void *easy, int option, void (*function)(void));
 // libcurl copies the bytes.
 int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count);
 int clarkspur_easy_pause(void *easy, int directions);

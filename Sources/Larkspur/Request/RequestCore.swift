@@ -342,7 +342,9 @@ package final class RequestCore: Sendable {
     /// What the last hop was refused for, to be settled off the transport's thread, and the request to send again then.
     func takeInquiry() -> (OutgoingRequest, TrustInquiry)? {
         box.withLock { state in
-            guard let inquiry = state.inquiry.take(), let request = state.attempt?.hops.last?.request else { return nil }
+            guard let inquiry = state.inquiry.take(), let request = state.attempt?.hops.last?.request else {
+                return nil
+            }
             return (request, inquiry)
         }
     }

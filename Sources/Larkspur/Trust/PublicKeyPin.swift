@@ -9,7 +9,8 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
 
     /// - Throws: `RequestError` with the code `.invalidPin` unless it is `sha256/` and the base64 of 32 bytes.
     public init(_ text: String) throws(RequestError) {
-        guard text.hasPrefix("sha256/"), let hash = Data(base64Encoded: String(text.dropFirst(7))), hash.count == 32
+        guard text.hasPrefix("sha256/"), let hash = Data(base64Encoded: String(text.dropFirst(7))), hash.count == 32,
+            hash.base64EncodedString() == text.dropFirst(7)
         else {
             throw RequestError(
                 .invalidPin, "a pin is sha256/ and the hash of a public key, 32 bytes, in base64; this is none: \(text)"
