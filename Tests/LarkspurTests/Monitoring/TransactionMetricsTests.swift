@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Where the time of a hop went", .timeLimit(.minutes(3)))
+@Suite("Where the time of a hop went", .timeLimit(.minutes(10)))
 struct TransactionMetricsTests {
     private func metrics(_ change: (inout TransportMetrics) -> Void) throws -> TransactionMetrics {
         var metrics = TransportMetrics()
