@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Downloads that are continued", .timeLimit(.minutes(3)))
+@Suite("Downloads that are continued", .timeLimit(.minutes(10)))
 struct DownloadResumeTests {
     private let folder: Folder
     private let log = TransportLog()
@@ -321,7 +321,7 @@ struct DownloadResumeTests {
     }
 }
 
-@Suite("What continues a file", .timeLimit(.minutes(3)))
+@Suite("What continues a file", .timeLimit(.minutes(10)))
 struct ResumptionTests {
     @Test(
         "Only what is a range of bytes is one",

@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("Bodies joined to one", .timeLimit(.minutes(3)))
+@Suite("Bodies joined to one", .timeLimit(.minutes(10)))
 struct JoinedBodyTests {
     private let folder: TemporaryFolder
 

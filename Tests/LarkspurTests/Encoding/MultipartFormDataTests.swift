@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("MultipartFormData", .timeLimit(.minutes(3)))
+@Suite("MultipartFormData", .timeLimit(.minutes(10)))
 struct MultipartFormDataTests {
     private let folder: TemporaryFolder
 

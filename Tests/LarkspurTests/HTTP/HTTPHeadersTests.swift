@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Header fields", .timeLimit(.minutes(3)))
+@Suite("Header fields", .timeLimit(.minutes(10)))
 struct HTTPHeadersTests {
     private let sample: HTTPHeaders = ["B": "1", "a": "2", "b": "3", "C": "4"]
 
@@ -178,7 +178,7 @@ struct HTTPHeadersTests {
     }
 }
 
-@Suite("Default fields", .timeLimit(.minutes(3)))
+@Suite("Default fields", .timeLimit(.minutes(10)))
 struct DefaultHeadersTests {
     private let log = TransportLog()
 

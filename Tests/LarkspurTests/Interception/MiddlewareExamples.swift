@@ -60,7 +60,7 @@ private struct Faults: RequestMiddleware {
     }
 }
 
-@Suite("The guide to middleware", .timeLimit(.minutes(3)))
+@Suite("The guide to middleware", .timeLimit(.minutes(10)))
 struct MiddlewareExamples {
     private let log = TransportLog()
 

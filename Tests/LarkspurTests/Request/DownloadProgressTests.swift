@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Download progress", .timeLimit(.minutes(3)))
+@Suite("Download progress", .timeLimit(.minutes(10)))
 struct DownloadProgressTests {
     private let log = TransportLog()
 

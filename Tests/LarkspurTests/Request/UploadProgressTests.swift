@@ -43,7 +43,7 @@ private final class HandDriven: Transport {
     func invalidate() {}
 }
 
-@Suite("Upload progress", .timeLimit(.minutes(3)))
+@Suite("Upload progress", .timeLimit(.minutes(10)))
 struct UploadProgressTests {
     private let transport = HandDriven()
 

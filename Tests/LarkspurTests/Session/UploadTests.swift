@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Uploads", .timeLimit(.minutes(3)))
+@Suite("Uploads", .timeLimit(.minutes(10)))
 struct UploadTests {
     private let server: MockServer
     private let session = Session()

@@ -9,7 +9,7 @@ extension Endpoint where Response == [User] {
 }
 
 /// The README's examples, word for word: what is promised there compiles, and does what it says.
-@Suite("The README", .timeLimit(.minutes(3)))
+@Suite("The README", .timeLimit(.minutes(10)))
 struct ReadmeTests {
     struct NewUser: Encodable, Sendable { let name: String }
     struct User: Decodable, Sendable { let name: String }
@@ -182,7 +182,7 @@ struct ReadmeTests {
     }
 }
 
-@Suite("The source itself", .timeLimit(.minutes(3)))
+@Suite("The source itself", .timeLimit(.minutes(10)))
 struct SourceTests {
     @Test("R6: unchecked sendability stands in Protected, in libcurl's loop and in Foundation's progress alone")
     func unchecked() throws {

@@ -41,7 +41,7 @@ final class WireClient: Sendable {
             close()
             throw POSIXError(reason)
         }
-        var limit = timeval(tv_sec: 150, tv_usec: 0)  // a test that waits in vain ends
+        var limit = timeval(tv_sec: 500, tv_usec: 0)  // a test that waits in vain ends
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Authentication", .timeLimit(.minutes(3)))
+@Suite("Authentication", .timeLimit(.minutes(10)))
 struct AuthenticationInterceptorTests {
     private let log = TransportLog()
     private let refreshes = Counter()
