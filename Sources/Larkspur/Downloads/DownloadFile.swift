@@ -118,7 +118,12 @@ actor DownloadFile: BodyReceiver {
         guard let hop = exchange.hop, let head = hop.head else { return }
         let partial = try current()
         answer = hop.request.options.resumption?.answer(in: head) ?? .all
-        if answer == .all {
+        switch answer {
+        case .rest, .nothing: break
+        case .unusable:
+            // Asked for anew, unless middleware has made it the answer.
+            throw RequestError(.unexpectedRange, "what the server sends does not join the bytes that are there")
+        case .all:
             // The page of an error takes the place of no byte that is there to be gone on with.
             guard hop.request.options.resumption == nil || (200..<300).contains(head.status) else {
                 throw RequestError(

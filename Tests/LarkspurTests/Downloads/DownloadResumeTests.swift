@@ -128,8 +128,13 @@ struct DownloadResumeTests {
         #expect(try await own.serializingString().value == "part", "who asks for a part gets it")
     }
 
-    @Test("A server that sends less of the rest than there is has not sent the file")
-    func shortRest() async throws {
+    @Test(
+        "What is not the very rest is not the file: of less there is more to be had, and after more all is asked for again",
+        arguments: [
+            (40_000..<50_000, "", "bytes=50000-", .truncated),
+            (40_000..<100_000, "more", nil, .unexpectedRange),
+        ] as [(Range<Int>, String, String?, RequestError.Code)])
+    func wrongRest(_ part: Range<Int>, _ more: String, _ next: String?, _ code: RequestError.Code) async throws {
         var first = served
         first.cut = 40_000
         let session = log.session(interceptor: Self.retrier) { [first, served] request, number in
@@ -137,36 +142,38 @@ struct DownloadResumeTests {
             case 1: first.answer(to: request)
             case 2:
                 .response(
-                    206, headers: ["Content-Range": "bytes 40000-49999/100000"],
-                    chunks: [Data(served.bytes[40_000..<50_000])])
+                    206, headers: ["Content-Range": "bytes \(part.lowerBound)-\(part.upperBound - 1)/100000"],
+                    chunks: [Data(served.bytes[part]), Data(more.utf8)])
             default: served.answer(to: request)
             }
         }
         let response = await session.download(url, to: .file(target)).serializingFile().response
         try expectFile(served, response)
-        #expect(log.requests.last?["Range"] == "bytes=50000-")
-        #expect(response.attempts[1].error?.code == .truncated)
-        #expect(response.attempts[1].error?.isConnectivity == true)
+        #expect(log.requests.map { $0["Range"] } == [nil, "bytes=40000-", next])
+        #expect(response.attempts[1].error?.code == code)
+        #expect(response.attempts[1].error?.isConnectivity == (code == .truncated))
     }
 
-    @Test("A server that sends more than the rest is asked for the whole file")
-    func longRest() async throws {
+    @Test("What middleware answers in place of the server is not joined either where it does not fit")
+    func unusableFromMiddleware() async throws {
+        let head = ResponseHead(status: 206, fields: [HeaderField(name: "Content-Range", value: "bytes 5-9/10")])
+        let middleware = ClosureMiddleware { exchange, next in
+            guard exchange.request.headers["Range"] == nil else {
+                return ExchangeResponse(head: head, body: .buffered(Data("wrong".utf8)))
+            }
+            return try await next(exchange)
+        }
         var first = served
         first.cut = 40_000
-        let session = log.session(interceptor: Self.retrier) { [first, served] request, number in
-            switch number {
-            case 1: first.answer(to: request)
-            case 2:
-                .response(
-                    206, headers: ["Content-Range": "bytes 40000-99999/100000"],
-                    chunks: [Data(served.bytes[40_000...]), Data("more".utf8)])
-            default: served.answer(to: request)
-            }
+        var configuration = SessionConfiguration.bare
+        configuration.middleware = [middleware]
+        let session = log.session(configuration, interceptor: Self.retrier) { [first] request, _ in
+            first.answer(to: request)
         }
         let response = await session.download(url, to: .file(target)).serializingFile().response
-        try expectFile(served, response)
-        #expect(log.requests.map { $0["Range"] } == [nil, "bytes=40000-", nil])
-        #expect(response.attempts[1].error?.code == .unexpectedRange)
+        #expect(response.error?.code == .unexpectedRange)
+        let record = try #require(response.resumeRecord)
+        #expect(try Data(contentsOf: record.partialFile) == served.bytes.prefix(40_000), "nothing was joined")
     }
 
     @Test(
