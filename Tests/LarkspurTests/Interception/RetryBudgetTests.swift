@@ -71,6 +71,15 @@ struct RetryBudgetTests {
 
     // MARK: Sessions
 
+    /// A session on the test's clock whose server fails every request.
+    private func failing(
+        _ interceptor: any RequestInterceptor = atOnce, budget: RetryBudget? = RetryBudget()
+    ) -> Session {
+        log.session(SessionConfiguration { ($0.clock, $0.retryBudget) = (clock, budget) }, interceptor: interceptor) {
+            _, _ in .failure(.connectionLost)
+        }
+    }
+
     private func storm(_ session: Session, requests: Int) async -> [RequestError] {
         await withTaskGroup(of: RequestError?.self) { group in
             for _ in 0..<requests {
@@ -82,10 +91,7 @@ struct RetryBudgetTests {
 
     @Test("A server that fails every request gets a tenth more of them, and the few that are free")
     func storm() async {
-        let session = log.session(SessionConfiguration { $0.clock = clock }, interceptor: Self.atOnce) { _, _ in
-            .failure(.connectionLost)
-        }
-        let errors = await storm(session, requests: 500)
+        let errors = await storm(failing(), requests: 500)
         #expect(errors.count == 500 && errors.allSatisfy { $0.code == .connectionLost })
         let refused = errors.filter { $0.retryRefusal?.contains("budget") == true }
         #expect(refused.count > 400)
@@ -94,34 +100,21 @@ struct RetryBudgetTests {
 
     @Test("A request allows its part once, however many policies it meets")
     func severalPolicies() async {
-        let session = log.session(
-            SessionConfiguration {
-                $0.clock = clock
-                $0.retryBudget = RetryBudget(ratio: 1, minimumPerSecond: 0)
-            }, interceptor: .composed(Self.atOnce, Self.atOnce)
-        ) { _, _ in .failure(.connectionLost) }
-        _ = await storm(session, requests: 1)
+        let twice = ComposedInterceptor([Self.atOnce, Self.atOnce])
+        _ = await storm(failing(twice, budget: RetryBudget(ratio: 1, minimumPerSecond: 0)), requests: 1)
         #expect(log.count == 2)
     }
 
     @Test("Without a budget every request has all its retries")
     func unlimited() async {
-        let session = log.session(
-            SessionConfiguration { ($0.clock, $0.retryBudget) = (clock, nil) }, interceptor: Self.atOnce
-        ) { _, _ in .failure(.connectionLost) }
-        let errors = await storm(session, requests: 50)
+        let errors = await storm(failing(budget: nil), requests: 50)
         #expect(errors.allSatisfy { $0.retryRefusal == nil })
         #expect(log.count == 300)
     }
 
     @Test("A child shares its parent's budget, unless it has one of its own")
     func children() async {
-        let parent = log.session(
-            SessionConfiguration {
-                $0.clock = clock
-                $0.retryBudget = RetryBudget(ratio: 0, minimumPerSecond: 5)
-            }, interceptor: Self.atOnce
-        ) { _, _ in .failure(.connectionLost) }
+        let parent = failing(budget: RetryBudget(ratio: 0, minimumPerSecond: 5))
         var counts: [Int] = []
         for session in [
             parent, parent.extending { $0.headers = [:] },
