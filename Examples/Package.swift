@@ -7,8 +7,7 @@ let package = Package(
     dependencies: [.package(name: "Larkspur", path: "..")],
     targets: [
         "quickstart", "custom-middleware", "download", "event-stream", "multipart-upload", "observe", "pinning",
-        "token-refresh",
-        "typed-endpoints", "typed-errors",
+        "redirect-policy", "token-refresh", "typed-endpoints", "typed-errors",
     ].map { name in
         .executableTarget(
             name: name,

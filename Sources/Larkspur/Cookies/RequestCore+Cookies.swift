@@ -15,7 +15,7 @@ extension RequestCore {
     func keepCookies(of outcome: HopOutcome) {
         let hop: Hop?
         switch outcome {
-        case .ended(let exchange), .live(let exchange, _): hop = exchange.hop
+        case .ended(let exchange), .live(let exchange, _), .redirect(let exchange, _): hop = exchange.hop
         case .notBegun: hop = nil
         }
         guard let jar, let hop, let head = hop.head, hasNewCookies(hop) else { return }

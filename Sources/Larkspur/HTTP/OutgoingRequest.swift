@@ -109,6 +109,9 @@ public struct RequestOptions: Sendable, Hashable {
     /// What to do with redirects; nil leaves it to the session, and there means to follow up to 20.
     public var redirects: Redirects?
 
+    /// Whether a redirect may lead from https to http; nil leaves it to the session, and there means that it is refused.
+    public var allowsInsecureRedirects: Bool?
+
     /// How long the request, its attempts and their hops may take. A request begins with its session's; setting one limit
     /// keeps the others.
     public var timeouts: RequestTimeouts {
@@ -165,6 +168,7 @@ public struct RequestOptions: Sendable, Hashable {
     /// Fills in what was left to the session.
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects
+        allowsInsecureRedirects = allowsInsecureRedirects ?? session.allowsInsecureRedirects
         expectsContinueFrom = expectsContinueFrom ?? session.expectsContinueFrom
         allowsBodyInGET = allowsBodyInGET ?? session.allowsBodyInGET
         if let theirs = session.ownTimeouts { ownTimeouts = ownTimeouts?.filled(from: theirs) ?? theirs }
@@ -173,7 +177,8 @@ public struct RequestOptions: Sendable, Hashable {
         decodesContent = decodesContent ?? session.decodesContent
         decodingLimits = decodingLimits ?? session.decodingLimits
         maximumBodySize = maximumBodySize ?? session.maximumBodySize
-        confidentialHeaders += session.confidentialHeaders
+        let known = confidentialHeaders
+        confidentialHeaders += session.confidentialHeaders.filter { !known.contains($0) }
     }
 
     public init() {}

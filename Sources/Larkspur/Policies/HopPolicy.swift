@@ -6,6 +6,8 @@ package enum HopPolicy {
         case deliver
         /// Another hop: because of a redirect, or of something that is the client's to mend.
         case follow(OutgoingRequest, isRedirect: Bool)
+        /// A redirect that must not be followed as it is; whoever is asked about redirects may know better.
+        case refuse(RequestError)
         case fail(RequestError)
     }
 
@@ -54,11 +56,11 @@ package enum HopPolicy {
             next.renewCookies(cookies)
             let isLoop = hops.contains { isSame($0.request, next) }
             return isLoop
-                ? .fail(
+                ? .refuse(
                     RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url.withoutQuery)"))
                 : .follow(next, isRedirect: true)
         } catch {
-            return .fail(error)
+            return .refuse(error)
         }
     }
 
@@ -84,15 +86,13 @@ package enum HopPolicy {
         _ request: OutgoingRequest, status: Int, to location: String
     ) throws(RequestError) -> OutgoingRequest {
         var next = request
-        next.url = try target(of: location, from: request.url)
+        next.url = try target(of: location, from: request)
         let becomesGet =
             status == 303 ? request.method != .head : (status == 301 || status == 302) && request.method == .post
         if becomesGet {
             next.method = .get
             next.body = .none
-            for name in [
-                "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Expect", "Transfer-Encoding",
-            ] { next.headers.remove(name: name) }
+            next.headers = HTTPHeaders(next.headers.filter { !isOfBody($0.name.lowercased()) })
         }
         guard next.body.isReplayable else {
             throw RequestError(
@@ -105,7 +105,16 @@ package enum HopPolicy {
         return next
     }
 
-    private static func target(of location: String, from base: RequestURL) throws(RequestError) -> RequestURL {
+    /// Whether a field, its name in lower case, says something of the request's body.
+    private static func isOfBody(_ name: String) -> Bool {
+        let others = ["digest", "expect", "last-modified", "repr-digest", "trailer", "transfer-encoding"]
+        return name.hasPrefix("content-") || others.contains(name)
+    }
+
+    private static func target(
+        of location: String, from request: OutgoingRequest
+    ) throws(RequestError) -> RequestURL {
+        let base = request.url
         let url: RequestURL
         do {
             url = try base.resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo
@@ -115,8 +124,35 @@ package enum HopPolicy {
         guard url.isHTTP, url.host != nil else {
             throw RequestError(.redirectRefused, "a redirect leads to the scheme \(url.scheme), which is not followed")
         }
+        guard url.isHTTPS || !base.isHTTPS || request.options.allowsInsecureRedirects == true else {
+            throw RequestError(
+                .redirectRefused,
+                "a redirect leads from https to http, which anybody on the way can read and change; if that is right, "
+                    + "set options.allowsInsecureRedirects to true")
+        }
         guard url.fragment == nil, let fragment = base.fragment else { return url }
         return (try? url.resolving("#\(fragment)")) ?? url
+    }
+
+    /// What somebody has made of a redirect, as it may be sent.
+    ///
+    /// It is sent as it was made, except that it takes nothing to an origin that it was not shown for: what was there
+    /// for one origin, and was left as it was, stays behind.
+    static func checked(
+        _ request: OutgoingRequest, for redirect: Redirect, cookies: (RequestURL) -> String? = { _ in nil }
+    ) throws(RequestError) -> OutgoingRequest {
+        var next = request
+        let shown = (try? redirect.proposal) ?? redirect.request
+        next.options.addMissing(from: shown.options)  // it may have been made anew
+        if next.headers["Range"] == shown.headers["Range"] { next.options.resumption = shown.options.resumption }
+        if next.url.origin != shown.url.origin { next.removeFieldsOfOrigin(foundIn: shown.headers) }
+        guard next.body.isReplayable || redirect.hops.allSatisfy(\.request.body.isReplayable) else {
+            throw RequestError(
+                .bodyNotReplayable, "a redirect handler wants a body to be sent again that can be sent only once")
+        }
+        next.renewCookies(cookies)
+        try next.complete()
+        return next
     }
 
     /// Cookies count: servers set one and send the client back to where it came from, to see it again.
@@ -136,10 +172,14 @@ extension OutgoingRequest {
         if next != last { cookiesOfJar = next }
     }
 
-    /// Leaves out what is for one origin and never goes to another.
-    mutating func removeFieldsOfOrigin() {
+    /// Leaves out what is for one origin and never goes to another; of that only what is among these fields, if there
+    /// are some.
+    mutating func removeFieldsOfOrigin(foundIn fields: HTTPHeaders? = nil) {
         let names = ["Authorization", "Cookie", "Host", "Proxy-Authorization"] + options.confidentialHeaders
-        for name in names { headers.remove(name: name) }
+        headers = HTTPHeaders(
+            headers.filter { field in
+                !names.contains { HTTPHeaders.areEqual($0, field.name) } || fields?.contains(field) == false
+            })
     }
 }
 

@@ -15,8 +15,8 @@ final class HopProgress {
     /// Who goes on when the hop has ended.
     enum Waiter {
         case pipeline(Continuation)
-        /// The pipeline, which has the head already, and sees the end when it has read the body.
-        case reader(ByteChannel)
+        /// The pipeline, which has the head already, and sees the end when it has read the body, or when it comes for it.
+        case reader(ByteChannel?)
         /// The short way: no task waits.
         case nobody
     }
@@ -26,6 +26,8 @@ final class HopProgress {
     var refusal: TransportError?
     /// Which bytes these are; set when somebody who follows them is told first.
     var extent: BodyExtent?
+    /// Whether the response is a redirect that somebody is asked about.
+    var isAskedAbout = false
 
     let id: TransportTaskID
     let task: any TransportTask
@@ -60,6 +62,14 @@ final class HopProgress {
         if case .discard = sink { true } else { false }
     }
 
+    /// Whether what comes is the body that somebody wants.
+    var isCounted: Bool { !isDiscarding && !isAskedAbout }
+
+    /// Whether the pipeline waits for the head.
+    var isAwaited: Bool {
+        if case .pipeline = waiter { true } else { false }
+    }
+
     func takeBody() -> Data? {
         guard head != nil, case .memory(let data) = sink else { return nil }
         return data
@@ -73,6 +83,9 @@ enum HopOutcome: Sendable {
     /// The exchange up to the head of a response whose body is not kept in memory but comes out of the channel. When it
     /// has ended, so has the hop.
     case live(CompletedExchange, ByteChannel)
+    /// The exchange up to the head of a redirect that somebody is to be asked about. Meanwhile its body is collected, or
+    /// waits in the channel.
+    case redirect(CompletedExchange, ByteChannel?)
     /// No hop was begun; the pipeline does what the verdict says.
     case notBegun(RequestPhase.Verdict)
 }

@@ -98,7 +98,7 @@ extension RequestState {
         of event: TransportEvent, for id: TransportTaskID
     ) -> (progress: TransferProgress, followers: [RequestFollower<TransferProgress>])? {
         let followers = settings.followers.download
-        guard !followers.isEmpty, let hop, hop.id == id, !hop.isDiscarding else { return nil }
+        guard !followers.isEmpty, let hop, hop.id == id, hop.isCounted else { return nil }
         switch event {
         case .head, .body: return (hop.currentExtent?.progress(after: received) ?? downloaded).map { ($0, followers) }
         case .bodySent, .metrics, .completed: return nil

@@ -28,7 +28,8 @@ package final class RequestCore: Sendable {
         context = session.context
         self.startsAutomatically = startsAutomatically ?? context.configuration.startsRequestsAutomatically
         var settings = RequestSettings(
-            middleware: context.configuration.middleware, validators: context.configuration.validation,
+            middleware: context.configuration.middleware, redirectHandler: context.configuration.redirectHandler,
+            validators: context.configuration.validation,
             monitors: listeners.isEmpty ? context.monitors : context.monitors + listeners)
         if let interceptor { settings.interceptors = [interceptor] }
         box = Protected(RequestState(settings: settings, session: session))
@@ -334,7 +335,7 @@ package final class RequestCore: Sendable {
         case .allowAll(let task): task.allow(upTo: .max)
         case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
         case .endBody(let channel, let error, _):
-            channel.end(error.map { RequestError(wrapping: $0, as: .connectionLost) })
+            channel?.end(error.map { RequestError(wrapping: $0, as: .connectionLost) })
         case .answer(let exchange, let work, _): answer(exchange, work)
         }
     }

@@ -7,7 +7,7 @@ package enum RequestPhase: CaseIterable, Sendable {
     /// A hop is with the transport.
     case transferring
     /// The head of a response that is not kept in memory is there: the pipeline validates it and takes the body as it
-    /// comes, through middleware if there is any.
+    /// comes, through middleware if there is any. Or that of a redirect which somebody is asked about.
     case receiving
     /// The pipeline validates, serializes, asks retriers, or decides on the next hop, or middleware runs that has sent
     /// something.

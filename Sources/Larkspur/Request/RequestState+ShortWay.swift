@@ -44,6 +44,6 @@ extension RequestSettings {
     /// Whether nobody is to be asked or told before the serializers, no challenge answered and no time measured.
     var isPlain: Bool {
         interceptors.isEmpty && middleware.isEmpty && creationHandlers.isEmpty && monitors.isEmpty && gates.isEmpty
-            && authentication == nil && timeouts.isEmpty
+            && authentication == nil && timeouts.isEmpty && redirectHandler == nil
     }
 }

@@ -259,8 +259,8 @@ struct RequestState {
         case allowAll(any TransportTask)
         /// The task is let go of after unlocking: its end is the transport's code (R1).
         case complete(HopProgress.Continuation, HopOutcome, any TransportTask)
-        /// The same for a hop whose body is read: its end is what the reader sees.
-        case endBody(ByteChannel, TransportError?, any TransportTask)
+        /// The same for a hop whose head was taken: its end is what the reader sees, if there is one.
+        case endBody(ByteChannel?, TransportError?, any TransportTask)
         /// The same for a hop that no task waits for.
         case answer(CompletedExchange, ShortWork?, any TransportTask)
     }
@@ -271,15 +271,20 @@ struct RequestState {
         switch event {
         case .head(let head):
             hop.head = head
+            if settings.redirectHandler != nil, hop.isAwaited, HopPolicy.isRedirect(head, options: hop.request.options)
+            {
+                hop.isAskedAbout = true
+                return takeHead(hop)
+            }
             guard HopPolicy.isAnswered(head, to: hop.request) else {
-                return hop.acceptsDeclaredLength() ? takeLive(hop) : .endHop(hop.task)
+                return hop.acceptsDeclaredLength() ? takeHead(hop) : .endHop(hop.task)
             }
             hop.sink = .discard(budget: BodySink.discardLimit)
             return .allowAll(hop.task)
         case .body(let bytes):
             let length = hop.sink.isGrowing ? hop.head?.contentLength : nil
             guard hop.accepts(bytes, expecting: length) else { return .endHop(hop.task) }
-            if !hop.isDiscarding { received = max(received, hop.offset + hop.received) }
+            if hop.isCounted { received = max(received, hop.offset + hop.received) }
             if case .channel(let channel) = hop.sink { return .fill(channel, bytes) }
             return hop.sink.append(bytes, expecting: length) == .endHop ? .endHop(hop.task) : .none
         case .bodySent(let count):
@@ -304,15 +309,18 @@ struct RequestState {
         }
     }
 
-    /// Has the pipeline take the body from here on, if the request's is one that is not kept in memory.
-    private mutating func takeLive(_ hop: HopProgress) -> ReceiveAction {
-        guard case .channel(let channel) = hop.sink, case .pipeline(let continuation) = hop.waiter,
+    /// Has the pipeline go on: with a body that is not kept in memory, or with a redirect that somebody is asked about.
+    private mutating func takeHead(_ hop: HopProgress) -> ReceiveAction {
+        var channel: ByteChannel?
+        if case .channel(let body) = hop.sink { channel = body }
+        guard channel != nil || hop.isAskedAbout, case .pipeline(let continuation) = hop.waiter,
             step(.receive) == .proceed
         else { return .none }
         hop.waiter = .reader(channel)
         let head = Hop(request: hop.request, head: hop.head, metrics: hop.metrics)
         let exchange = CompletedExchange(hop: head, attempts: attemptCount, past: past)
-        return .complete(continuation, .live(exchange, channel), hop.task)
+        let outcome = hop.isAskedAbout ? nil : channel.map { HopOutcome.live(exchange, $0) }
+        return .complete(continuation, outcome ?? .redirect(exchange, channel), hop.task)
     }
 
     // MARK: Progress
@@ -345,6 +353,7 @@ struct RequestState {
 struct RequestSettings: Sendable {
     var interceptors: [any RequestInterceptor] = []
     var middleware: [any RequestMiddleware] = []
+    var redirectHandler: (any RedirectHandler)?
     var validators: [ResponseValidator] = []
     var monitors: [MonitorMailbox] = []
     var followers = RequestFollowers()

@@ -19,6 +19,11 @@ extension RequestPipeline {
         try? await limit.run { await handler(request) }  // a hop that begins too late is cut at once
     }
 
+    func ask(_ handler: any RedirectHandler, about redirect: Redirect) async throws -> RedirectAnswer {
+        guard let limit else { return try await handler.answer(to: redirect) }
+        return try await limit.run { try await handler.answer(to: redirect) }
+    }
+
     /// Asks the gates; the exchange that it gives has failed if they had not answered in time.
     func passGatesInTime(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
         guard let limit, !core.read({ $0.settings.gates }).isEmpty else {

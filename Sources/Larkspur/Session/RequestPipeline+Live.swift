@@ -87,7 +87,7 @@ extension RequestPipeline {
 
     /// Ends the hop if it has not ended, and gives what came of it.
     func end(_ body: ByteChannel) async throws(Exit) -> CompletedExchange {
-        let outcome = await core.hopEnd()
+        let outcome = await core.hopEnd(.cutOff)
         // Somebody may have kept the body; what waits in it can still be read.
         body.end(RequestError(.receivingFailed, "the exchange is over, and the rest of its body was thrown away"))
         try core.step(.settle)
@@ -100,15 +100,26 @@ extension RequestCore {
     /// Has the transport end the hop, whose response nobody wants any further.
     func endHop() { read { $0.hop?.task }?.cancel() }
 
-    /// The end of the hop whose body was read: what came of it, or what comes of it when it is ended now.
-    fileprivate func hopEnd() async -> HopOutcome {
+    /// What becomes of a body that is still to come.
+    enum RestOfBody { case collected, thrownAway, cutOff }
+
+    /// The end of the hop whose head was taken: what came of it, or what comes of it when its body has gone this way.
+    func hopEnd(_ rest: RestOfBody) async -> HopOutcome {
         await suspended { continuation in
-            let (task, ended) = box.withLock { state -> ((any TransportTask)?, CompletedExchange?) in
+            let (task, isLong, ended) = box.withLock { state -> ((any TransportTask)?, Bool, CompletedExchange?) in
+                let left = BodySink.discardLimit - Int(clamping: state.hop?.received ?? 0)
                 state.hop?.waiter = .pipeline(continuation)
-                return (state.hop?.task, state.ended)
+                if rest == .thrownAway { state.hop?.sink = .discard(budget: left) }
+                return (state.hop?.task, left < 0, state.ended)
             }
-            if let task { return task.cancel() }
-            continuation.resume(returning: ended.map(HopOutcome.ended) ?? .notBegun(.abandon))
+            guard let task else {
+                return continuation.resume(returning: ended.map(HopOutcome.ended) ?? .notBegun(.abandon))
+            }
+            switch rest {
+            case .collected: break
+            case .thrownAway where !isLong: task.allow(upTo: .max)
+            case .thrownAway, .cutOff: task.cancel()
+            }
         }
     }
 }

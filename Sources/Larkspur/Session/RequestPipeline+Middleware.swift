@@ -146,7 +146,7 @@ private final class Passage: Sendable {
         case .live(let exchange, let channel):
             box.withLock { ($0.place, $0.latest) = (.live(channel), exchange) }
             return try response(exchange) { .live(LiveBody(HopBody(channel, of: $0))) }
-        case .notBegun: throw CancellationError()
+        case .redirect, .notBegun: throw CancellationError()
         }
     }
 

@@ -138,8 +138,14 @@ struct RequestPipeline: Sendable {
         switch try await hops(first) {
         case .ended(let exchange): return exchange
         case .live(let head, let body): return try await receive(body, of: head)
-        case .notBegun: throw .abandon
+        case .redirect, .notBegun: throw .abandon
         }
+    }
+
+    /// What follows a hop.
+    enum Step {
+        case send(OutgoingRequest)
+        case stop(HopOutcome)
     }
 
     /// The hop loop: from what came of the first hop to a response that is the answer.
@@ -150,32 +156,55 @@ struct RequestPipeline: Sendable {
         var inquiries = 0
         while true {
             core.keepCookies(of: outcome)
-            guard case .ended(let exchange) = outcome else { return outcome }
-            try core.step(.settle)
-            if var error = exchange.hop?.error {
-                // A peer that shows another certificate each time is asked about no more than a few times.
-                if inquiries < 5, let (request, inquiry) = core.takeInquiry() {
-                    inquiries += 1
-                    guard let refusal = await settle(inquiry) else {
-                        outcome = try await core.perform(request, for: session)
-                        continue
-                    }
-                    error = refusal
-                }
-                let failure = try core.failure(from: error, face)
-                return .ended(failed(RequestError(wrapping: failure, as: .connectionLost, stage: .sending), exchange))
+            let step: Step
+            switch outcome {
+            case .ended(let exchange): step = try await judge(exchange, after: earlier, &inquiries)
+            case .redirect(let head, let body): step = try await judge(head, body, after: earlier)
+            case .live, .notBegun: return outcome
             }
-            let hops = core.read { $0.attempt?.hops ?? [] }
-            let own = earlier == 0 ? hops : Array(hops.dropFirst(earlier))
-            switch HopPolicy.verdict(on: own, cookies: { core.cookies(for: $0) }) {
-            case .deliver: return .ended(decoded(exchange))
-            case .fail(let error):
-                return .ended(failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange))
-            case .follow(let next, let isRedirect):
-                core.emit(isRedirect ? .redirect(next) : .amend(next))
-                outcome = try await core.perform(next, for: session)
+            switch step {
+            case .send(let request): outcome = try await core.perform(request, for: session)
+            case .stop(let end): return end
             }
         }
+    }
+
+    /// What follows a hop that has ended, and about which nobody is asked.
+    ///
+    /// - Parameter inquiries: How often the loop has asked about the peer: one that shows another certificate each time
+    ///   is asked about no more than a few times.
+    private func judge(
+        _ exchange: CompletedExchange, after earlier: Int, _ inquiries: inout Int
+    ) async throws(Exit) -> Step {
+        try core.step(.settle)
+        var error = exchange.hop?.error
+        if error != nil, inquiries < 5, let (request, inquiry) = core.takeInquiry() {
+            inquiries += 1
+            guard let refusal = await settle(inquiry) else { return .send(request) }
+            error = refusal
+        }
+        if let error { return .stop(.ended(try failed(by: error, exchange))) }
+        switch HopPolicy.verdict(on: hops(after: earlier), cookies: { core.cookies(for: $0) }) {
+        case .deliver: return .stop(.ended(decoded(exchange)))
+        case .refuse(let error), .fail(let error):
+            return .stop(
+                .ended(failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)))
+        case .follow(let next, let isRedirect):
+            core.emit(isRedirect ? .redirect(next) : .amend(next))
+            return .send(next)
+        }
+    }
+
+    /// The attempt's hops, without so many of the first.
+    private func hops(after earlier: Int) -> [Hop] {
+        let hops = core.read { $0.attempt?.hops ?? [] }
+        return earlier == 0 ? hops : Array(hops.dropFirst(earlier))
+    }
+
+    /// The exchange of a hop that has failed.
+    func failed(by error: TransportError, _ exchange: CompletedExchange) throws(Exit) -> CompletedExchange {
+        let failure = try core.failure(from: error, face)
+        return failed(RequestError(wrapping: failure, as: .connectionLost, stage: .sending), exchange)
     }
 
     func failed(_ error: RequestError, _ exchange: CompletedExchange) -> CompletedExchange {

@@ -25,6 +25,8 @@ public struct SessionConfiguration: Sendable {
     public var interceptors: [any RequestInterceptor] = []
     /// Stands around every exchange, the first outermost, outside a request's own.
     public var middleware: [any RequestMiddleware] = []
+    /// Asked about every redirect, unless the request has a handler of its own; nil follows them.
+    public var redirectHandler: (any RedirectHandler)?
     /// Told of all that happens to the session's requests.
     public var eventMonitors: [any EventMonitor] = []
     /// Whether the first serializer starts a request, or only `resume()` does.

@@ -36,7 +36,10 @@ struct HopPolicyTests {
     private func failure(_ hops: Hop...) -> RequestError? { failure(hops) }
 
     private func failure(_ hops: [Hop]) -> RequestError? {
-        if case .fail(let error) = HopPolicy.verdict(on: hops) { error } else { nil }
+        switch HopPolicy.verdict(on: hops) {
+        case .refuse(let error), .fail(let error): error
+        case .deliver, .follow: nil
+        }
     }
 
     private func isDelivered(_ hop: Hop) -> Bool {

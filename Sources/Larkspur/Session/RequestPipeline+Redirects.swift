@@ -1,0 +1,56 @@
+import LarkspurTransport
+
+/// Redirects that somebody is asked about: as soon as their heads are there, while their bodies wait.
+extension RequestPipeline {
+    /// What follows a redirect.
+    func judge(_ head: CompletedExchange, _ body: ByteChannel?, after earlier: Int) async throws(Exit) -> Step {
+        let next: Result<OutgoingRequest?, any Error>
+        do { next = .success(try await decide(about: head, after: earlier)) } catch { next = .failure(error) }
+        guard core.isWithPipeline else { throw .abandon }
+        switch next {
+        case .success(let request?):
+            _ = try await drop(body)
+            core.emit(.redirect(request))
+            return .send(request)
+        case .success(nil):
+            if let body { return .stop(.live(head, body)) }
+            guard case .ended(let exchange) = await core.hopEnd(.collected) else { throw .abandon }
+            try core.step(.settle)
+            guard let error = exchange.hop?.error else { return .stop(.ended(decoded(exchange))) }
+            return .stop(.ended(try failed(by: error, exchange)))
+        case .failure(let error):
+            let exchange = try await drop(body)
+            return .stop(
+                .ended(failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)))
+        }
+    }
+
+    /// Ends the hop of a redirect that nobody will see. How its body ends does not matter.
+    private func drop(_ body: ByteChannel?) async throws(Exit) -> CompletedExchange {
+        guard case .ended(let exchange) = await core.hopEnd(.thrownAway) else { throw .abandon }
+        body?.end(nil)
+        try core.step(.settle)
+        return exchange
+    }
+
+    /// The request to send next; nil if the redirect is the answer.
+    private func decide(about exchange: CompletedExchange, after earlier: Int) async throws -> OutgoingRequest? {
+        guard let hop = exchange.hop, let head = exchange.head else { return nil }
+        let hops = (exchange.history.last?.hops ?? []).dropFirst(earlier) + [hop]
+        let proposal: Result<OutgoingRequest, RequestError>
+        switch HopPolicy.verdict(on: Array(hops), cookies: { core.cookies(for: $0) }) {
+        case .deliver: return nil
+        case .follow(let next, _): proposal = .success(next)
+        case .refuse(let error): proposal = .failure(error)
+        case .fail(let error): throw error
+        }
+        guard let handler = core.read({ $0.settings.redirectHandler }) else { return try proposal.get() }
+        let redirect = Redirect(head: head, request: hop.request, hops: Array(hops), next: proposal)
+        switch try await ask(handler, about: redirect) {
+        case .follow: return try proposal.get()
+        case .doNotFollow: return nil
+        case .modify(let request):
+            return try HopPolicy.checked(request, for: redirect, cookies: { core.cookies(for: $0) })
+        }
+    }
+}
