@@ -10,7 +10,10 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStr
         self.init(rawValue: value)
     }
 
-    public var description: String { rawValue }
+    /// The method; in quotes and escaped if it is none, so that it ends no line of a log.
+    public var description: String {
+        rawValue.utf8.allSatisfy(OutgoingRequest.isTokenByte) ? rawValue : rawValue.debugDescription
+    }
 
     public static let connect = HTTPMethod(rawValue: "CONNECT")
     public static let delete = HTTPMethod(rawValue: "DELETE")

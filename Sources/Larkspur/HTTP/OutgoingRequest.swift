@@ -249,9 +249,17 @@ extension OutgoingRequest {
         guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
             throw RequestError(.invalidRequest, "the header field \(field.name) has a line end or control character")
         }
+        guard !Self.isBlank(field.value.utf8.first), !Self.isBlank(field.value.utf8.last) else {
+            throw RequestError(
+                .invalidRequest, "the header field \(field.name) begins or ends with white space; trim its value")
+        }
         // How the body ends is the transport's to say; what contradicts it would let the next request be taken for
         // this one's body.
         switch field.name.utf8.count {
+        case 4 where field.name.lowercased() == "host":
+            guard field.value.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !#"/?#@\,"<>"#.utf8.contains($0) }) else {
+                throw RequestError(.invalidRequest, "the field \(field.name) is not a host and a port")
+            }
         case 14 where field.name.lowercased() == "content-length":
             let length = body.length.map { "\($0)" }
             guard field.value == length else {
@@ -266,6 +274,8 @@ extension OutgoingRequest {
         default: break
         }
     }
+
+    private static func isBlank(_ byte: UInt8?) -> Bool { byte == 0x20 || byte == 0x09 }
 
     private static func isToken(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
@@ -306,7 +316,9 @@ extension OutgoingRequest {
     }
 }
 
-extension OutgoingRequest: CustomStringConvertible {
+extension OutgoingRequest: CustomStringConvertible, CustomReflectable {
     /// Method and URL, without the query; fields and body may hold secrets.
     public var description: String { "\(method) \(url.withoutQuery)" }
+    /// Keeps `dump` from showing what the description hides.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

@@ -121,8 +121,9 @@ struct ServerSentEventsReconnection: Sendable {
         phase = .requesting
         parser = parser.forNextBody
         var headers: HTTPHeaders = ["Accept": "text/event-stream", "Cache-Control": "no-store"]
-        // A field with a control character would not be sent; better from the beginning than never again.
-        let id = parser.lastEventID
+        // A field with a control character would not be sent; better from the beginning than never again. Blanks at its ends
+        // are no part of a field's value.
+        let id = parser.lastEventID.trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
         if !id.isEmpty, id.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) { headers["Last-Event-ID"] = id }
         return .connect(headers)
     }

@@ -51,6 +51,7 @@ struct ServerSentEventsReconnectionTests {
             ("", "data: a\n\n", nil, .seconds(3)), ("7", "data: a\n\n", "7", .seconds(3)),
             ("7", "id: 8\ndata: a\n\nid: 9\n", "8", .seconds(3)), ("7", "id\n\n", nil, .seconds(3)),
             ("", "id: é\n\nretry: 500\n", "é", .milliseconds(500)), ("", "id: a\u{1}b\n\n", nil, .seconds(3)),
+            ("", "id: \tb \n\n", "b", .seconds(3)), ("", "id:   \n\n", nil, .seconds(3)),
             ("", "retry: 0\n", nil, .milliseconds(100)), ("", "retry: 99999999999999999999\n", nil, .seconds(300)),
         ] as [(String, String, String?, Duration)])
     func goingOn(before: String, body: String, id: String?, pause: Duration) throws {
