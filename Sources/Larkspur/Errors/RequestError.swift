@@ -307,7 +307,7 @@ extension RequestError {
     static let sessionInvalidated = RequestError(.sessionInvalidated, "the session was invalidated")
 }
 
-extension RequestError: CustomStringConvertible, LocalizedError {
+extension RequestError: CustomStringConvertible, CustomReflectable, LocalizedError {
     /// One line: stage, what happened, to which request.
     public var description: String {
         let content = storage.content
@@ -322,6 +322,9 @@ extension RequestError: CustomStringConvertible, LocalizedError {
     }
 
     public var errorDescription: String? { description }
+
+    /// Keeps `dump` from showing what the description hides.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension RequestURL {

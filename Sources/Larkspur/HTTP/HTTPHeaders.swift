@@ -115,7 +115,16 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
         fields = elements
     }
 
-    public var description: String { fields.map(\.description).joined(separator: "\n") }
+    /// A line for each field. The values of those that sound like secrets are hidden, as `Redaction.standard` has it; a
+    /// field asked for by itself shows its value.
+    public var description: String { shown.joined(separator: "\n") }
+
+    private var shown: [String] { fields.map { "\($0.name): \(Redaction.standard.value(of: $0))" } }
+}
+
+extension HTTPHeaders: CustomReflectable {
+    /// Keeps `dump` from showing what the description hides.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: shown) }
 }
 
 extension ResponseHead {

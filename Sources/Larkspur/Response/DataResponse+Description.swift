@@ -17,7 +17,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
             blocks.append(["redirect: \(Self.line(hop.request))" + (hop.head.map { ", status \($0.status)" } ?? "")])
         }
         if let request { blocks.append(Self.lines(request)) }
-        if let head { blocks.append(Self.lines(head, data)) }
+        if let head { blocks.append(Self.lines(head, data, request?.options.confidentialHeaders ?? [])) }
         if let metrics { blocks.append(["times: \(metrics)"]) }
         if serializationDuration > .zero {
             blocks.append(["serialized in: \(Self.milliseconds(serializationDuration)) ms"])
@@ -43,8 +43,8 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
         return lines
     }
 
-    private static func lines(_ head: ResponseHead, _ data: Data?) -> [String] {
-        ["response: \(head.version) \(head.status)"] + fields(head.headers)
+    private static func lines(_ head: ResponseHead, _ data: Data?, _ confidential: [String]) -> [String] {
+        ["response: \(head.version) \(head.status)"] + fields(head.headers, confidential)
             + ["  body: \(body(data ?? Data(), type: head["Content-Type"]))"]
     }
 

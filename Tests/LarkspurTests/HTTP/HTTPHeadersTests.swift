@@ -120,6 +120,17 @@ struct HTTPHeadersTests {
         #expect(headers.description == "x-ODD-case:   spaces , and;commas \nempty: ")
     }
 
+    @Test("A description hides the values of what sounds like a secret, and a field by itself shows its own")
+    func discreetDescription() {
+        let headers: HTTPHeaders = ["Authorization": "Bearer s3cret", "Cookie": "s3cret", "X-A": "1"]
+        let shown = "Authorization: Bearer REDACTED\nCookie: REDACTED\nX-A: 1"
+        var dumped = ""
+        dump(headers, to: &dumped)
+        #expect("\(headers)" == shown && String(reflecting: headers) == shown)
+        #expect(!dumped.contains("s3cret") && dumped.contains("X-A: 1"))
+        #expect(lines(headers) == ["Authorization: Bearer s3cret", "Cookie: s3cret", "X-A: 1"])
+    }
+
     @Test("Headers are equal when their fields are the same in the same order")
     func equality() {
         #expect(sample == ["B": "1", "a": "2", "b": "3", "C": "4"])
