@@ -15,6 +15,8 @@ struct CurlFailure {
     let message: String
     let phase: TransportError.Phase
     let easy: UnsafeMutableRawPointer
+    let proxy: Proxy?
+    let isConnected: Bool
 
     /// Codes that a connection's end can show as.
     var isLoss: Bool { [16, 18, 52, 55, 56, 92].contains(code) }
@@ -37,14 +39,32 @@ struct CurlFailure {
         switch code {
         case 1: TransportError(kind, "what the peer sent is not HTTP (\(message))", phase: phase)
         case 27: TransportError(kind, "the response's head has a line without end", phase: phase)
-        default: TransportError(kind, message, phase: phase)
+        default: TransportError(kind, message, phase: proxyFault == nil ? phase : .connecting)
+        }
+    }
+
+    /// What is the proxy's doing, and not the host's behind it.
+    private var proxyFault: TransportError.Code? {
+        guard let proxy, !isConnected else { return nil }
+        let status = clarkspur_easy_long(easy, CurlInfo.proxyStatus)
+        // 401 is what some answer to a wrong password; the others are libcurl's for SOCKS.
+        let isDenied =
+            [401, 407].contains(status) || [12, 33].contains(clarkspur_easy_long(easy, CurlInfo.proxyFault))
+        switch code {
+        case 97 where clarkspur_easy_long(easy, CurlInfo.proxyFault) == 27: return .nameLookup  // the host's, made here
+        case 5, 7, 52, 55, 56, 97: return isDenied ? .proxyUnauthorized : .proxyFailed
+        case 35, 51, 53, 54, 58, 59, 60, 77, 80, 83, 90, 91:
+            return proxy.kind == .https && status == 0 ? .proxyFailed : nil
+        default: return nil
         }
     }
 
     private var kind: TransportError.Code {
-        switch code {
+        if let proxyFault { return proxyFault }
+        return switch code {
         case 5, 6: .nameLookup
         case 7: refusal
+        case 45: .unreachable  // from this local address
         case 18: phase == .receiving ? .truncated : .connectionLost
         case 26, 42: .bodyFailed
         case 28: .timedOut

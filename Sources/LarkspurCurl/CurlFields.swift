@@ -15,8 +15,10 @@ struct CurlFields: ~Copyable {
 
     /// Writes the fields anew; valid until the next call.
     ///
+    /// - Parameter handedOver: Whether the request goes to a proxy as it is.
+    ///
     /// How the body ends is the transport's to say, and what libcurl would add by itself it is told to leave out.
-    mutating func set(_ request: TransportRequest) -> UnsafePointer<clarkspur_line>? {
+    mutating func set(_ request: TransportRequest, handedOver: Bool = false) -> UnsafePointer<clarkspur_line>? {
         reserve(request.fields)
         var accepts = false
         var expects = false
@@ -33,6 +35,7 @@ struct CurlFields: ~Copyable {
             add(field.name, field.value)
         }
         if !accepts { add("Accept", nil) }
+        if handedOver { add("Proxy-Connection", nil) }
         switch request.body.length {
         case 0? where ["POST", "PUT", "PATCH"].contains(request.method): add("Content-Length", "0")
         case 0?: break
@@ -47,7 +50,7 @@ struct CurlFields: ~Copyable {
 
     private mutating func reserve(_ fields: [HeaderField]) {
         (lineCount, byteCount) = (0, 0)
-        let own = 4
+        let own = 5
         if lines.count < fields.count + own {
             lines.deallocate()
             lines = .allocate(capacity: 2 * (fields.count + own))

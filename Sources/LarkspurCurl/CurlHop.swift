@@ -11,10 +11,13 @@ final class CurlHop {
     let task: CurlTask
     let delegate: any TransportDelegate
     let origin: CurlOrigins.Index
+    let route: CurlRoute?
     let submitted: CurlClock.Instant
     let start: CurlClock.Instant
 
     @exclusivity(unchecked) var head = CurlHead()
+    /// The head of a proxy's challenge, and what it was read by, until it shows whether libcurl answers it.
+    var challenge: (head: ResponseHead, reader: CurlHead)?
     @exclusivity(unchecked) var received: UInt64 = 0
     /// Received and not yet delivered.
     @exclusivity(unchecked) var pending: CurlBuffer
@@ -45,13 +48,14 @@ final class CurlHop {
     var uploadEnd: CurlClock.Instant?
 
     init(
-        _ task: CurlTask, delegate: any TransportDelegate, origin: CurlOrigins.Index, submitted: CurlClock.Instant,
-        start: CurlClock.Instant, blocks: CurlBlockPool
+        _ task: CurlTask, delegate: any TransportDelegate, origin: CurlOrigins.Index, route: CurlRoute?,
+        submitted: CurlClock.Instant, start: CurlClock.Instant, blocks: CurlBlockPool
     ) {
         self.task = task
         pending = CurlBuffer(pool: blocks)
         self.delegate = delegate
         self.origin = origin
+        self.route = route
         self.submitted = submitted
         self.start = start
         lastActivity = start
@@ -93,6 +97,22 @@ final class CurlHop {
 
     /// How much of the body is to come, by the peer's word.
     var rest: Int? { head.contentLength.map { Int(clamping: $0) - Int(clamping: received) } }
+
+    /// Whether the head is a proxy's challenge that libcurl may answer. If it does, another head comes next; if not, the
+    /// body or the end.
+    func holds(_ head: ResponseHead) -> Bool {
+        guard head.status == 407, route?.answersChallenge(to: request.url) == true else { return false }
+        challenge = (head, self.head)
+        self.head = CurlHead()
+        return true
+    }
+
+    func deliverChallenge() {
+        guard let challenge else { return }
+        self.challenge = nil
+        head = challenge.reader
+        delegate.received(.head(challenge.head), for: task.id)
+    }
 
     func deliverPending() {
         guard !pending.isEmpty else { return }

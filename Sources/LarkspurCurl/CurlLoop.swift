@@ -9,6 +9,7 @@ import LarkspurTransport
 final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread" is touched by that thread alone
     // Immutable
     let configuration: CurlTransport.Configuration
+    let routes: CurlRoutes
     let blocks = CurlBlockPool()
     private let poller = UnsafeMutablePointer<clarkspur_poller>.allocate(capacity: 1)
 
@@ -40,6 +41,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
 
     init(configuration: CurlTransport.Configuration) {
         self.configuration = configuration
+        routes = CurlRoutes(configuration)
         origins = CurlOrigins(limit: max(1, configuration.maximumConnectionsPerHost))
         poller.initialize(to: clarkspur_poller(queue: -1, waker: -1))
     }
@@ -236,7 +238,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
         guard let orders = task.takeOrders() else { return }
         switch orders.place {
         case .new:
-            if let error = orders.end ?? CurlTransfer.refusal(of: task.request, configuration) {
+            if let error = orders.end ?? CurlTransfer.refusal(of: task.request, configuration, routes) {
                 return task.end(error, metrics: TransportMetrics())
             }
             guard let origin = origins.admit(task) else {

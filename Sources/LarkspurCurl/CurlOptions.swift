@@ -5,6 +5,17 @@ import LarkspurTransport
 
 enum CurlOption {
     static let proxy: Int32 = 10_004
+    static let interface: Int32 = 10_062
+    static let proxyAuthentication: Int32 = 111
+    static let proxyUser: Int32 = 10_175
+    static let proxyPassword: Int32 = 10_176
+    static let lookups: Int32 = 10_203
+    static let unixSocket: Int32 = 10_231
+    static let proxyAuthorityFile: Int32 = 10_246
+    static let proxyAuthorityFolder: Int32 = 10_247
+    static let proxyTLSVersion: Int32 = 250
+    static let hidesProxyHeads: Int32 = 265
+    static let proxyAuthorities: Int32 = 40_310
     static let errorBuffer: Int32 = 10_010
     static let postFields: Int32 = 10_015
     static let fields: Int32 = 10_023
@@ -53,6 +64,8 @@ enum CurlMultiOption {
 enum CurlInfo {
     static let verifyResult: Int32 = 0x200000 + 13
     static let context: Int32 = 0x100000 + 21
+    static let proxyStatus: Int32 = 0x200000 + 22
+    static let proxyFault: Int32 = 0x200000 + 59
     static let systemError: Int32 = 0x200000 + 25
     static let connections: Int32 = 0x200000 + 26
     static let remoteAddress: Int32 = 0x100000 + 32
@@ -77,6 +90,8 @@ struct CurlOptions {
     let easy: UnsafeMutableRawPointer
     private var target = ""
     private var asksForTrust = false
+    private var route: CurlRoute?
+    private var lookup: CurlLine?
     /// Under which version a GET without a body was sent last, if nothing else was sent after it.
     private var plainVersion: CurlVersion?
 
@@ -85,7 +100,8 @@ struct CurlOptions {
     }
 
     private func set(_ option: Int32, _ value: Int) { clarkspur_easy_set_long(easy, option, value) }
-    private func set(_ option: Int32, _ text: String) {
+    private func set(_ option: Int32, _ text: String?) {
+        guard let text else { return set(option, pointer: nil) }
         text.withCString { _ = clarkspur_easy_set_pointer(easy, option, $0) }
     }
     private func set(_ option: Int32, _ bytes: [UInt8]) {
@@ -102,7 +118,9 @@ struct CurlOptions {
         set(CurlOption.allowsHTTP09, 0)
         set(CurlOption.protocols, 3)  // http and https
         set(CurlOption.proxy, "")  // and none from the environment,
-        set(CurlOption.noProxyFor, "*")  // which libcurl would read for each transfer
+        set(CurlOption.noProxyFor, "")  // which libcurl would read for each transfer
+        set(CurlOption.hidesProxyHeads, 1)
+        if let interface = configuration.interface { set(CurlOption.interface, interface) }
         set(CurlOption.keepAlive, 1)
         set(CurlOption.verifiesPeer, 1)
         set(CurlOption.verifiesHost, 2)
@@ -116,6 +134,7 @@ struct CurlOptions {
     private func setUpTLS(_ configuration: CurlTransport.Configuration) {
         let newest = configuration.maximumTLSVersion?.rawValue ?? 0
         set(CurlOption.tlsVersion, configuration.minimumTLSVersion.rawValue | newest << 16)
+        set(CurlOption.proxyTLSVersion, configuration.minimumTLSVersion.rawValue | newest << 16)
         if let ciphers = configuration.ciphers { set(CurlOption.ciphers, ciphers) }
         if let path = configuration.revocationList { set(CurlOption.revocationList, path) }
         if let identity = configuration.identity {
@@ -125,14 +144,25 @@ struct CurlOptions {
         switch configuration.certificateAuthorities {
         case .system: break
         case .file(let path):
-            set(CurlOption.authorityFolder, pointer: nil)
+            leaveOutFolders()
             set(CurlOption.authorityFile, path)
+            set(CurlOption.proxyAuthorityFile, path)
         case .pem(let bytes):
-            set(CurlOption.authorityFolder, pointer: nil)
-            set(CurlOption.authorities, bytes)
+            leaveOutFolders()
+            believe(bytes)
         case .systemAnd(let bytes):
-            set(CurlOption.authorities, CurlAuthorities.system + [UInt8(ascii: "\n")] + bytes)
+            believe(CurlAuthorities.system + [UInt8(ascii: "\n")] + bytes)
         }
+    }
+
+    private func leaveOutFolders() {
+        set(CurlOption.authorityFolder, pointer: nil)
+        set(CurlOption.proxyAuthorityFolder, pointer: nil)
+    }
+
+    private func believe(_ certificates: [UInt8]) {
+        set(CurlOption.authorities, certificates)
+        set(CurlOption.proxyAuthorities, certificates)
     }
 
     private func seconds(_ duration: Duration) -> Int {
@@ -150,12 +180,16 @@ struct CurlOptions {
 
     mutating func set(
         _ request: TransportRequest, shape: Shape, version: CurlVersion, fields: UnsafePointer<clarkspur_line>?,
-        isFresh: Bool
+        route: CurlRoute?, isFresh: Bool
     ) {
-        if !request.url.hasTarget(target) {
+        if route?.handsOver(request.url) == true {
+            target = String(request.url.originText + request.url.target)
+            set(CurlOption.target, target)
+        } else if !request.url.hasTarget(target) {
             target = String(request.url.target)
             set(CurlOption.target, target)
         }
+        if route != self.route { set(route) }
         set(CurlOption.fields, pointer: fields)
         if request.asksForTrust != asksForTrust, !request.asksForTrust || CurlTrust.problem == nil {
             // The chain is verified as ever, and the verdict read when the peer is asked about. A session that is taken up
@@ -188,6 +222,20 @@ struct CurlOptions {
         set(CurlOption.version, version.rawValue)
         set(CurlOption.pipeWait, version == .http1 ? 0 : 1)
         set(CurlOption.freshConnection, isFresh ? 1 : 0)
+    }
+}
+
+extension CurlOptions {
+    private mutating func set(_ route: CurlRoute?) {
+        self.route = route
+        lookup = route?.lookup.map { CurlLine($0) }
+        set(CurlOption.lookups, pointer: lookup?.pointer)
+        set(CurlOption.unixSocket, route?.unixSocket)
+        let proxy = route?.proxy
+        set(CurlOption.proxy, proxy?.text ?? "")
+        set(CurlOption.proxyUser, proxy?.username)
+        set(CurlOption.proxyPassword, proxy?.username.map { _ in proxy?.password ?? "" })
+        set(CurlOption.proxyAuthentication, proxy?.authentication == .digest ? 2 : 1)
     }
 }
 

@@ -16,14 +16,14 @@ final class CurlTransfer {
     private static let sendLimit = 5
 
     let slot: Slot
-    private let loop: CurlLoop  // which lets go of its transfers when it ends
-    private var easy: UnsafeMutableRawPointer
-    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: errorSize)
+    let loop: CurlLoop  // which lets go of its transfers when it ends
+    private(set) var easy: UnsafeMutableRawPointer
+    let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: errorSize)
     @exclusivity(unchecked) private var options: CurlOptions
     @exclusivity(unchecked) private var url: CurlURL
     @exclusivity(unchecked) private var fields = CurlFields()
     private var post = UnsafeMutableRawBufferPointer(start: nil, count: 0)
-    @exclusivity(unchecked) private var hop: CurlHop?
+    @exclusivity(unchecked) private(set) var hop: CurlHop?
 
     /// Nil if libcurl has no memory left.
     init?(slot: Slot, loop: CurlLoop) {
@@ -61,7 +61,7 @@ final class CurlTransfer {
         clarkspur_easy_text(easy, CurlInfo.context).map { of(UnsafeMutableRawPointer(mutating: $0)) }
     }
 
-    fileprivate static func of(_ context: UnsafeMutableRawPointer) -> CurlTransfer {
+    static func of(_ context: UnsafeMutableRawPointer) -> CurlTransfer {
         Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
     }
 
@@ -71,7 +71,7 @@ final class CurlTransfer {
 
     /// What cannot be sent at all.
     static func refusal(
-        of request: TransportRequest, _ configuration: CurlTransport.Configuration
+        of request: TransportRequest, _ configuration: CurlTransport.Configuration, _ routes: CurlRoutes
     ) -> TransportError? {
         if request.method == "HEAD", request.body.length != 0 {
             return TransportError(.bodyFailed, "libcurl cannot send a HEAD request with a body")
@@ -79,19 +79,27 @@ final class CurlTransfer {
         if request.version == .http2, !CurlLibrary.current.hasHTTP2 {
             return TransportError(.unavailable, "libcurl \(CurlLibrary.current.name) was built without HTTP/2")
         }
-        if request.asksForTrust, request.url.isHTTPS, let problem = CurlTrust.problem { return problem }
-        return configuration.problem
+        if request.asksForTrust, request.url.isHTTPS {
+            if let problem = CurlTrust.problem { return problem }
+            // What is set up to leave the verdict on the host to others would leave them the proxy's.
+            if routes.route(to: request.url)?.proxy?.kind == .https {
+                return TransportError(.unavailable, "hosts behind a proxy that speaks TLS cannot be judged")
+            }
+        }
+        return configuration.problem ?? routes.problem
     }
 
     /// False if the task has ended meanwhile.
     func begin(_ task: CurlTask, origin: CurlOrigins.Index) -> Bool {
         guard let (delegate, submitted) = task.put(.running(slot)) else { return false }
-        guard url.set(task.request.url) else {
+        let route = loop.routes.route(to: task.request.url)
+        guard url.set(task.request.url, isWhole: route?.answersChallenge(to: task.request.url) == true) else {
             task.end(TransportError(.other, "libcurl does not understand the URL"), metrics: TransportMetrics())
             return false
         }
         let hop = CurlHop(
-            task, delegate: delegate, origin: origin, submitted: submitted, start: loop.now, blocks: loop.blocks)
+            task, delegate: delegate, origin: origin, route: route, submitted: submitted, start: loop.now,
+            blocks: loop.blocks)
         self.hop = hop
         send(hop)
         return true
@@ -103,7 +111,8 @@ final class CurlTransfer {
         hop.beginSending(at: loop.now)
         options.set(
             request, shape: shape(of: hop), version: CurlVersion(request, loop.configuration, .current),
-            fields: fields.set(request), isFresh: hop.needsFreshConnection)
+            fields: fields.set(request, handedOver: hop.route?.handsOver(request.url) == true), route: hop.route,
+            isFresh: hop.needsFreshConnection)
         if clarkspur_multi_add(loop.multi, easy) != 0 {
             hop.fault = TransportError(.other, "libcurl did not take the request")
             return loop.setAlarm(loop.now, for: slot)
@@ -151,6 +160,7 @@ final class CurlTransfer {
     func didEnd(_ code: Int32) {
         guard let hop else { return }
         clarkspur_multi_remove(loop.multi, easy)
+        hop.deliverChallenge()
         if sendsAgain(after: code, hop) { send(hop) } else { finish(hop, error(for: code, hop)) }
     }
 
@@ -222,7 +232,9 @@ final class CurlTransfer {
         let text = String(cString: errorText)
         var message = text.isEmpty ? String(cString: clarkspur_easy_error(code)) : text
         if hop.request.version == .http2, !hop.head.hasBegun { message += "; HTTP/2 was asked for without negotiation" }
-        return CurlFailure(code: code, message: message, phase: phase(of: hop), easy: easy)
+        return CurlFailure(
+            code: code, message: message, phase: phase(of: hop), easy: easy, proxy: hop.route?.proxy,
+            isConnected: hop.isConnected)
     }
 
     private func phase(of hop: CurlHop) -> TransportError.Phase {
@@ -261,138 +273,5 @@ final class CurlTransfer {
     private func nanoseconds(_ info: Int32) -> UInt64 {
         let microseconds = clarkspur_easy_offset(easy, info)
         return microseconds > 0 ? UInt64(microseconds) * 1_000 : CompactDuration.none
-    }
-}
-
-// MARK: - What libcurl calls
-
-extension CurlTransfer {
-    private func setCallbacks() {
-        let this = Unmanaged.passUnretained(self).toOpaque()
-        clarkspur_easy_set_pointer(easy, CurlOption.context, this)
-        clarkspur_easy_set_pointer(easy, CurlOption.errorBuffer, errorText)
-        clarkspur_easy_on_header(
-            easy, { bytes, _, count, this in this.map { CurlTransfer.of($0).receiveHead(bytes, count) } ?? 0 }, this)
-        clarkspur_easy_on_body(
-            easy, { bytes, _, count, this in this.map { CurlTransfer.of($0).receiveBody(bytes, count) } ?? 0 }, this)
-        clarkspur_easy_on_upload(
-            easy,
-            { bytes, size, count, this in
-                this.map { CurlTransfer.of($0).upload(into: bytes, size * count) } ?? CurlAnswer.abortUpload
-            }, this)
-        clarkspur_easy_on_seek(
-            easy, { this, offset, origin in this.map { CurlTransfer.of($0).seek(offset, origin) } ?? 1 }, this)
-        clarkspur_easy_on_request(
-            easy,
-            { this, _, _, _, _ in this.map { CurlTransfer.of($0).mayBegin() } == true ? 0 : 1 }, this)
-        clarkspur_easy_on_sockets(
-            easy,
-            { loop, _, address in
-                let descriptor = clarkspur_socket_open(address)
-                if descriptor >= 0, let loop { CurlLoop.of(loop).didOpen(descriptor) }
-                return descriptor
-            },
-            { loop, descriptor in
-                loop.map { CurlLoop.of($0).close(descriptor) }
-                return 0
-            }, Unmanaged.passUnretained(loop).toOpaque())
-    }
-
-    /// libcurl is about to send the request; what was answered already is not sent again.
-    private func mayBegin() -> Bool {
-        guard let hop, !hop.isExpectationRefused else { return false }
-        if hop.request.asksForTrust, hop.request.url.isHTTPS {
-            hop.fault = CurlTrust(easy, of: hop.request.url).fault { hop.delegate.answer($0, for: hop.task.id) }
-            if hop.fault != nil { return false }
-        }
-        didConnect()
-        return true
-    }
-
-    private func didConnect() {
-        guard let hop, !hop.isConnected else { return }
-        hop.isConnected = true
-        hop.lastActivity = loop.now
-        loop.setAlarm(hop.deadline.time, for: slot)
-        if let post = hop.post { hop.delegate.received(.bodySent(UInt64(post.count)), for: hop.task.id) }
-    }
-
-    private func receiveHead(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
-        guard let hop, let bytes else { return CurlAnswer.fail }
-        didConnect()  // a libcurl that does not tell
-        hop.lastActivity = loop.now
-        let line = UnsafeRawBufferPointer(start: bytes, count: count).assumingMemoryBound(to: UInt8.self)
-        switch hop.head.add(line) {
-        case .more: return count
-        case .head(let head):
-            if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
-            loop.setAlarm(hop.deadline.time, for: slot)
-            hop.isExpectationRefused = hop.expects && head.status == 417
-            // libcurl may want no more of the body after this head, and finds that out by asking once more.
-            if hop.uploadFlow != .running { hop.task.wake() }
-            hop.delegate.received(.head(head), for: hop.task.id)
-            return count
-        case .broken(let error):
-            hop.fault = error
-            return CurlAnswer.fail
-        }
-    }
-
-    private func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
-        guard let hop, let bytes else { return CurlAnswer.fail }
-        let piece = UnsafeRawBufferPointer(start: bytes, count: count)
-        if !hop.pending.hasRoom(for: piece) { hop.deliverPending() }
-        switch hop.task.flow(at: hop.received) {
-        case .pause:
-            hop.isBodyPaused = true
-            return CurlAnswer.pause
-        case .stop:
-            hop.wasStopped = true
-            return CurlAnswer.fail
-        case .deliver:
-            if hop.pending.isEmpty { loop.hasPending(slot) }
-            guard hop.pending.append(piece, of: hop.rest) else {
-                hop.fault = TransportError(.other, "there is no memory for the body", phase: .receiving)
-                return CurlAnswer.fail
-            }
-            hop.lastActivity = loop.now
-            hop.received += UInt64(count)
-            return count
-        }
-    }
-
-    /// libcurl has returned: what it gave piece by piece goes on as one.
-    func deliverPending() { hop?.deliverPending() }
-
-    private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
-        guard let hop, let upload = hop.upload, !hop.isExpectationRefused else { return CurlAnswer.abortUpload }
-        didConnect()
-        if hop.task.isSuspended {
-            hop.uploadFlow = .heldByUser
-            return CurlAnswer.pause
-        }
-        switch upload.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: count)) {
-        case .bytes(let count):
-            hop.lastActivity = loop.now
-            if upload.isOver, hop.uploadEnd == nil {
-                hop.uploadEnd = loop.now
-                loop.setAlarm(hop.deadline.time, for: slot)
-            }
-            if count > 0 { hop.delegate.received(.bodySent(upload.position), for: hop.task.id) }
-            return count
-        case .pending:
-            hop.uploadFlow = .waitingForBytes
-            return CurlAnswer.pause
-        case .failed(let error):
-            hop.fault = error
-            return CurlAnswer.abortUpload
-        }
-    }
-
-    /// libcurl wants the body from its first byte again.
-    private func seek(_ offset: Int64, _ origin: Int32) -> Int32 {
-        guard let hop, !hop.isExpectationRefused, offset == 0, origin == 0 else { return 1 }
-        defer { loop.setAlarm(hop.deadline.time, for: slot) }
-        return hop.rewind(at: loop.now) ? 0 : 1
     }
 }

@@ -74,6 +74,13 @@ public final class CurlTransport: Transport {
         /// A connection that is older, in whole seconds, is not used again; nil: however old. libcurl before 7.80 cannot
         /// tell.
         public var connectionLifetime: Duration?
+        /// Through which proxies connections are made: none by default, and none that the environment names unless
+        /// they are asked for, by `try Proxies.environment()`.
+        public var proxies = Proxies.none
+        /// Where hosts are, whatever the system's lookup would say: by `name`, or by `name:port`.
+        public var hosts: [String: HostPlace] = [:]
+        /// An address of this machine, or the name of one of its interfaces, from which connections are made.
+        public var localAddress: String?
         /// Whether TLS peers are offered HTTP/2.
         public var negotiatesHTTP2 = true
 

@@ -7,7 +7,8 @@ import LarkspurTransport
 /// request. So it is given the origin, which seldom changes, and apart from it the target, which it sends as it is.
 struct CurlURL: ~Copyable {
     let handle: UnsafeMutableRawPointer
-    private var origin = ""
+    /// The origin, or the whole URL.
+    private var text = ""
 
     /// Nil if libcurl has no memory left.
     init?() {
@@ -20,10 +21,13 @@ struct CurlURL: ~Copyable {
     }
 
     /// False if libcurl refuses the URL.
-    mutating func set(_ url: RequestURL) -> Bool {
-        guard !url.hasOrigin(origin) else { return true }
-        let isAccepted = (url.originText + "/").withCString { clarkspur_url_set(handle, $0) }
-        origin = isAccepted ? String(url.originText) : ""
+    ///
+    /// - Parameter isWhole: Whether libcurl needs more than the origin, for what it computes of it.
+    mutating func set(_ url: RequestURL, isWhole: Bool = false) -> Bool {
+        guard isWhole || !url.hasOrigin(text) else { return true }
+        let origin = url.originText
+        let isAccepted = (origin + (isWhole ? url.target : "/")).withCString { clarkspur_url_set(handle, $0) }
+        text = isAccepted && !isWhole ? String(origin) : ""
         return isAccepted
     }
 }

@@ -18,6 +18,12 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let connectionRefused = Code(rawValue: "connectionRefused")
         /// There is no way to the host.
         public static let unreachable = Code(rawValue: "unreachable")
+        /// What is to be a proxy, or an exception from one, is none.
+        public static let invalidProxy = Code(rawValue: "invalidProxy")
+        /// The proxy cannot be reached, or has made no connection to the host.
+        public static let proxyFailed = Code(rawValue: "proxyFailed")
+        /// The proxy wants to know who asks, or has refused who does.
+        public static let proxyUnauthorized = Code(rawValue: "proxyUnauthorized")
         /// The peer ended the connection in the middle.
         public static let connectionLost = Code(rawValue: "connectionLost")
         /// One of the hop's timeouts has passed; the phase says where it stood.

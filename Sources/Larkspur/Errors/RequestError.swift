@@ -145,6 +145,8 @@ extension RequestError {
         public static let nameLookup = Code(.nameLookup)
         public static let connectionRefused = Code(.connectionRefused)
         public static let unreachable = Code(.unreachable)
+        public static let proxyFailed = Code(.proxyFailed)
+        public static let proxyUnauthorized = Code(.proxyUnauthorized)
         public static let connectionLost = Code(.connectionLost)
         public static let timedOut = Code(.timedOut)
         public static let handshake = Code(.handshake)

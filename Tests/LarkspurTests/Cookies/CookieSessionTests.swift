@@ -49,6 +49,28 @@ struct CookieSessionTests {
         #expect(log.requests.allSatisfy { $0.fields.count <= 1 })
     }
 
+    @Test("A redirect that a handler changes is sent the cookies of where it goes; so is one that it makes anew")
+    func redirectHandlers() async throws {
+        let session = session(["https://h/a": Self.answer(302, "a=1; Path=/", to: "https://h/b")])
+        session.cookieJar?.set(try Cookie(name: "o", value: "0", domain: "other"))
+        let changes: [@Sendable (OutgoingRequest) throws -> OutgoingRequest] = [
+            { $0 },
+            { request in
+                var request = request
+                request.url = try RequestURL("https://other/c")
+                return request
+            },
+            { _ in try OutgoingRequest("https://other/d") },
+        ]
+        for change in changes {
+            let handler = Redirector { .follow(try change(try $0.proposal)) }
+            let request = await session.request("https://h/a").redirect(using: handler)
+            _ = try await request.serializingData().value
+            #expect(request.attempts.first?.hops.last?.request.headers["Cookie"] == log.requests.last?["Cookie"])
+        }
+        #expect(sent == [nil, "a=1", "a=1", "o=0", "a=1", "o=0"])
+    }
+
     @Test("A server may set a cookie and redirect to the same URL; doing so again and again is a circle")
     func cookieWall() async throws {
         let session = log.session { request, _ in

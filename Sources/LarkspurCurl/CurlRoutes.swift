@@ -1,0 +1,110 @@
+internal import CLarkspur
+import LarkspurTransport
+
+extension CurlTransport.Configuration {
+    /// Where a host is, whatever the system's lookup would say.
+    public enum HostPlace: Hashable, Sendable {
+        /// At one of these addresses.
+        case addresses([String])
+        /// At a socket in the file system, and behind no proxy.
+        case unixSocket(path: String)
+    }
+}
+
+/// How a transfer gets to its host, if not directly.
+struct CurlRoute: Equatable {
+    var proxy: Proxy?
+    var unixSocket: String?
+    /// `host:port:address,address`, as libcurl takes it.
+    var lookup: String?
+
+    /// Whether the proxy is handed the request itself, with the whole URL for its target.
+    func handsOver(_ url: RequestURL) -> Bool {
+        (proxy?.kind == .http || proxy?.kind == .https) && !url.isHTTPS
+    }
+
+    /// Whether libcurl answers a proxy that has refused the request itself, and sends it once more.
+    func answersChallenge(to url: RequestURL) -> Bool {
+        handsOver(url) && proxy?.authentication == .digest && proxy?.username != nil
+    }
+}
+
+/// The routes of a transport.
+struct CurlRoutes {
+    private let proxies: Proxies
+    private var places: [String: CurlTransport.Configuration.HostPlace] = [:]
+    private let isDirect: Bool
+    /// What of the configuration makes no sense; requests are not sent then.
+    let problem: TransportError?
+
+    init(_ configuration: CurlTransport.Configuration) {
+        proxies = configuration.proxies
+        isDirect = proxies == .none && configuration.hosts.isEmpty
+        var problem: TransportError?
+        for (host, place) in configuration.hosts {
+            if let name = try? RequestURL("x://\(host)").hostHeader, !name.isEmpty, Self.isSound(place) {
+                places[String(name)] = place
+            } else {
+                problem = TransportError(.unavailable, "the place of \(host) is no address and no socket")
+            }
+        }
+        if let address = configuration.localAddress, address.isEmpty || address.contains("\0") {
+            problem = TransportError(.unavailable, "the local address is none")
+        }
+        self.problem = problem
+    }
+
+    /// A socket's path has room for so many bytes.
+    private static let longestPath = 107
+
+    private static func isSound(_ place: CurlTransport.Configuration.HostPlace) -> Bool {
+        switch place {
+        case .addresses(let addresses): !addresses.isEmpty && addresses.allSatisfy { IPAddress.bytes($0) != nil }
+        case .unixSocket(let path): (1...longestPath).contains(path.utf8.count) && !path.contains("\0")
+        }
+    }
+
+    /// Nil for most.
+    func route(to url: RequestURL) -> CurlRoute? {
+        guard !isDirect, let host = url.host, let port = url.effectivePort else { return nil }
+        var route = CurlRoute()
+        let name = host.contains(":") ? "[\(host)]" : String(host)
+        switch places["\(name):\(port)"] ?? places[name] {
+        case .unixSocket(let path)?:
+            route.unixSocket = path
+            return route
+        case .addresses(let addresses)?:
+            route.lookup = "\(name):\(port):\(addresses.joined(separator: ","))"
+        case nil: break
+        }
+        route.proxy = proxies.proxy(for: url)
+        return route == CurlRoute() ? nil : route
+    }
+}
+
+extension CurlTransport.Configuration {
+    /// The local address as libcurl takes it: told apart here, so that it never looks one up.
+    var interface: String? {
+        localAddress.map { address in
+            IPAddress.bytes(address) == nil
+                ? "if!" + address : "host!" + address.filter { $0 != "[" && $0 != "]" }
+        }
+    }
+}
+
+/// A list of one line as libcurl takes it, which it does not copy.
+final class CurlLine {
+    let pointer = UnsafeMutablePointer<clarkspur_line>.allocate(capacity: 1)
+
+    init(_ text: String) {
+        let bytes = text.utf8CString
+        let copy = UnsafeMutableBufferPointer<CChar>.allocate(capacity: bytes.count)
+        _ = copy.initialize(from: bytes)
+        pointer.initialize(to: clarkspur_line(text: copy.baseAddress, next: nil))
+    }
+
+    deinit {
+        pointer.pointee.text.deallocate()
+        pointer.deallocate()
+    }
+}

@@ -1,0 +1,137 @@
+internal import CLarkspur
+import LarkspurTransport
+
+/// What libcurl calls.
+extension CurlTransfer {
+    func setCallbacks() {
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        clarkspur_easy_set_pointer(easy, CurlOption.context, this)
+        clarkspur_easy_set_pointer(easy, CurlOption.errorBuffer, errorText)
+        clarkspur_easy_on_header(
+            easy, { bytes, _, count, this in this.map { CurlTransfer.of($0).receiveHead(bytes, count) } ?? 0 }, this)
+        clarkspur_easy_on_body(
+            easy, { bytes, _, count, this in this.map { CurlTransfer.of($0).receiveBody(bytes, count) } ?? 0 }, this)
+        clarkspur_easy_on_upload(
+            easy,
+            { bytes, size, count, this in
+                this.map { CurlTransfer.of($0).upload(into: bytes, size * count) } ?? CurlAnswer.abortUpload
+            }, this)
+        clarkspur_easy_on_seek(
+            easy, { this, offset, origin in this.map { CurlTransfer.of($0).seek(offset, origin) } ?? 1 }, this)
+        clarkspur_easy_on_request(
+            easy,
+            { this, _, _, _, _ in this.map { CurlTransfer.of($0).mayBegin() } == true ? 0 : 1 }, this)
+        clarkspur_easy_on_sockets(
+            easy,
+            { loop, _, address in
+                let descriptor = clarkspur_socket_open(address)
+                if descriptor >= 0, let loop { CurlLoop.of(loop).didOpen(descriptor) }
+                return descriptor
+            },
+            { loop, descriptor in
+                loop.map { CurlLoop.of($0).close(descriptor) }
+                return 0
+            }, Unmanaged.passUnretained(loop).toOpaque())
+    }
+
+    /// libcurl is about to send the request; what was answered already is not sent again.
+    private func mayBegin() -> Bool {
+        guard let hop, !hop.isExpectationRefused else { return false }
+        if hop.request.asksForTrust, hop.request.url.isHTTPS {
+            hop.fault = CurlTrust(easy, of: hop.request.url).fault { hop.delegate.answer($0, for: hop.task.id) }
+            if hop.fault != nil { return false }
+        }
+        didConnect()
+        return true
+    }
+
+    func didConnect() {
+        guard let hop, !hop.isConnected else { return }
+        hop.isConnected = true
+        hop.lastActivity = loop.now
+        loop.setAlarm(hop.deadline.time, for: slot)
+        if let post = hop.post { hop.delegate.received(.bodySent(UInt64(post.count)), for: hop.task.id) }
+    }
+
+    private func receiveHead(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard let hop, let bytes else { return CurlAnswer.fail }
+        didConnect()  // a libcurl that does not tell
+        hop.lastActivity = loop.now
+        let line = UnsafeRawBufferPointer(start: bytes, count: count).assumingMemoryBound(to: UInt8.self)
+        if hop.challenge != nil, line.starts(with: "HTTP/".utf8) { hop.challenge = nil }
+        switch hop.head.add(line) {
+        case .more: return count
+        case .head(let head):
+            if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
+            loop.setAlarm(hop.deadline.time, for: slot)
+            if hop.holds(head) { return count }
+            hop.isExpectationRefused = hop.expects && head.status == 417
+            // libcurl may want no more of the body after this head, and finds that out by asking once more.
+            if hop.uploadFlow != .running { hop.task.wake() }
+            hop.delegate.received(.head(head), for: hop.task.id)
+            return count
+        case .broken(let error):
+            hop.fault = error
+            return CurlAnswer.fail
+        }
+    }
+
+    private func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard let hop, let bytes else { return CurlAnswer.fail }
+        hop.deliverChallenge()
+        let piece = UnsafeRawBufferPointer(start: bytes, count: count)
+        if !hop.pending.hasRoom(for: piece) { hop.deliverPending() }
+        switch hop.task.flow(at: hop.received) {
+        case .pause:
+            hop.isBodyPaused = true
+            return CurlAnswer.pause
+        case .stop:
+            hop.wasStopped = true
+            return CurlAnswer.fail
+        case .deliver:
+            if hop.pending.isEmpty { loop.hasPending(slot) }
+            guard hop.pending.append(piece, of: hop.rest) else {
+                hop.fault = TransportError(.other, "there is no memory for the body", phase: .receiving)
+                return CurlAnswer.fail
+            }
+            hop.lastActivity = loop.now
+            hop.received += UInt64(count)
+            return count
+        }
+    }
+
+    /// libcurl has returned: what it gave piece by piece goes on as one.
+    func deliverPending() { hop?.deliverPending() }
+
+    private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard let hop, let upload = hop.upload, !hop.isExpectationRefused else { return CurlAnswer.abortUpload }
+        didConnect()
+        if hop.task.isSuspended {
+            hop.uploadFlow = .heldByUser
+            return CurlAnswer.pause
+        }
+        switch upload.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: count)) {
+        case .bytes(let count):
+            hop.lastActivity = loop.now
+            if upload.isOver, hop.uploadEnd == nil {
+                hop.uploadEnd = loop.now
+                loop.setAlarm(hop.deadline.time, for: slot)
+            }
+            if count > 0 { hop.delegate.received(.bodySent(upload.position), for: hop.task.id) }
+            return count
+        case .pending:
+            hop.uploadFlow = .waitingForBytes
+            return CurlAnswer.pause
+        case .failed(let error):
+            hop.fault = error
+            return CurlAnswer.abortUpload
+        }
+    }
+
+    /// libcurl wants the body from its first byte again.
+    private func seek(_ offset: Int64, _ origin: Int32) -> Int32 {
+        guard let hop, !hop.isExpectationRefused, offset == 0, origin == 0 else { return 1 }
+        defer { loop.setAlarm(hop.deadline.time, for: slot) }
+        return hop.rewind(at: loop.now) ? 0 : 1
+    }
+}

@@ -1,0 +1,131 @@
+public import LarkspurTransport
+
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// Which proxy is for which requests.
+///
+///     try Proxies(Proxy("http://proxy.example.com:3128"), except: ["internal.example.com", "10.0.0.0/8"])
+public struct Proxies: Hashable, Sendable {
+    /// All connections are made directly.
+    public static let none = Proxies()
+
+    /// For `http` URLs; nil: directly.
+    public var http: Proxy?
+    /// For `https` URLs; nil: directly.
+    public var https: Proxy?
+    private var exceptions: [ProxyException] = []
+
+    private init() {}
+
+    /// One proxy for all requests.
+    ///
+    /// - Parameter exceptions: The hosts to which connections are made directly, each with a port or without: a name, which
+    ///   stands for all names below it too; `.name`, for those below it alone; an address; a range of them, such as
+    ///   `10.0.0.0/8` or `fd00::/8`; `*` for every host. Names are not looked up to find their address in a range.
+    public init(_ proxy: Proxy, except exceptions: [String] = []) throws(TransportError) {
+        try self.init(http: proxy, https: proxy, except: exceptions)
+    }
+
+    /// A proxy for each scheme.
+    public init(http: Proxy? = nil, https: Proxy? = nil, except exceptions: [String] = []) throws(TransportError) {
+        (self.http, self.https) = (http, https)
+        for text in exceptions {
+            guard let exception = ProxyException(text) else {
+                throw TransportError(.invalidProxy, "what is to have no proxy is no host, address or range: \(text)")
+            }
+            self.exceptions.append(exception)
+        }
+    }
+
+    /// Those that the environment names: `http_proxy`, `https_proxy`, `all_proxy` for both, and `no_proxy` for the
+    /// exceptions, of which those that are none are left out. Each also in capitals, but for `HTTP_PROXY`: where programs
+    /// are run by a web server, a client sets that one with a field `Proxy`.
+    public static func environment(
+        _ variables: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(TransportError) -> Proxies {
+        func value(_ name: String) -> String? {
+            let text = variables[name] ?? (name == "http_proxy" ? nil : variables[name.uppercased()])
+            return text == "" ? nil : text
+        }
+        var proxies = Proxies()
+        if let text = value("http_proxy") ?? value("all_proxy") { proxies.http = try Proxy(text) }
+        if let text = value("https_proxy") ?? value("all_proxy") { proxies.https = try Proxy(text) }
+        let exceptions = (value("no_proxy") ?? "").split { $0 == "," || $0.isWhitespace }
+        proxies.exceptions = exceptions.compactMap { ProxyException(String($0)) }
+        return proxies
+    }
+
+    /// The proxy for a request; nil if it goes directly.
+    public func proxy(for url: RequestURL) -> Proxy? {
+        guard let proxy = url.isHTTPS ? https : http, !exceptions.contains(where: { $0.covers(url) }) else {
+            return nil
+        }
+        return proxy
+    }
+}
+
+/// A host, or several, to which connections are made directly.
+private struct ProxyException: Hashable, Sendable {
+    private enum Hosts: Hashable {
+        case all
+        case name(String, isIncluded: Bool)
+        case range(address: [UInt8], bits: Int)
+    }
+
+    private let hosts: Hosts
+    private let port: Int?
+
+    /// Nil if the text is none.
+    init?(_ text: String) {
+        var rest = text.lowercased()[...]
+        port = Self.takePort(&rest)
+        if rest == "*" {
+            hosts = .all
+        } else if let range = Self.range(rest) {
+            hosts = range
+        } else {
+            let isIncluded = !rest.hasPrefix(".") && !rest.hasPrefix("*.")
+            if !isIncluded { rest = rest.drop { $0 == "*" }.dropFirst() }
+            // The host as URLs have it, without the dot of a whole name.
+            guard let host = try? RequestURL("http://\(rest)/").host, !rest.contains(where: { "/@?#:".contains($0) })
+            else { return nil }
+            hosts = .name(Self.bare(host), isIncluded: isIncluded)
+        }
+    }
+
+    /// The port behind a name, or behind an address in brackets.
+    private static func takePort(_ text: inout Substring) -> Int? {
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]),
+            text[..<colon].last == "]" || !text[..<colon].contains(":")
+        else { return nil }
+        text = text[..<colon]
+        return Int(port)
+    }
+
+    private static func range(_ text: Substring) -> Hosts? {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = IPAddress.bytes(parts[0]) else { return nil }
+        guard parts.count == 2 else { return .range(address: address, bits: address.count * 8) }
+        guard let bits = UInt8(parts[1]), bits <= address.count * 8 else { return nil }
+        return .range(address: address, bits: Int(bits))
+    }
+
+    private static func bare(_ host: Substring) -> String { String(host.hasSuffix(".") ? host.dropLast() : host) }
+
+    func covers(_ url: RequestURL) -> Bool {
+        guard let host = url.host, port == nil || port == url.effectivePort else { return false }
+        switch hosts {
+        case .all: return true
+        case .name(let name, let isIncluded):
+            let host = Self.bare(host)
+            return isIncluded && host == name || host.hasSuffix("." + name)
+        case .range(let address, let bits):
+            guard let bytes = IPAddress.bytes(host), bytes.count == address.count else { return false }
+            return (0..<bits).allSatisfy { bit in (bytes[bit / 8] ^ address[bit / 8]) & (0x80 >> (bit % 8)) == 0 }
+        }
+    }
+}
