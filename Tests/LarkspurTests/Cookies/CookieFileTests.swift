@@ -46,7 +46,7 @@ struct CookieFileTests {
     @Test("Changes are written by themselves, the last one too")
     func coalesced() async throws {
         let jar = try CookieJar(file: file)
-        for number in 0..<500 { try jar.store("a\(number % 100)=\(number); Max-Age=60", from: "https://h/") }
+        for number in 0..<500 { try jar.store("a\(number % 100)=\(number); Max-Age=6000", from: "https://h/") }
         let url = file
         await poll {
             guard let jar = try? CookieJar(file: url) else { return false }
@@ -58,7 +58,7 @@ struct CookieFileTests {
 
     @Test("A jar that is let go of is written all the same")
     func letGo() async throws {
-        try CookieJar(file: file).store("a=1; Max-Age=60", from: "https://h/")
+        try CookieJar(file: file).store("a=1; Max-Age=6000", from: "https://h/")
         let url = file
         await poll { (try? CookieJar(file: url))?.all.count == 1 }
     }
@@ -82,7 +82,7 @@ struct CookieFileTests {
     @Test("A file cut anywhere is refused: it never is an empty jar")
     func cut() async throws {
         let jar = try CookieJar(file: file)
-        try jar.store("a=1; Max-Age=60", from: "https://h/")
+        try jar.store("a=1; Max-Age=6000", from: "https://h/")
         try await jar.save()
         let bytes = try Data(contentsOf: file)
         for length in 0..<bytes.count {
@@ -112,7 +112,7 @@ struct CookieFileTests {
     func unwritable() async throws {
         let url = folder["missing"].appendingPathComponent("cookies.json")
         let jar = try CookieJar(file: url)
-        try jar.store("a=1; Max-Age=60", from: "https://h/")
+        try jar.store("a=1; Max-Age=6000", from: "https://h/")
         let error = await #expect(throws: RequestError.self) { try await jar.save() }
         #expect(error?.code == .fileUnwritable)
         #expect(jar.fileError?.code == .fileUnwritable)
@@ -144,7 +144,7 @@ struct CookieFileTests {
             for (number, jar) in jars.enumerated() {
                 group.addTask {
                     for round in 0..<8 {
-                        try? jar.store("c\(number)=\(round); Max-Age=60", from: "https://h/")
+                        try? jar.store("c\(number)=\(round); Max-Age=6000", from: "https://h/")
                         try? await jar.save()  // another one may be at it
                         #expect(throws: Never.self) { try CookieJar(file: url) }
                     }
