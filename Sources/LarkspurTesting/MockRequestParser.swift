@@ -73,8 +73,10 @@ struct MockRequestParser {
             return left == 0 ? end(.whole) : more(.body(left: left))
         case .chunkSize:
             guard let line = try takeLine() else { return .nothing }
-            let digits = String(decoding: line.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
-            guard let size = UInt64(digits.trimmingCharacters(in: .whitespaces), radix: 16) else {
+            let word = String(decoding: line.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
+            let digits = word.trimmingCharacters(in: .whitespaces)
+            // Swift's numbers may have a sign.
+            guard digits.first?.isHexDigit == true, let size = UInt64(digits, radix: 16) else {
                 throw Malformed(reason: "the chunk size \(digits) is no number")
             }
             place = size == 0 ? .trailers : .chunk(left: size)

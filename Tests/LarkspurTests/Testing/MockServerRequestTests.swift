@@ -177,6 +177,7 @@ struct MockServerRequestTests {
         "PUT / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "PUT / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
         "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n",
+        "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n+1\r\na\r\n0\r\n\r\n",
         "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n", "GET / HTTP/1.1\r\nX: \0\r\n\r\n",
     ]
 
