@@ -49,7 +49,14 @@ public struct ResponseHead: Sendable, Hashable {
 
     /// All values of a field, in order.
     public func values(for name: String) -> [String] {
-        fields.filter { FieldLines.matches($0.name.utf8, name) }.map(\.value)
+        rawFields.withUnsafeBufferPointer { bytes in
+            var values: [String] = []
+            var lines = FieldLines(bytes)
+            while let line = lines.next() {
+                if FieldLines.matches(line.name, name) { values.append(FieldLines.text(line.value)) }
+            }
+            return values
+        }
     }
 
     /// The first value of a field in its own bytes.

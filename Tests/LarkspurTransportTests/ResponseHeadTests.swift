@@ -93,6 +93,15 @@ struct ResponseHeadTests {
         #expect(head[other] == nil)
     }
 
+    @Test("a name that is no UTF-8 is compared byte by byte, by all ways to look it up")
+    func strangeName() {
+        let head = ResponseHead(status: 200, rawFields: [0xFF] + Array(": 1\r\n".utf8))
+        for name in ["\u{FF}", "\u{FFFD}", "x"] {
+            #expect(head[name] == head.values(for: name).first)
+            #expect(head[name] == nil)
+        }
+    }
+
     @Test("the bytes of a value are its own, without the white space around it")
     func ownBytes() {
         let head = ResponseHead(status: 200, rawFields: Array("A: ".utf8) + [0xFC, 0x00, 0xFF] + Array(" \r\n".utf8))

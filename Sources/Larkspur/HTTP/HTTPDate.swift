@@ -88,11 +88,11 @@ private struct HTTPDateScanner {
 }
 
 extension Date {
-    /// By the Gregorian calendar; nil for a day that its month does not have.
+    /// By the Gregorian calendar, from the year 1 on; nil for a day that its month does not have.
     init?(_ year: Int, _ month: Int, _ day: Int, secondOfDay: Int) {
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-        guard (1...12).contains(month), (1...lengths[month - 1]).contains(day) else { return nil }
+        guard year > 0, (1...12).contains(month), (1...lengths[month - 1]).contains(day) else { return nil }
         // Leap days of all years before this one; 719 162 days lie between the years 1 and 1970.
         let past = year - 1
         let days = past * 365 + past / 4 - past / 100 + past / 400 + lengths[..<(month - 1)].reduce(0, +) + day - 1

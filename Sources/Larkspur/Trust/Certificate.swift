@@ -104,10 +104,13 @@ public struct Certificate: Hashable, Sendable {
         var digits = String(decoding: value.content, as: UTF8.self)
         if value.tag == DERReader.Tag.utcTime { digits = (digits < "5" ? "20" : "19") + digits }
         let isTime = [DERReader.Tag.utcTime, DERReader.Tag.generalizedTime].contains(value.tag)
-        guard isTime, digits.utf8.count == 15, digits.popLast() == "Z", let number = Int(digits: digits.utf8),
+        guard isTime, digits.utf8.count == 15, digits.popLast() == "Z", let number = Int(digits: digits.utf8)
+        else { throw DERReader.Malformed() }
+        let (hour, minute, second) = (number / 10_000 % 100, number / 100 % 100, number % 100)
+        guard hour < 24, minute < 60, second < 60,
             let date = Date(
                 number / 10_000_000_000, number / 100_000_000 % 100, number / 1_000_000 % 100,
-                secondOfDay: number / 10_000 % 100 * 3_600 + number / 100 % 100 * 60 + number % 100)
+                secondOfDay: hour * 3_600 + minute * 60 + second)
         else { throw DERReader.Malformed() }
         return date
     }

@@ -46,6 +46,15 @@ struct CertificateTests {
         }
     }
 
+    @Test("A time of day that no clock shows makes no certificate", arguments: ["241425", "176025", "171460"])
+    func times(time: String) throws {
+        var bytes = Certificate.other
+        let digits = Array("261121171425Z".utf8)
+        let start = try #require(bytes.indices.first { bytes[$0...].starts(with: digits) })
+        bytes.replaceSubrange(start + 6..<start + 12, with: time.utf8)
+        #expect(throws: RequestError.self) { try Certificate(bytes) }
+    }
+
     @Test("A pin is the hash of a key, and nothing else")
     func pins() throws {
         let text = "sha256/jbPVtLwTn/P1vNDNOp2nU+oTTUgpNWqJAHqNqTd5voA="
