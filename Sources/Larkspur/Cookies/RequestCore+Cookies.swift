@@ -13,12 +13,7 @@ extension RequestCore {
 
     /// Keeps what a hop has set, before another hop is built, or somebody is given the response.
     func keepCookies(of outcome: HopOutcome) {
-        let hop: Hop?
-        switch outcome {
-        case .ended(let exchange), .live(let exchange, _), .redirect(let exchange, _): hop = exchange.hop
-        case .notBegun: hop = nil
-        }
-        guard let jar, let hop, let head = hop.head, hasNewCookies(hop) else { return }
+        guard let jar, let hop = outcome.hop, let head = hop.head, hasNewCookies(hop) else { return }
         jar.store(head, from: hop.request.url)
     }
 }

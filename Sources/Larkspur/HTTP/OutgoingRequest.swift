@@ -154,12 +154,15 @@ public struct RequestOptions: Sendable, Hashable {
     /// yes if it has a jar. A `Cookie` field that the request has of its own is sent as it is, without any of the jar's.
     public var usesCookieJar: Bool?
 
+    /// Whether the session's credentials answer challenges; nil leaves it to the session, and there means yes if it has some.
+    public var usesCredentials: Bool?
+
     /// Header fields that do not follow a redirect to another origin, beside `Authorization`, `Cookie` and their kin, which
     /// never do: those with keys of your own. Descriptions hide their values. The session's are added to a request's.
     public var confidentialHeaders: [String] = []
 
-    /// Who sends the request, for a server that asks. It comes from the request's settings at each attempt, never from a
-    /// session.
+    /// Who sends the request, for a server that asks. It comes from the request's settings at each attempt, or from the
+    /// session's store at each hop.
     var authentication: Authentication?
 
     /// What the library has asked to go on with. It comes from the file at each attempt.
@@ -174,6 +177,7 @@ public struct RequestOptions: Sendable, Hashable {
         if let theirs = session.ownTimeouts { ownTimeouts = ownTimeouts?.filled(from: theirs) ?? theirs }
         httpVersion = httpVersion ?? session.httpVersion
         usesCookieJar = usesCookieJar ?? session.usesCookieJar
+        usesCredentials = usesCredentials ?? session.usesCredentials
         decodesContent = decodesContent ?? session.decodesContent
         decodingLimits = decodingLimits ?? session.decodingLimits
         maximumBodySize = maximumBodySize ?? session.maximumBodySize

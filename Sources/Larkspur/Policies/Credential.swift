@@ -59,43 +59,100 @@ extension Request {
     }
 }
 
-/// A credential with a request, and who may be given it: one reference, so that requests without one pay for nothing.
+/// The credentials that a request may answer challenges with, and who may be given them: one reference, so that requests
+/// without any pay for nothing.
 package final class Authentication: Hashable, Sendable {
-    private let credential: Credential
-    private let isPreemptive: Bool
-    /// Where the attempt began; nil before it did.
-    private let origin: RequestURL.Origin?
+    private enum Place: Hashable {
+        /// A request's own credential is for the origin that the attempt began with.
+        case origin(RequestURL.Origin)
+        /// The session's are looked up for the URL of each hop.
+        case hop(RequestURL)
+    }
 
-    package init(_ credential: Credential, isPreemptive: Bool, for origin: RequestURL.Origin? = nil) {
-        self.credential = credential
-        self.isPreemptive = isPreemptive
-        self.origin = origin
+    private struct Content: Hashable {
+        /// By realm; nil is for those that are not named.
+        var credentials: [String?: Credential]
+        var isPreemptive = false
+        /// Nil before the attempt began.
+        var place: Place?
+        /// What was sent so far to where the request goes, the last of them with it.
+        var tried: [Credential] = []
+    }
+
+    private let content: Content
+
+    private init(_ content: Content) { self.content = content }
+
+    /// A request's own credential.
+    package convenience init(_ credential: Credential, isPreemptive: Bool) {
+        self.init(Content(credentials: [nil: credential], isPreemptive: isPreemptive))
+    }
+
+    /// The session's credentials for a URL, by realm, and the one that was accepted there.
+    convenience init(_ credentials: [String?: Credential], for url: RequestURL, accepted: Credential?) {
+        let tried = accepted.map { [$0] } ?? []
+        self.init(Content(credentials: credentials, place: .hop(url), tried: tried))
     }
 
     /// Goes along with the attempt's request, unless that says itself who sends it.
     package func join(_ request: inout OutgoingRequest) throws(RequestError) {
-        guard request.headers["Authorization"] == nil else { return }
+        guard request.headers["Authorization"] == nil, let credential = content.credentials[nil] else { return }
         let field = try credential.basicField()
-        request.options.authentication = Authentication(
-            credential, isPreemptive: isPreemptive, for: request.url.origin)
-        if isPreemptive { request.headers.add(field) }
+        var joined = content
+        joined.place = .origin(request.url.origin)
+        if content.isPreemptive {
+            joined.tried = [credential]
+            request.headers.add(field)
+        }
+        request.options.authentication = Authentication(joined)
     }
 
-    /// The field that answers a challenge of this head to this request; nil if nothing is to be answered.
-    func answer(to head: ResponseHead, of request: OutgoingRequest) -> HTTPHeader? {
-        guard request.headers["Authorization"] == nil, request.body.isReplayable, request.url.origin == origin
+    /// The request that answers a challenge of this head to this one; nil if nothing is to be answered.
+    ///
+    /// No credential is sent twice to the same place, so a challenge to the last of them is delivered.
+    func answer(to head: ResponseHead, of request: OutgoingRequest) -> OutgoingRequest? {
+        let sent = request.headers["Authorization"]
+        guard sent == nil || sent == field?.value, request.body.isReplayable, request.url.origin == origin
         else { return nil }
-        let challenges = AuthenticationChallenge.parse(head.values(for: "WWW-Authenticate"))
-        return challenges.contains { $0.isScheme("Basic") } ? try? credential.basicField() : nil
+        let tried = sent == nil ? [] : content.tried
+        for challenge in AuthenticationChallenge.parse(head.values(for: "WWW-Authenticate"))
+        where challenge.isScheme("Basic") {
+            let known = challenge["realm"].flatMap { content.credentials[$0] } ?? content.credentials[nil]
+            guard let known, !tried.contains(known), let field = try? known.basicField() else { continue }
+            var next = request
+            next.headers.update(field)
+            var answered = content
+            answered.tried = tried + [known]
+            next.options.authentication = Authentication(answered)
+            return next
+        }
+        return nil
     }
 
-    package static func == (lhs: Authentication, rhs: Authentication) -> Bool {
-        (lhs.credential, lhs.isPreemptive, lhs.origin) == (rhs.credential, rhs.isPreemptive, rhs.origin)
+    private var origin: RequestURL.Origin? {
+        switch content.place {
+        case .origin(let origin): origin
+        case .hop(let url): url.origin
+        case nil: nil
+        }
     }
 
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(credential)
-        hasher.combine(isPreemptive)
-        hasher.combine(origin)
+    /// The URL of the hop that the session's credentials were looked up for; nil for a request's own.
+    var hop: RequestURL? {
+        guard case .hop(let url) = content.place else { return nil }
+        return url
     }
+
+    /// The last one that was sent.
+    var field: HTTPHeader? { try? content.tried.last?.basicField() }
+
+    /// The session's credential that went with a request.
+    func sessionCredential(in request: OutgoingRequest) -> Credential? {
+        guard hop != nil, let field, request.headers["Authorization"] == field.value else { return nil }
+        return content.tried.last
+    }
+
+    package static func == (lhs: Authentication, rhs: Authentication) -> Bool { lhs.content == rhs.content }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(content) }
 }

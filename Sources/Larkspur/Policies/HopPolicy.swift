@@ -31,9 +31,7 @@ package enum HopPolicy {
             next.options.expectsContinueFrom = nil
             return .follow(next, isRedirect: false)
         }
-        if let hop = hops.last, let head = hop.head, let field = answer(to: head, of: hop.request) {
-            var next = hop.request
-            next.headers.add(field)
+        if let hop = hops.last, let head = hop.head, let next = answer(to: head, of: hop.request) {
             return .follow(next, isRedirect: false)
         }
         if let hop = hops.last, let head = hop.head, refusesResumption(head, of: hop.request) {
@@ -74,10 +72,8 @@ package enum HopPolicy {
         request.options.resumption?.answer(in: head) == .unusable
     }
 
-    /// The field that answers a challenge, if the request came with a credential that may.
-    ///
-    /// The second request has the field, so a challenge to it is delivered; the field goes with the origin.
-    private static func answer(to head: ResponseHead, of request: OutgoingRequest) -> HTTPHeader? {
+    /// The request that answers a challenge, if this one came with a credential that may.
+    private static func answer(to head: ResponseHead, of request: OutgoingRequest) -> OutgoingRequest? {
         head.status == 401 ? request.options.authentication?.answer(to: head, of: request) : nil
     }
 

@@ -88,6 +88,13 @@ enum HopOutcome: Sendable {
     case redirect(CompletedExchange, ByteChannel?)
     /// No hop was begun; the pipeline does what the verdict says.
     case notBegun(RequestPhase.Verdict)
+
+    var hop: Hop? {
+        switch self {
+        case .ended(let exchange), .live(let exchange, _), .redirect(let exchange, _): exchange.hop
+        case .notBegun: nil
+        }
+    }
 }
 
 /// The limit on what a peer may send.

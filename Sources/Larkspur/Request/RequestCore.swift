@@ -237,6 +237,7 @@ package final class RequestCore: Sendable {
     ) -> RequestPhase.Verdict {
         var request = request
         request.renewCookies { cookies(for: $0) }
+        request.renewCredentials(from: context.configuration.credentials)
         let id = context.registerTask(of: self)
         let channel = receiver.map { ByteChannel(capacity: $0.capacity) }
         let isLimited = request.options.timeouts.spanHops

@@ -24,6 +24,7 @@ extension RequestCore {
     /// The end of a hop on the short way, on the transport's thread.
     func answer(_ exchange: CompletedExchange, _ work: RequestState.ShortWork?) {
         if let work, exchange.codings.isEmpty, !hasNewCookies(exchange.hop),
+            !hasRefusedCredential(exchange.hop),
             work.validators.allSatisfy({ $0.acceptsAtOnce(exchange) }),
             let response = work.serialize(exchange),
             let finish = box.withLock({ $0.finishShortWay(work, response, exchange) })

@@ -156,6 +156,7 @@ struct RequestPipeline: Sendable {
         var inquiries = 0
         while true {
             core.keepCookies(of: outcome)
+            core.learnFromCredential(of: outcome)
             let step: Step
             switch outcome {
             case .ended(let exchange): step = try await judge(exchange, after: earlier, &inquiries)

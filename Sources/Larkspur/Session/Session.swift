@@ -49,7 +49,7 @@ public actor Session {
     public nonisolated var cookieJar: CookieJar? { context.configuration.cookieJar }
 
     /// A session of its own on the same transport, and so on the same connections, whose configuration begins as this
-    /// one's. They share the cookie jar and the retry budget too.
+    /// one's. They share the cookie jar, the credentials and the retry budget too.
     ///
     ///     let admin = session.extending {
     ///         $0.baseURL = "https://api.example.com/admin"

@@ -40,6 +40,8 @@ public struct SessionConfiguration: Sendable {
         didSet { hasJarOfItsOwn = false }
     }
     private var hasJarOfItsOwn = true
+    /// What answers servers that ask who is there; nil is without. A store serves all sessions that have it.
+    public var credentials: CredentialStore?
     /// What retry delays are slept on; tests give one that they move by hand.
     public var clock: any Clock<Duration> = ContinuousClock()
     /// How many retries the session's retry policies may ask for; nil is without limit. It is taken notice of only where

@@ -21,15 +21,23 @@ public struct CredentialScope: Sendable {
     /// The origins of these URLs, whose paths mean nothing. One that is no URL fails every request.
     public static func origins(_ urls: [any URLConvertible]) -> CredentialScope {
         CredentialScope(
-            origins: Result {
-                try urls.map { url in
-                    let url = try url.asRequestURL()
-                    guard url.isHTTP, url.host?.isEmpty == false else {
-                        throw RequestError(.invalidURL, "it is no http or https URL with a host")
-                    }
-                    return url.origin
-                }
-            }.mapError { RequestError(.invalidURL, "an origin that credentials are for: \($0)", underlying: $0) })
+            origins: Result { () throws(RequestError) in
+                var origins: [RequestURL.Origin] = []
+                for url in urls { origins.append(try origin(of: url)) }
+                return origins
+            })
+    }
+
+    static func origin(of url: any URLConvertible) throws(RequestError) -> RequestURL.Origin {
+        do {
+            let url = try url.asRequestURL()
+            guard url.isHTTP, url.host?.isEmpty == false else {
+                throw RequestError(.invalidURL, "it is no http or https URL with a host")
+            }
+            return url.origin
+        } catch {
+            throw RequestError(.invalidURL, "an origin that credentials are for: \(error)", underlying: error)
+        }
     }
 
     /// Whether a request to this URL may have the credential.
