@@ -1,12 +1,20 @@
 #include "tls.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "binding.h"
 #include "curl.h"
 
 #define FUNCTIONS(F) \
     F(CRYPTO_get_ex_new_index, int, (int, long, void *, void *, void *, void *)) \
+    F(SSL_CTX_get_ex_data, void *, (const void *, int)) \
+    F(SSL_CTX_set_ex_data, int, (void *, int, void *)) \
+    F(SSL_CTX_set_keylog_callback, void, (void *, void (*)(const void *, const char *))) \
+    F(SSL_get_SSL_CTX, void *, (const void *)) \
     F(SSL_CTX_set_cert_verify_callback, void, (void *, int (*)(void *, void *), void *)) \
     F(SSL_get0_verified_chain, void *, (const void *)) \
     F(SSL_get_ex_data, void *, (const void *, int)) \
@@ -29,6 +37,8 @@ static struct {
 static bool is_whole;
 // Where a connection has its verdict, one more than OpenSSL's number for it.
 static int verdict_slot = -1;
+// Where a connection's context has the descriptor of its key log.
+static int key_log_slot = -1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 // Only from libcurl's own library, as for hashes: another OpenSSL in the process would not know its handles.
@@ -38,9 +48,12 @@ static void load(void) {
 #undef WEAK
 #define WEAK(name) NULL
     FUNCTIONS(BIND)
-    const int of_connections = 0;
-    if (is_whole) { verdict_slot = bound.CRYPTO_get_ex_new_index(of_connections, 0, NULL, NULL, NULL, NULL); }
-    is_whole = is_whole && verdict_slot >= 0;
+    const int of_connections = 0, of_contexts = 1;
+    if (is_whole) {
+        verdict_slot = bound.CRYPTO_get_ex_new_index(of_connections, 0, NULL, NULL, NULL, NULL);
+        key_log_slot = bound.CRYPTO_get_ex_new_index(of_contexts, 0, NULL, NULL, NULL, NULL);
+    }
+    is_whole = is_whole && verdict_slot >= 0 && key_log_slot >= 0;
 }
 
 bool clarkspur_tls_load(void) {
@@ -99,15 +112,37 @@ static int verify(void *store, void *context) {
     return 1;
 }
 
+// One call for a whole line: other connections, of other threads too, may write to the same file.
+static void log_key(const void *ssl, const char *line) {
+    int key_log = (int)(intptr_t)bound.SSL_CTX_get_ex_data(bound.SSL_get_SSL_CTX(ssl), key_log_slot);
+    struct iovec parts[] = {{(void *)line, strlen(line)}, {"\n", 1}};
+    ssize_t written = writev(key_log, parts, 2);
+    (void)written; // a full disk costs the log, not the connection
+}
+
+// What a transfer wants of its connections, in the pointer that libcurl hands on for it.
+enum { leaves_verdict_bit = 1, key_log_shift = 1 };
+
 static int set_up(void *easy, void *ssl_context, void *context) {
     (void)easy;
-    bound.SSL_CTX_set_cert_verify_callback(ssl_context, verify, context);
+    intptr_t wants = (intptr_t)context;
+    int key_log = (int)(wants >> key_log_shift) - 1;
+    bool logs = key_log >= 0 && bound.SSL_CTX_set_ex_data(ssl_context, key_log_slot, (void *)(intptr_t)key_log) == 1;
+    // libcurl has set a function of its own by now if the environment names a file.
+    bound.SSL_CTX_set_keylog_callback(ssl_context, logs ? log_key : NULL);
+    if (wants & leaves_verdict_bit) { bound.SSL_CTX_set_cert_verify_callback(ssl_context, verify, NULL); }
     return 0;
 }
 
-void clarkspur_tls_leave_verdict(void *easy, bool leaves) {
-    const int set_up_function = 20108;
-    clarkspur_easy_set_function(easy, set_up_function, leaves ? (void (*)(void))set_up : NULL);
+void clarkspur_tls_set_up(void *easy, bool leaves_verdict, int key_log) {
+    const int set_up_function = 20108, set_up_context = 10109;
+    intptr_t wants = (intptr_t)(key_log < 0 ? 0 : key_log + 1) << key_log_shift | (leaves_verdict ? leaves_verdict_bit : 0);
+    clarkspur_easy_set_function(easy, set_up_function, (void (*)(void))set_up);
+    clarkspur_easy_set_pointer(easy, set_up_context, (void *)wants);
+}
+
+int clarkspur_tls_open_key_log(const char *path) {
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
 }
 
 const char *clarkspur_tls_verdict_text(long verdict) { return bound.X509_verify_cert_error_string(verdict); }

@@ -1,3 +1,4 @@
+internal import CLarkspur
 import LarkspurTransport
 
 #if canImport(FoundationEssentials)
@@ -30,6 +31,14 @@ extension CurlTransport.Configuration {
         if isInMemory, !library.takesAuthorities {
             return TransportError(
                 .unavailable, "libcurl \(library.name) takes certificates from files alone, not from memory")
+        }
+        if keyLogFile != nil, !clarkspur_tls_load() {
+            return TransportError(
+                .unavailable, "libcurl \(library.name) has no OpenSSL, whose keys alone can be written to a file")
+        }
+        if requiresStapledStatus, !CurlLibrary.checksStatus {
+            return TransportError(
+                .unavailable, "libcurl \(library.name) was built with a TLS library that checks no stapled status")
         }
         if case .systemAnd = certificateAuthorities, CurlAuthorities.system.isEmpty {
             return TransportError(.unavailable, "the file of authorities that the system trusts is nowhere to be found")

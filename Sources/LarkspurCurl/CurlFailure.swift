@@ -39,6 +39,8 @@ struct CurlFailure {
         switch code {
         case 1: TransportError(kind, "what the peer sent is not HTTP (\(message))", phase: phase)
         case 27: TransportError(kind, "the response's head has a line without end", phase: phase)
+        case 58: TransportError(kind, "the client's certificate or its key cannot be used: \(message)", phase: phase)
+        case 91: TransportError(kind, "the status of the peer's certificate: \(message)", phase: phase)
         default: TransportError(kind, message, phase: proxyFault == nil ? phase : .connecting)
         }
     }
@@ -53,7 +55,7 @@ struct CurlFailure {
         switch code {
         case 97 where clarkspur_easy_long(easy, CurlInfo.proxyFault) == 27: return .nameLookup  // the host's, made here
         case 5, 7, 52, 55, 56, 97: return isDenied ? .proxyUnauthorized : .proxyFailed
-        case 35, 51, 53, 54, 58, 59, 60, 77, 80, 83, 90, 91:
+        case 35, 51, 53, 54, 59, 60, 77, 80, 83, 90, 91:
             return proxy.kind == .https && status == 0 ? .proxyFailed : nil
         default: return nil
         }
@@ -69,8 +71,10 @@ struct CurlFailure {
         case 26, 42: .bodyFailed
         case 28: .timedOut
         case 35 where Self.isVersion(message): .tlsVersion
-        case 35, 53, 54, 58, 59, 66, 80, 83, 98: .handshake
-        case 51, 60, 82, 90, 91: certificateFault
+        case 35, 53, 54, 59, 66, 80, 83, 98: .handshake
+        case 58: .invalidIdentity
+        case 51, 60, 82, 90: certificateFault
+        case 91: message.contains("revocation reason") ? .certificateRevoked : .certificateStatusUnknown
         case 77: .unavailable  // the file of authorities
         case 65: .bodyNotReplayable
         case 1, 8, 27, 61, 100: .protocolViolation

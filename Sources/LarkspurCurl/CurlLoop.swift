@@ -1,6 +1,14 @@
 internal import CLarkspur
 import LarkspurTransport
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// The one thread that owns libcurl's handles.
 ///
 /// Other threads post tasks to the inbox, and wake the loop only if it sleeps: whether it does is guarded together with
@@ -29,6 +37,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
     // The loop's thread. One thread cannot race with itself, and each of these is read for every event: unchecked.
     @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var now = CurlClock.zero
+    private(set) var keyLog: Int32 = -1
     @exclusivity(unchecked) private var sockets = CurlSockets()
     @exclusivity(unchecked) private var posted: [CurlTask] = []
     @exclusivity(unchecked) private var timer = CurlClock.never
@@ -132,7 +141,10 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
             return TransportError(.unavailable, "libcurl could not make a multi handle")
         }
         self.multi = multi
-        return nil
+        guard let path = configuration.keyLogFile else { return nil }
+        keyLog = clarkspur_tls_open_key_log(path)
+        guard keyLog < 0 else { return nil }
+        return TransportError(.unavailable, "the file for keys cannot be written: \(String(cString: strerror(errno)))")
     }
 
     private func startThread() -> TransportError? {
@@ -230,6 +242,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
         transfers = []
         multi.map(clarkspur_multi_close)
         multi = nil
+        if keyLog >= 0 { clarkspur_socket_close(keyLog) }
+        keyLog = -1
     }
 
     // MARK: Tasks

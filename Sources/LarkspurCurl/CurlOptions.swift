@@ -30,6 +30,9 @@ enum CurlOption {
     static let revocationList: Int32 = 10_169
     static let certificate: Int32 = 40_291
     static let key: Int32 = 40_292
+    static let certificateType: Int32 = 10_086
+    static let keyPassword: Int32 = 10_026
+    static let verifiesStatus: Int32 = 232
     static let authorityFolder: Int32 = 10_097
     static let get: Int32 = 80
     static let verifiesHost: Int32 = 81
@@ -92,6 +95,9 @@ struct CurlOptions {
     private var asksForTrust = false
     private var route: CurlRoute?
     private var lookup: CurlLine?
+    /// A session that is taken up again comes without a certificate, and so without its status.
+    private var resumesTLS = true
+    private var keyLog: Int32 = -1
     /// Under which version a GET without a body was sent last, if nothing else was sent after it.
     private var plainVersion: CurlVersion?
 
@@ -110,7 +116,9 @@ struct CurlOptions {
     private func set(_ option: Int32, pointer: UnsafeRawPointer?) { clarkspur_easy_set_pointer(easy, option, pointer) }
 
     /// What all transfers have in common.
-    func setUp(_ configuration: CurlTransport.Configuration, url: UnsafeRawPointer) {
+    ///
+    /// - Parameter keyLog: The descriptor of the file for keys, negative if there is none.
+    mutating func setUp(_ configuration: CurlTransport.Configuration, url: UnsafeRawPointer, keyLog: Int32) {
         set(CurlOption.parsedURL, pointer: url)
         set(CurlOption.noSignal, 1)
         set(CurlOption.quickExit, 1)  // or the end of a transfer waits for its name lookup, from 7.87 on
@@ -129,6 +137,16 @@ struct CurlOptions {
         set(CurlOption.idleLifetime, seconds(configuration.idleLifetime))
         if let lifetime = configuration.connectionLifetime { set(CurlOption.lifetime, seconds(lifetime)) }
         setUpTLS(configuration)
+        self.keyLog = keyLog
+        resumesTLS = !configuration.requiresStapledStatus
+        setUpConnections()
+    }
+
+    /// How connections are secured that this transfer makes from now on. It needs saying even where nothing is asked for, or
+    /// libcurl writes keys to the file that the environment names.
+    private func setUpConnections() {
+        if clarkspur_tls_load() { clarkspur_tls_set_up(easy, asksForTrust, keyLog) }
+        set(CurlOption.resumesTLS, resumesTLS && !asksForTrust ? 1 : 0)
     }
 
     private func setUpTLS(_ configuration: CurlTransport.Configuration) {
@@ -138,9 +156,17 @@ struct CurlOptions {
         if let ciphers = configuration.ciphers { set(CurlOption.ciphers, ciphers) }
         if let path = configuration.revocationList { set(CurlOption.revocationList, path) }
         if let identity = configuration.identity {
-            set(CurlOption.certificate, identity.certificateChain)
-            set(CurlOption.key, identity.privateKey)
+            switch identity.content {
+            case .pem(let chain, let key):
+                set(CurlOption.certificate, chain)
+                set(CurlOption.key, key)
+            case .pkcs12(let bytes):
+                set(CurlOption.certificateType, "P12")
+                set(CurlOption.certificate, bytes)
+            }
+            set(CurlOption.keyPassword, identity.password)  // an empty one too, or OpenSSL asks at the terminal
         }
+        if configuration.requiresStapledStatus { set(CurlOption.verifiesStatus, 1) }
         switch configuration.certificateAuthorities {
         case .system: break
         case .file(let path):
@@ -196,9 +222,8 @@ struct CurlOptions {
             // again has none of its own. The host is looked at then too: because libcurl does not, no connection is shared
             // with requests that do not ask.
             asksForTrust = request.asksForTrust
-            clarkspur_tls_leave_verdict(easy, asksForTrust)
+            setUpConnections()
             set(CurlOption.verifiesHost, asksForTrust ? 0 : 2)
-            set(CurlOption.resumesTLS, asksForTrust ? 0 : 1)
         }
         var isPlain = false
         if request.method == "GET", case .bodiless = shape { isPlain = true }
@@ -284,6 +309,13 @@ struct CurlLibrary: Sendable {
 
     /// Whether certificates can be given as bytes, since 7.77.
     var takesAuthorities: Bool { number >= 0x074D00 }
+
+    /// Whether its TLS can ask for the status of certificates.
+    static let checksStatus: Bool = {
+        guard let easy = clarkspur_easy_open() else { return false }
+        defer { clarkspur_easy_close(easy) }
+        return clarkspur_easy_set_long(easy, CurlOption.verifiesStatus, 1) == 0
+    }()
 
     /// Versions 7.87 and 7.88 spin while the window of an HTTP/2 upload is closed, so what may not fit into the first
     /// window goes by HTTP/1.1 there.

@@ -38,7 +38,7 @@ final class CurlTransfer {
 
     private func setUp() {
         options = CurlOptions(easy: easy)
-        options.setUp(loop.configuration, url: url.handle)
+        options.setUp(loop.configuration, url: url.handle, keyLog: loop.keyLog)
         setCallbacks()
     }
 

@@ -57,6 +57,10 @@ public final class CurlTransport: Transport {
         public var certificateAuthorities = Authorities.system
         /// Certificates that were taken back, a file in PEM: with one, every issuer's list must be in it.
         public var revocationList: String?
+        /// Whether each peer must show, with its certificate, its authority's word of late that the certificate was not taken
+        /// back (OCSP stapling). Peers without it are refused: `.certificateStatusUnknown`. TLS sessions are not taken up again
+        /// then, because nothing is shown with them.
+        public var requiresStapledStatus = false
         /// The oldest version of TLS that will do.
         public var minimumTLSVersion = TLSVersion.tls1_2
         /// The newest version of TLS that is offered; nil: as libcurl has it.
@@ -65,6 +69,10 @@ public final class CurlTransport: Transport {
         public var ciphers: String?
         /// What is shown to peers that ask who the client is, all of them.
         public var identity: ClientIdentity?
+        /// A file that the keys of TLS connections are added to, in the format of NSS, for tools that look into recordings of
+        /// them: whoever reads it can read everything that was sent. It is made for its owner alone. Nil writes nothing, whatever
+        /// the environment's `SSLKEYLOGFILE` says.
+        public var keyLogFile: String?
         /// Further requests to an origin wait their turn; with HTTP/2, where all share one connection, beyond 100.
         public var maximumConnectionsPerHost = 64
         /// How many connections are kept for later, beside as many as were ever in use at once.

@@ -32,6 +32,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let handshake = Code(rawValue: "handshake")
         /// The two ends have no version of TLS in common.
         public static let tlsVersion = Code(rawValue: "tlsVersion")
+        /// The client's own certificate, or its private key, cannot be used: a wrong password, for one.
+        public static let invalidIdentity = Code(rawValue: "invalidIdentity")
         /// The peer's certificate was refused, for another reason than the following.
         public static let untrusted = Code(rawValue: "untrusted")
         /// The certificate is no longer valid.
@@ -44,6 +46,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let selfSigned = Code(rawValue: "selfSigned")
         /// Its issuer has taken the certificate back.
         public static let certificateRevoked = Code(rawValue: "certificateRevoked")
+        /// Whether its issuer has taken the certificate back is not known, though it must be.
+        public static let certificateStatusUnknown = Code(rawValue: "certificateStatusUnknown")
         /// The certificates are good, and none of them is pinned.
         public static let pinMismatch = Code(rawValue: "pinMismatch")
         /// The certificate is for another host.

@@ -58,13 +58,36 @@ public enum TrustDecision: Sendable, Equatable {
     case refused(reason: String, code: TransportError.Code = .untrusted)
 }
 
-/// A certificate with its private key, both as PEM text.
+/// A certificate with its private key. No description of it shows either.
 public struct ClientIdentity: Sendable {
-    public let certificateChain: [UInt8]
-    public let privateKey: [UInt8]
-
-    public init(certificateChain: [UInt8], privateKey: [UInt8]) {
-        self.certificateChain = certificateChain
-        self.privateKey = privateKey
+    /// How the two are kept.
+    public enum Content: Sendable {
+        /// Two texts; the chain begins with the client's certificate.
+        case pem(certificateChain: [UInt8], privateKey: [UInt8])
+        /// One file of both, as it ends with `.p12` or `.pfx`.
+        case pkcs12([UInt8])
     }
+
+    public let content: Content
+    /// What the private key is encrypted with; empty if it is not.
+    public let password: String
+
+    /// A certificate chain and a private key as PEM text, the key encrypted or not.
+    public init(certificateChain: [UInt8], privateKey: [UInt8], password: String = "") {
+        content = .pem(certificateChain: certificateChain, privateKey: privateKey)
+        self.password = password
+    }
+
+    /// The contents of a PKCS #12 file.
+    public init(pkcs12: [UInt8], password: String) {
+        content = .pkcs12(pkcs12)
+        self.password = password
+    }
+}
+
+extension ClientIdentity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "ClientIdentity(REDACTED)" }
+    public var debugDescription: String { description }
+    /// Keeps `dump` from showing what the description hides.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

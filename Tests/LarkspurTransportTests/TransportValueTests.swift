@@ -120,6 +120,23 @@ struct TransportErrorTests {
     }
 }
 
+@Suite("ClientIdentity", .timeLimit(.minutes(10)))
+struct ClientIdentityTests {
+    @Test("no description shows the key or its password")
+    func secrets() {
+        let key = Array("s3cret".utf8)
+        for identity in [
+            ClientIdentity(certificateChain: [1], privateKey: key, password: "s3cret"),
+            ClientIdentity(pkcs12: key, password: "s3cret"),
+        ] {
+            var shown = "\(identity) \(String(reflecting: identity))"
+            dump(identity, to: &shown)
+            #expect(shown.contains("ClientIdentity(REDACTED)"))
+            #expect(!shown.contains("s3cret") && !shown.contains("\(key[0])"))
+        }
+    }
+}
+
 @Suite("TransportRequest", .timeLimit(.minutes(10)))
 struct TransportRequestTests {
     @Test("a request is a GET without fields and body whose response may run freely")

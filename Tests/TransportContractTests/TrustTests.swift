@@ -123,19 +123,6 @@
             try await transport.run(TransportRequest(url: Self.url("NGINX_TLS"))).check(.response("Hello, world!"))
         }
 
-        @Test("A client shows its certificate where it is asked for one")
-        func identity() async throws {
-            let request = TransportRequest(url: try Self.url("TLS_MUTUAL"))
-            let unknown = try await CurlTransport(configuration: trusting).run(request)
-            #expect(unknown.heads.first?.status == 400)
-            var configuration = trusting
-            configuration.identity = ClientIdentity(
-                certificateChain: try bytes("client.pem"), privateKey: try bytes("client.key"))
-            try await CurlTransport(configuration: configuration).run(request).check(.response("Hello, world!"))
-            configuration.identity = ClientIdentity(certificateChain: [1, 2, 3], privateKey: [])
-            try await CurlTransport(configuration: configuration).run(request).check(.failure(.handshake))
-        }
-
         @Test("Own authorities may stand beside the system's")
         func systemAndOwn() async throws {
             let configuration = CurlTransport.Configuration { [folder] in

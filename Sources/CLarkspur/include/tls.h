@@ -15,9 +15,13 @@ typedef void (*clarkspur_certificate_function)(void *context, const uint8_t *byt
 // Gives the chain as the verification has put it together, leaf first, in DER: what a peer sends beside it is not in it.
 // False if there is none to be had.
 bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *context);
-// Whether transfers from now on go on whatever the verdict on the chain is, which is written down for `clarkspur_tls_verdict`.
-// Needs a successful load.
-void clarkspur_tls_leave_verdict(void *easy, bool leaves);
+// How the connections are secured that a transfer makes from now on. Needs a successful load.
+//
+// Whether they go on whatever the verdict on the chain is, which is written down for `clarkspur_tls_verdict`; and the file
+// that their keys are written to, negative for none, whatever the environment says.
+void clarkspur_tls_set_up(void *easy, bool leaves_verdict, int key_log);
+// A file for keys that only its owner can read, opened to add to it; negative with the reason in `errno`.
+int clarkspur_tls_open_key_log(const char *path);
 // OpenSSL's verdict on the chain by its own number, X509_V_ERR_…; 0 if the chain leads to an authority that is trusted.
 long clarkspur_tls_verdict(void *easy);
 const char *clarkspur_tls_verdict_text(long verdict);

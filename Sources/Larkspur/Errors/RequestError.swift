@@ -151,12 +151,14 @@ extension RequestError {
         public static let timedOut = Code(.timedOut)
         public static let handshake = Code(.handshake)
         public static let tlsVersion = Code(.tlsVersion)
+        public static let invalidIdentity = Code(.invalidIdentity)
         public static let untrusted = Code(.untrusted)
         public static let certificateExpired = Code(.certificateExpired)
         public static let certificateNotYetValid = Code(.certificateNotYetValid)
         public static let unknownIssuer = Code(.unknownIssuer)
         public static let selfSigned = Code(.selfSigned)
         public static let certificateRevoked = Code(.certificateRevoked)
+        public static let certificateStatusUnknown = Code(.certificateStatusUnknown)
         public static let pinMismatch = Code(.pinMismatch)
         public static let wrongHost = Code(.wrongHost)
         public static let protocolViolation = Code(.protocolViolation)
@@ -238,7 +240,7 @@ extension RequestError {
     public var isTrust: Bool {
         [
             .untrusted, .certificateExpired, .certificateNotYetValid, .unknownIssuer, .selfSigned, .certificateRevoked,
-            .pinMismatch, .wrongHost,
+            .certificateStatusUnknown, .pinMismatch, .wrongHost,
         ].contains(code)
     }
     public var isValidation: Bool { stage == .validating }

@@ -1,0 +1,170 @@
+#if os(Linux)
+    import Larkspur
+    import LarkspurTesting
+    import Testing
+
+    @Suite(
+        "What a transport is told of TLS, for real", .timeLimit(.minutes(10)),
+        .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"))
+    struct TLSConfigurationTests {
+        private let trusting: CurlTransport.Configuration
+        private let folder: URL
+
+        init() throws {
+            trusting = try #require(Environment.trusting)
+            folder = URL(
+                fileURLWithPath: try #require(ProcessInfo.processInfo.environment["LARKSPUR_CERTIFICATES"]),
+                isDirectory: true)
+        }
+
+        private static func request(_ server: String, closing: Bool = false) throws -> TransportRequest {
+            let port = try #require(Environment.port("LARKSPUR_" + server))
+            return TransportRequest(
+                url: try RequestURL("https://localhost:\(port)/hello"),
+                fields: closing ? [HeaderField(name: "Connection", value: "close")] : [])
+        }
+
+        private func bytes(_ file: String) throws -> [UInt8] {
+            [UInt8](try Data(contentsOf: folder.appendingPathComponent(file)))
+        }
+
+        private func transport(_ change: (inout CurlTransport.Configuration) -> Void) -> CurlTransport {
+            var configuration = trusting
+            change(&configuration)
+            return CurlTransport(configuration: configuration)
+        }
+
+        // MARK: Identities
+
+        @Test("A client shows its certificate where it is asked for one, however it is kept")
+        func identity() async throws {
+            let request = try Self.request("TLS_MUTUAL")
+            let unknown = try await CurlTransport(configuration: trusting).run(request)
+            #expect(unknown.heads.first?.status == 400)
+            let chain = try bytes("client.pem")
+            for identity in [
+                ClientIdentity(certificateChain: chain, privateKey: try bytes("client.key")),
+                ClientIdentity(certificateChain: chain, privateKey: try bytes("client-locked.key"), password: "secret"),
+                ClientIdentity(pkcs12: try bytes("client.p12"), password: "secret"),
+            ] {
+                try await transport { $0.identity = identity }.run(request).check(.response("Hello, world!"))
+            }
+        }
+
+        @Test("An identity that cannot be used fails before anything is sent, and says that it is the identity")
+        func unusableIdentity() async throws {
+            let server = try MockServer { _ in .text("ok") }
+            let port = try #require(Environment.port("LARKSPUR_TLS_FORWARDER"))
+            let request = TransportRequest(
+                url: try RequestURL("https://localhost:\(port)/"),
+                fields: [HeaderField(name: "X-Forward-Port", value: "\(server.port)")])
+            let (chain, key) = (try bytes("client.pem"), try bytes("client-locked.key"))
+            let other = try bytes("server.key")
+            for identity in [
+                ClientIdentity(pkcs12: try bytes("client.p12"), password: "wrong"),
+                ClientIdentity(pkcs12: try bytes("client.p12"), password: ""),
+                ClientIdentity(pkcs12: chain, password: "secret"), ClientIdentity(pkcs12: [], password: ""),
+                ClientIdentity(certificateChain: chain, privateKey: key, password: "wrong"),
+                ClientIdentity(certificateChain: chain, privateKey: key),  // nobody is asked at a terminal
+                ClientIdentity(certificateChain: chain, privateKey: other),
+                ClientIdentity(certificateChain: [1, 2, 3], privateKey: []),
+            ] {
+                let trace = try await transport { $0.identity = identity }.run(request)
+                trace.check(.failure(.invalidIdentity))
+                let error = try #require(trace.completions.first ?? nil)
+                #expect(error.message.contains("the client's certificate or its key cannot be used"))
+                #expect(trace.heads.isEmpty && !error.description.contains("secret"))
+            }
+            #expect(server.requests.isEmpty)
+        }
+
+        // MARK: Revocation
+
+        private static let statuses: [(server: String, code: TransportError.Code?)] = [
+            ("TLS_STAPLED", nil), ("TLS_STAPLED_REVOKED", .certificateRevoked),
+            ("TLS_STAPLED_OTHER", .certificateStatusUnknown), ("NGINX_TLS", .certificateStatusUnknown),
+            ("TLS_SELF_SIGNED", .selfSigned), ("TLS_WRONG_HOST", .wrongHost),
+        ]
+
+        @Test(
+            "Where a stapled status is required, only a good one will do, over each new connection", arguments: statuses
+        )
+        func stapled(server: String, code: TransportError.Code?) async throws {
+            let transport = transport { $0.requiresStapledStatus = true }
+            let expected = code.map(Fault.Outcome.failure) ?? .response("Hello, world!")
+            // A session that was taken up again would come without a status.
+            for closing in [true, true, false, false] {
+                let trace = try await transport.run(Self.request(server, closing: closing))
+                trace.check(expected)
+                #expect(code == nil || trace.heads.isEmpty)
+            }
+            // Where it is not, it does not matter.
+            guard code == .certificateRevoked || code == .certificateStatusUnknown else { return }
+            try await self.transport { _ in }.run(Self.request(server)).check(.response("Hello, world!"))
+        }
+
+        @Test("An evaluator that trusts a peer does not make up for its status", arguments: statuses.prefix(4))
+        func stapledAndTrusted(server: String, code: TransportError.Code?) async throws {
+            var request = try Self.request(server)
+            request.asksForTrust = true
+            let delegate = RecordingDelegate(answering: { question in
+                if case .serverTrust(_, let reply) = question { reply(.trusted) }
+            })
+            let transport = transport { $0.requiresStapledStatus = true }
+            transport.task(for: request, id: TransportTaskID(1), delegate: delegate).resume()
+            let trace = try await delegate.wait { $0.isCompleted && $0.depth == 0 }
+            trace.check(code.map(Fault.Outcome.failure) ?? .response("Hello, world!"))
+            #expect(trace.questions.count == (code == nil ? 1 : 0))
+        }
+
+        // MARK: Keys
+
+        @Test(
+            "Keys are written to no file, whatever the environment says",
+            .enabled(if: ProcessInfo.processInfo.environment["SSLKEYLOGFILE"] != nil, "no SSLKEYLOGFILE"))
+        func noKeys() async throws {
+            let file = URL(fileURLWithPath: try #require(ProcessInfo.processInfo.environment["SSLKEYLOGFILE"]))
+            var request = try Self.request("NGINX_TLS")
+            for asks in [false, true] {
+                request.asksForTrust = asks
+                let delegate = RecordingDelegate(answering: { question in
+                    if case .serverTrust(_, let reply) = question { reply(.trusted) }
+                })
+                let transport = CurlTransport(configuration: trusting)
+                transport.task(for: request, id: TransportTaskID(1), delegate: delegate).resume()
+                try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.response("Hello, world!"))
+            }
+            // libcurl has opened it, long before.
+            #expect(try Data(contentsOf: file).isEmpty)
+        }
+
+        @Test("Keys are added, a line each, to the file that is named, which its owner alone can read")
+        func keys() async throws {
+            let file = folder.appendingPathComponent("keys-\(UUID().uuidString)")
+            defer { try? FileManager.default.removeItem(at: file) }
+            let transports = (0..<4).map { _ in transport { $0.keyLogFile = file.path } }
+            let request = try Self.request("TLS_COMPLETE", closing: true)
+            try await withThrowingTaskGroup(of: Trace.self) { group in
+                for number in 0..<40 { group.addTask { try await transports[number % 4].run(request) } }
+                for try await trace in group { trace.check(.response("Hello, world!")) }
+            }
+            let lines = String(decoding: try Data(contentsOf: file), as: UTF8.self).split(separator: "\n")
+            #expect(lines.count >= 4)
+            let isWhole = lines.allSatisfy { line in
+                let parts = line.split(separator: " ", omittingEmptySubsequences: false)
+                return parts.count == 3 && parts[0].allSatisfy { $0.isUppercase || $0.isNumber || $0 == "_" }
+                    && parts[1].count == 64 && parts[2].count >= 64 && parts[1...].joined().allSatisfy(\.isHexDigit)
+            }
+            #expect(isWhole)
+            let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+        }
+
+        @Test("A file for keys that cannot be written keeps requests from being sent")
+        func noPlace() async throws {
+            let trace = try await transport { $0.keyLogFile = folder.path }.run(Self.request("NGINX_TLS"))
+            trace.check(.failure(.unavailable))
+            #expect(trace.completions.first.flatMap { $0 }?.message.contains("file for keys") == true)
+        }
+    }
+#endif
