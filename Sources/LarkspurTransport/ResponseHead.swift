@@ -74,9 +74,12 @@ public struct ResponseHead: Sendable, Hashable {
             var lines = FieldLines(bytes)
             while let line = lines.next() {
                 guard FieldLines.matches(line.name, "Content-Length") else { continue }
-                for part in line.value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
-                    guard let number = FieldLines.number(part), length == nil || length == number else { return nil }
-                    length = number
+                var start = line.value.startIndex
+                while start <= line.value.endIndex {
+                    let end = line.value[start...].firstIndex(of: UInt8(ascii: ",")) ?? line.value.endIndex
+                    guard let number = FieldLines.number(line.value[start..<end]), length == nil || length == number
+                    else { return nil }
+                    (length, start) = (number, end + 1)
                 }
             }
             return length
