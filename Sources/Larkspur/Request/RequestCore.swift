@@ -53,7 +53,7 @@ package final class RequestCore: Sendable {
         }
         guard register(face) else { return cancel(face, context.endReason) }
         watchTotal(face, limits)
-        emit(.start)
+        postNoted()
         RequestPipeline(core: self, face: face, session: session).start()
     }
 
@@ -80,17 +80,15 @@ package final class RequestCore: Sendable {
     }
 
     func cancel(_ face: any Request, _ reason: RequestError = .requestCancelled) {
-        act(on: box.withLock { $0.cancel(reason, face) }, isCancel: !reason.isTimeout)
+        act(on: box.withLock { $0.cancel(reason, face) })
     }
 
-    func act(on action: RequestState.CancelAction, isCancel: Bool = true) {
+    func act(on action: RequestState.CancelAction) {
+        postNoted()
         switch action {
         case .none: break
-        case .cancelHop(let task):
-            if isCancel { emit(.cancel) }
-            task?.cancel()
+        case .cancelHop(let task): task?.cancel()
         case .takeOver(let held, let task, let discarded):
-            if isCancel { emit(.cancel) }
             task?.cancel()
             unwind(held, discarded)
         }
@@ -98,7 +96,7 @@ package final class RequestCore: Sendable {
 
     func setPace(_ pace: RequestState.Pace) {
         guard box.withLock({ $0.setPace(pace) }) else { return }
-        emit(pace == .flowing ? .resume : .suspend)
+        postNoted()
         applyPace(box.withLock { $0.nextPaceStep(after: nil) })
     }
 
@@ -249,17 +247,18 @@ package final class RequestCore: Sendable {
         let task = context.transport.task(for: transportRequest, id: id, delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
-        let (verdict, observers, followers, step) = box.withLock { state in
+        let (verdict, mail, followers, step) = box.withLock { state in
             let verdict = begin(&state, HopProgress(task, request, sink, waiter))
             let step = verdict == .proceed ? state.nextPaceStep(after: nil) : nil
-            return (verdict, state.observers(state.face), state.settings.followers.requests, step)
+            if verdict == .proceed { state.note(.beginHop(request)) }
+            return (verdict, state.outbox.begin(), state.settings.followers.requests, step)
         }
+        post(mail)
         guard verdict == .proceed else {
             context.didComplete(id)
             task.cancel()
             return verdict
         }
-        observers?.post(.beginHop(request))
         tell(request, to: followers, of: .requests)
         applyPace(step)
         if isLimited { cutHopIfLate() }
@@ -278,7 +277,7 @@ package final class RequestCore: Sendable {
         context.forget(id)
         receiver?.end(exchange.error)
         finish.deadlines.stop()
-        finish.observers?.post(.finish(exchange.error))
+        post(finish.mail)
         finish.settings.followers.end()
         for delivery in finish.deliveries { delivery() }
     }
@@ -319,13 +318,13 @@ package final class RequestCore: Sendable {
 
     /// A fact of the transport, on the transport's thread.
     package func receive(_ event: TransportEvent, for id: TransportTaskID) {
-        let (action, observers, followers, news) = box.withLock { state in
+        let (action, mail, followers, news) = box.withLock { state in
             (
-                state.receive(event, for: id), state.observers(state.face), state.followers(of: event, for: id),
+                state.receive(event, for: id), state.outbox.begin(), state.followers(of: event, for: id),
                 state.downloadNews(of: event, for: id)
             )
         }
-        if let observers { observers.post(RequestEvent(event)) }
+        post(mail)
         if !followers.isEmpty, case .head(let head) = event { tell(head, to: followers, of: .responses) }
         if let news { tell(news.progress, to: news.followers, of: .download) }
         switch action {
@@ -368,13 +367,5 @@ package final class RequestCore: Sendable {
             emit(.rewindBody)
             reply(source.open())
         }
-    }
-
-    // MARK: Events
-
-    /// Builds the event only if somebody listens (R8).
-    func emit(_ event: @autoclosure () -> RequestEvent, for face: (any Request)? = nil) {
-        guard let observers = read({ $0.observers(face ?? $0.face) }) else { return }
-        observers.post(event())
     }
 }

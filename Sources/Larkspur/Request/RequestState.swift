@@ -27,6 +27,7 @@ struct RequestState {
 
     // What the user asked for
     var settings: RequestSettings
+    var outbox = EventOutbox()
     var queue = SerializerQueue()
     private var waiters: UInt64 = 0
 
@@ -90,7 +91,9 @@ struct RequestState {
     /// The first serializer or `resume()`; the face is kept from now on, so that everybody sees the same object.
     mutating func start(_ face: any Request) -> RequestPhase.Verdict {
         let verdict = step(.start)
-        if verdict == .run { self.face = face }
+        guard verdict == .run else { return verdict }
+        self.face = face
+        note(.start)
         return verdict
     }
 
@@ -98,8 +101,8 @@ struct RequestState {
     mutating func cancel(_ reason: RequestError, _ face: any Request) -> CancelAction {
         switch step(.cancel) {
         case .takeOver:
-            noteEnd(reason)
             self.face = face
+            noteEnd(reason)
             return .takeOver(held: pipeline, hop?.task, discarded: queue.discardHeld())
         case .cancelHop:
             noteEnd(reason)
@@ -111,7 +114,7 @@ struct RequestState {
 
     private mutating func noteEnd(_ reason: RequestError) {
         cancellation = reason
-        if reason.isTimeout, attempt?.error == nil { attempt?.error = reason }
+        if !reason.isTimeout { note(.cancel) } else if attempt?.error == nil { attempt?.error = reason }
     }
 
     enum CancelAction {
@@ -185,7 +188,7 @@ struct RequestState {
     struct Finish: Sendable {
         let deliveries: [Delivery]
         let callsHandlers: Bool
-        let observers: Observers?
+        let mail: [EventOutbox.Letter]
         let session: Session?
         let face: (any Request)?
         let settings: RequestSettings
@@ -201,6 +204,9 @@ struct RequestState {
         phase = next
         self.exchange = exchange
         let deliveries = queue.deliverHeld()
+        // The transport is told to end a cancelled hop, and may take its time.
+        if hop != nil { note(.endHop(.cancelled)) }
+        note(.finish(exchange.error))
         defer {
             face = nil
             session = nil
@@ -210,7 +216,7 @@ struct RequestState {
         }
         return .finished(
             Finish(
-                deliveries: deliveries, callsHandlers: queue.beginHandlers(), observers: observers(face),
+                deliveries: deliveries, callsHandlers: queue.beginHandlers(), mail: outbox.begin(),
                 session: session, face: face, settings: settings, deadlines: deadlines))
     }
 
@@ -220,6 +226,7 @@ struct RequestState {
     mutating func setPace(_ pace: Pace) -> Bool {
         guard self.pace != pace, phase != .finished, phase != .unwinding else { return false }
         self.pace = pace
+        note(pace == .flowing ? .resume : .suspend)
         return true
     }
 
@@ -268,6 +275,7 @@ struct RequestState {
     /// Takes a fact of the transport. What belongs to no hop under way is too late and ignored.
     mutating func receive(_ event: TransportEvent, for id: TransportTaskID) -> ReceiveAction {
         guard let hop, hop.id == id else { return .none }
+        note(RequestEvent(event))
         switch event {
         case .head(let head):
             hop.head = head
@@ -334,18 +342,12 @@ struct RequestState {
         return settings.followers.upload.isEmpty ? nil : progress
     }
 
-    // MARK: Observers
+    // MARK: Followers
 
     /// Who follows the heads of responses, if this fact is one of the hop under way.
     func followers(of event: TransportEvent, for id: TransportTaskID) -> [RequestFollower<ResponseHead>] {
         guard case .head = event, hop?.id == id else { return [] }
         return settings.followers.responses
-    }
-
-    /// Who is told of events; nil if nobody is, and then nothing is built for them (R8).
-    func observers(_ face: (any Request)?) -> Observers? {
-        guard !settings.monitors.isEmpty, let face else { return nil }
-        return Observers(mailboxes: settings.monitors, request: face)
     }
 }
 
@@ -361,14 +363,4 @@ struct RequestSettings: Sendable {
     var authentication: Authentication?
     var timeouts: [RequestTimeouts.Limit] = []
     var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
-}
-
-/// The monitors of a request, with the object they are shown.
-struct Observers: Sendable {
-    let mailboxes: [MonitorMailbox]
-    let request: any Request
-
-    func post(_ event: RequestEvent) {
-        for mailbox in mailboxes { mailbox.post(event, from: request) }
-    }
 }

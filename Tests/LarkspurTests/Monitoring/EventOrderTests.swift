@@ -174,4 +174,78 @@ struct EventOrderTests {
         await ends.told.pass()
         #expect(ends.journal.lines == ["end", "invalidated"])
     }
+
+    @Test("Whoever cancels at the same time, a start is told first and a finish last, and both once")
+    func raced() async {
+        let (journal, ends, done) = (Protected<[RequestID: [String]]>([:]), Counter(), Gate())
+        let monitor = ClosureEventMonitor { request, event in
+            journal.withLock { $0[request.id, default: []].append(event.name) }
+            if case .finish = event, ends.increment() == 20_000 { done.open() }
+        }
+        let session = Session(transport: StubTransport { _ in .text("x") }, eventMonitors: [monitor])
+        for _ in 0..<20_000 {
+            let request = await session.request(url)
+            async let started: Void = { _ = request.resume() }()
+            async let cancelled: Void = { _ = request.cancel() }()
+            _ = await (started, cancelled)
+            _ = await request.serializingData().response
+        }
+        await done.pass()
+        for names in journal.withLock({ $0.values }) {
+            #expect(!names.dropFirst().contains("start"))
+            #expect(names.last { $0 != "serialize" } == "finish")
+            #expect(names.count { $0 == "beginHop" } == names.count { $0 == "endHop" })
+            if let end = names.firstIndex(of: "endHop"), let begin = names.firstIndex(of: "beginHop") {
+                #expect(begin < end)
+            }
+        }
+    }
+
+    @Test("The hop of a cancelled stream ends before its finish, however late the transport is")
+    func cancelledStream() async {
+        let transport = LateTransport()
+        let session = Session(transport: transport, eventMonitors: [recorder])
+        let request = await session.streamRequest(url)
+        let reader = Task { for try await _ in request.bytes {} }
+        await recorder.wait { $0.contains { $0.name == "receiveHead" } }
+        request.cancel()
+        _ = await reader.result
+        await recorder.wait { $0.contains { $0.name == "finish" } }
+        transport.end()
+        transport.end()
+        _ = await session.request(url).resume()
+        await recorder.wait { $0.count { $0.name == "beginHop" } == 2 }
+        #expect(
+            recorder.names(of: request) == ["start", "create", "beginHop", "receiveHead", "cancel", "endHop", "finish"])
+    }
+}
+
+/// A transport that gives a head, and takes its time to end hops that are cancelled.
+private final class LateTransport: Transport {
+    private final class Late: TransportTask {
+        let id: TransportTaskID
+        let delegate: any TransportDelegate
+
+        init(id: TransportTaskID, delegate: any TransportDelegate) { (self.id, self.delegate) = (id, delegate) }
+
+        func resume() { delegate.received(.head(ResponseHead(status: 200)), for: id) }
+        func suspend() {}
+        func cancel() {}
+        func allow(upTo position: UInt64) {}
+    }
+
+    private let tasks = Protected<[Late]>([])
+
+    func task(for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate) -> any TransportTask
+    {
+        let task = Late(id: id, delegate: delegate)
+        tasks.withLock { $0.append(task) }
+        return task
+    }
+
+    func invalidate() {}
+
+    func end() {
+        for task in tasks.withLock({ $0 }) { task.delegate.received(.completed(.cancelled), for: task.id) }
+    }
 }

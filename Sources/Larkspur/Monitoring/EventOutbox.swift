@@ -1,0 +1,67 @@
+/// What the monitors of one request have yet to be told, in the order in which it happened.
+///
+/// Part of the request's box. An event is put here in the step that makes it true, and handed over after unlocking by one
+/// thread at a time: so a cancel is never told before the start that it meets, nor a hop's end before its beginning.
+struct EventOutbox {
+    struct Letter: Sendable {
+        let event: RequestEvent
+        let request: any Request
+        let mailboxes: [MonitorMailbox]
+    }
+
+    private var letters: [Letter] = []
+    private var isBeingEmptied = false
+
+    mutating func add(_ letter: Letter) { letters.append(letter) }
+
+    /// What is to be handed over; nothing if somebody is at it, who then goes on with what has been added.
+    mutating func begin() -> [Letter] {
+        guard !letters.isEmpty, !isBeingEmptied else { return [] }
+        isBeingEmptied = true
+        return next()
+    }
+
+    /// What was added meanwhile; nothing if that was all.
+    mutating func next() -> [Letter] {
+        if letters.isEmpty { isBeingEmptied = false }
+        defer { letters = [] }
+        return letters
+    }
+}
+
+extension RequestState {
+    /// - Parameter face: The request, where it may have finished.
+    func isObserved(_ face: (any Request)? = nil) -> Bool { !settings.monitors.isEmpty && (face ?? self.face) != nil }
+
+    /// Notes an event for the monitors, and builds it only if there are any (R8).
+    mutating func note(_ event: @autoclosure () -> RequestEvent, of face: (any Request)? = nil) {
+        guard isObserved(face), let face = face ?? self.face else { return }
+        outbox.add(EventOutbox.Letter(event: event(), request: face, mailboxes: settings.monitors))
+    }
+}
+
+extension RequestCore {
+    /// Tells the monitors, and what has been noted before as well.
+    func emit(_ event: @autoclosure () -> RequestEvent, for face: (any Request)? = nil) {
+        guard read({ $0.isObserved(face) }) else { return }
+        let event = event()
+        let mail = box.withLock { state in
+            state.note(event, of: face)
+            return state.outbox.begin()
+        }
+        post(mail)
+    }
+
+    /// Hands over what has been noted.
+    func postNoted() { post(box.withLock { $0.outbox.begin() }) }
+
+    func post(_ mail: [EventOutbox.Letter]) {
+        var mail = mail
+        while !mail.isEmpty {
+            for letter in mail {
+                for mailbox in letter.mailboxes { mailbox.post(letter.event, from: letter.request) }
+            }
+            mail = box.withLock { $0.outbox.next() }
+        }
+    }
+}
