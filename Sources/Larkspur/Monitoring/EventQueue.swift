@@ -17,7 +17,7 @@ struct EventQueue {
     private var refused: Set<RequestID> = []
     /// Where the bodies stand that are told of while the queue is full: each is one letter, or a peer that sends on and on
     /// would fill the memory.
-    private var bodies: [RequestID: Int] = [:]
+    private var bodies: [RequestID: (sent: Int?, received: Int?)] = [:]
 
     /// - Parameter request: What the events are of, where they are of one request: it is let in whatever has happened.
     init(admitting request: RequestID? = nil) {
@@ -56,23 +56,25 @@ struct EventQueue {
         return true
     }
 
-    /// Adds the event to the request's last letter if both are of its body.
+    /// Adds the event to an earlier one of the same body, if nothing but bodies has come since.
     private mutating func joins(_ event: RequestEvent, of id: RequestID) -> Bool {
-        if let place = bodies[id] {
-            switch (letters[place].event, event) {
-            case (.receiveBody(let before), .receiveBody(let count)):
-                letters[place].event = .receiveBody(before + count)
-                return true
-            case (.sendBody, .sendBody):
-                letters[place].event = event
-                return true
-            default: break
-            }
-        }
         switch event {
-        case .receiveBody, .sendBody: bodies[id] = letters.count
-        default: bodies[id] = nil
+        case .receiveBody(let count):
+            guard let place = bodies[id]?.received, case .receiveBody(let before) = letters[place].event else {
+                bodies[id, default: (nil, nil)].received = letters.count
+                return false
+            }
+            letters[place].event = .receiveBody(before + count)
+        case .sendBody:
+            guard let place = bodies[id]?.sent else {
+                bodies[id, default: (nil, nil)].sent = letters.count
+                return false
+            }
+            letters[place].event = event
+        default:
+            bodies[id] = nil
+            return false
         }
-        return false
+        return true
     }
 }

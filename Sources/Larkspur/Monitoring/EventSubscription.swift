@@ -32,13 +32,14 @@ extension Request {
 final class EventSubscription: Sendable {
     let mailbox: MonitorMailbox
     private let bell: AsyncStream<Void>
+    private let ringer: AsyncStream<Void>.Continuation
     private let request: RequestID?
     private let waiting = Protected<ArraySlice<EventQueue.Letter>>([])
 
     /// - Parameter request: What it is of; it ends with its finish.
     init(to request: RequestID? = nil) {
         let (bell, ringer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        (self.bell, self.request) = (bell, request)
+        (self.bell, self.ringer, self.request) = (bell, ringer, request)
         mailbox = MonitorMailbox(ringing: ringer, of: request)
     }
 
@@ -59,14 +60,16 @@ final class EventSubscription: Sendable {
     }
 
     private func takeFirst() -> IdentifiedEvent? {
-        var letter = waiting.withLock { $0.popFirst() }
+        var (letter, isLast) = waiting.withLock { ($0.popFirst(), $0.isEmpty) }
         if letter == nil, let mail = mailbox.take() {
-            letter = waiting.withLock { letters in
+            (letter, isLast) = waiting.withLock { letters in
                 letters += mail.letters
-                return letters.popFirst()
+                return (letters.popFirst(), letters.isEmpty)
             }
         }
         guard let letter else { return nil }
+        // Another reader may be asleep, and this one may not come again.
+        if !isLast, request == nil { ringer.yield() }
         if case .finish = letter.event, request != nil { mailbox.close() }
         return IdentifiedEvent(request: letter.request.id, event: letter.event)
     }

@@ -84,6 +84,23 @@ struct EventQueueTests {
         #expect(told == ["sent 3", "received 3", "suspend", "received 9", "finish"])
     }
 
+    @Test("A body that is sent while another one is received fills no memory either")
+    func bothWays() async {
+        let request = await session.request("http://h/")
+        var queue = fullQueue(of: request)
+        for count in 1...1_000 {
+            queue.post(.sendBody(UInt64(count)), from: request)
+            queue.post(.receiveBody(1), from: request)
+        }
+        queue.post(.finish(nil), from: request)
+        let told = queue.take().letters.dropFirst(EventQueue.limit)
+        #expect(told.map(\.event.name) == ["sendBody", "receiveBody", "finish"])
+        guard case .sendBody(1_000) = told.first?.event, case .receiveBody(1_000) = told.dropFirst().first?.event else {
+            Issue.record("not all of the bodies is told")
+            return
+        }
+    }
+
     @Test(
         "A request that begins while the queue is full stays out to its finish, also when there is room again",
         arguments: [RequestEvent.start, .cancel])

@@ -86,6 +86,25 @@ struct EventSequenceTests {
         request.cancel()
     }
 
+    @Test("Where several read a session's events, one that stops leaves the others what is there and what comes")
+    func readers() async {
+        let events = await session.events
+        let journal = Journal()
+        let done = Gate()
+        let readers = (1...3).map { number in
+            Task {
+                for await event in events {
+                    if journal.count(event.event.name) == Self.plain.count { done.open() }
+                    if number < 3 { return }
+                }
+            }
+        }
+        _ = await session.request(url).serializingString().response
+        await done.pass()
+        #expect(journal.lines.count == Self.plain.count)
+        for reader in readers { reader.cancel() }
+    }
+
     @Test("A composite tells each of its monitors of an event before any of the next")
     func composite() async {
         let journal = Journal()
