@@ -32,7 +32,8 @@ struct BodyPreview {
         if let json = try? JSON(data: shown), json.array != nil || json.object != nil {
             return json.text(data.count <= Self.indentedLimit ? .prettyPrinted : [])
         }
-        guard let text = String(data: shown, encoding: .utf8) else { return nil }
+        // With zeros in it, it is of another encoding, in which no name was found.
+        guard !shown.contains(0), let text = String(data: shown, encoding: .utf8) else { return nil }
         if kind.contains("x-www-form-urlencoded") { return form(text) }
         if kind.contains("multipart/form-data") { return text }
         return kind.contains("json") || redaction.namesSecret(in: text) ? nil : text

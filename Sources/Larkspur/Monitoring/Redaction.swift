@@ -62,26 +62,44 @@ extension Redaction {
     }
 
     /// A field's value that may be a URL, whole or relative, such as that of `Location` and `Referer`.
-    private func reference(_ text: String) -> String {
+    ///
+    /// Of URLs in the query of another one only the first is looked into, or a text of question marks would take all the
+    /// stack.
+    private func reference(_ text: String, isOutermost: Bool = true) -> String {
         if isNone { return text }
         if text.contains("@"), let url = try? RequestURL(text), url.user != nil { return self.url(url) }
+        let text = Self.withoutUsers(text)
         guard let start = text.firstIndex(where: { "?#".contains($0) }) else { return text }
         let parts = text[start...].dropFirst().split(separator: "#", omittingEmptySubsequences: false)
-        return text[...start] + parts.map(form).joined(separator: "#")
+        return text[...start] + parts.map { form($0, isOutermost: isOutermost) }.joined(separator: "#")
     }
 
-    /// A query, or a form in the same notation.
+    /// Of what follows `//` and stands before an `@` nothing is left: of URLs without a scheme, of foreign schemes, in text.
+    private static func withoutUsers(_ text: String) -> String {
+        guard text.contains("@"), text.contains("//") else { return text }
+        let users = /\/\/[^\/?#\s<>"']*@/.matchingSemantics(.unicodeScalar)
+        return text.replacing(users, with: "//\(replacement)@")
+    }
+
+    /// A query, or a form in the same notation. A value that is a URL with a secret is hidden as a whole.
     ///
     /// By scalars: what ends a pair or a name may have a combining mark after it, and is another character then.
-    func form(_ text: some StringProtocol) -> String {
+    func form(_ text: some StringProtocol, isOutermost: Bool = true) -> String {
         if isNone { return String(text) }
         let pairs = String(text).unicodeScalars.split(separator: "&", omittingEmptySubsequences: false)
         return pairs.map { pair in
             guard let end = pair.firstIndex(of: "=") else { return String(pair) }
             let name = String(pair[..<end])
-            let plain = name.replacing("+", with: " ").removingPercentEncoding ?? name
-            return hides(plain) ? "\(name)=\(Self.replacement)" : String(pair)
+            let (plain, value) = (Self.plain(name), Self.plain(String(pair[end...].dropFirst())))
+            let isSecret = hides(plain) || isOutermost && reference(value, isOutermost: false) != value
+            return isSecret ? "\(name)=\(Self.replacement)" : String(pair)
         }.joined(separator: "&")
+    }
+
+    /// What is written in a form.
+    private static func plain(_ text: String) -> String {
+        let text = text.replacing("+", with: " ")
+        return text.removingPercentEncoding ?? text
     }
 
     /// A URL without its fragment, and without user and password, which it never shows.
@@ -150,7 +168,7 @@ extension Redaction {
         return false
     }
 
-    /// A form of parts (RFC 7578): the content of those with secret names goes.
+    /// A form of parts (RFC 7578): the content of those with secret names goes, and what is secret in the others.
     ///
     /// Nil where the boundary that the type names does not occur.
     private func parts(_ data: Data, _ type: String) -> Data? {
@@ -175,16 +193,22 @@ extension Redaction {
     private func part(_ data: Data) -> Data {
         guard let end = data.range(of: Data("\r\n\r\n".utf8))?.upperBound else { return data }
         let header = String(decoding: data[..<end], as: UTF8.self)
-        guard let start = header.range(of: "[; ]name=\"", options: [.caseInsensitive, .regularExpression])?.upperBound,
-            hides(String(header[start...].prefix { $0 != "\"" }))
-        else { return data }
-        return data[..<end] + Data(Self.replacement.utf8)
+        let names = /(?i)[;\s]name=(?:"([^"]*)|([^";\s]*))/.matchingSemantics(.unicodeScalar)
+        if let name = header.firstMatch(of: names)?.output, hides(String(name.1 ?? name.2 ?? "")) {
+            return data[..<end] + Data(Self.replacement.utf8)
+        }
+        let types = /(?i)\ncontent-type:[ \t]*([^\r\n]*)/.matchingSemantics(.unicodeScalar)
+        let type = header.firstMatch(of: types).map { String($0.output.1) }
+        // A form in a form is text: who sends it could nest as many as take all the stack.
+        let isForm = type?.lowercased().hasPrefix("multipart") ?? false
+        return data[..<end] + body(Data(data[end...]), type: isForm ? nil : type)
     }
 
-    /// A JSON value.
+    /// A JSON value, without what is secret in URLs either.
     func json(_ value: JSON) -> JSON {
         switch value {
-        case .null, .bool, .number, .string: value
+        case .null, .bool, .number: value
+        case .string(let text): .string(reference(text))
         case .array(let elements): .array(elements.map(json))
         case .object(let members):
             .object(JSON.Object(members.map { ($0, hides($0) && !$1.isNull ? .string(Self.replacement) : json($1)) }))

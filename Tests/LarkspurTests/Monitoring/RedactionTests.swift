@@ -41,6 +41,10 @@ struct RedactionTests {
             ("/cb?a=1#access_token=s3cret&b=2", "/cb?a=1#access_token=REDACTED&b=2"),
             ("#token=s3cret", "#token=REDACTED"), ("https://u:s3cret@h/p?a=1", "https://h/p?a=1"),
             ("HTTPS://H/%7Ep?a=b#c", "HTTPS://H/%7Ep?a=b#c"), ("what? #1", "what? #1"), ("u@h?x", "u@h?x"),
+            ("//u:s3cret@h/p?a=1", "//REDACTED@h/p?a=1"), ("app://u:s3cret@h/p", "app://h/p"),
+            ("<https://u:s3cret@h/>; rel=next", "<https://REDACTED@h/>; rel=next"),
+            ("/a?next=%2Fcb%3Ftoken%3Ds3cret&b=1", "/a?next=REDACTED&b=1"),
+            ("https://h/a?next=%2Fcb%3Fpage%3D1", "https://h/a?next=%2Fcb%3Fpage%3D1"),
         ])
     func references(value: String, shown: String) throws {
         let request = try request { $0.headers = [HTTPHeader(name: "Referer", value: value)] }
@@ -228,5 +232,27 @@ struct RedactionTests {
         }
         #expect(told.lines == expected)
         #expect(request.cURLDescription() == expected[1])
+    }
+
+    @Test("URLs among the values of JSON, and JSON among the parts of a form, show no secrets either")
+    func values() throws {
+        let json = Data(#"{"next":"https://h/?page=2&token=s3cret","links":["//u:s3cret@h/"],"why":"what? a=1"}"#.utf8)
+        let shown = #"{"next":"https://h/?page=2&token=REDACTED","links":["//REDACTED@h/"],"why":"what? a=1"}"#
+        #expect(try command(json, "application/json").contains(shown))
+        var form = MultipartFormData(boundary: "b")
+        form.append(json, name: "meta", mimeType: "application/json")
+        form.append("password=s3cret", name: "note")
+        var request = try request()
+        try request.setBody(form)
+        let text = String(decoding: try decoded(request.cURLDescription()), as: UTF8.self)
+        #expect(text.contains(shown) && !text.contains("s3cret"))
+    }
+
+    private func command(_ body: Data, _ type: String) throws -> String {
+        try request {
+            $0.method = .post
+            $0.headers = [.contentType(type)]
+            $0.body = .data(body)
+        }.cURLDescription()
     }
 }
