@@ -254,7 +254,10 @@ final class CurlTransfer {
         metrics.requestBodyBytes = hop.upload?.position ?? (hop.isConnected ? UInt64(hop.post?.count ?? 0) : 0)
         metrics.responseBodyBytes = hop.received
         metrics.protocolName = hop.head.protocolName
-        guard hop.isConnected else { return metrics }
+        guard hop.isConnected else {
+            metrics.$nameLookup.nanoseconds = nanoseconds(CurlInfo.nameLookupTime)
+            return metrics
+        }
         let isReused = clarkspur_easy_long(easy, CurlInfo.connections) == 0
         metrics.connectionWasReused = isReused
         if !isReused {

@@ -49,10 +49,11 @@ public struct TransactionMetrics: Sendable {
 
     /// The phases that there were, in order. A kept connection has no lookup, no connection and no TLS.
     public var intervals: [Interval] {
-        let marks: [(Phase, Duration?)] = [
-            (.lookup, transport.nameLookup), (.connection, transport.connected), (.tls, transport.secured),
-            (.sending, transport.requestSent), (.waiting, transport.firstByte), (.receiving, transport.total),
-        ]
+        let marks: [(Phase, Duration?)] =
+            [
+                (.lookup, transport.nameLookup), (.connection, transport.connected), (.tls, transport.secured),
+                (.sending, transport.requestSent), (.waiting, transport.firstByte),
+            ] + (lastPhase.map { [($0, transport.total)] } ?? [])
         var intervals = transport.queued.map { [Interval(phase: .queue, start: .zero - $0, end: .zero)] } ?? []
         var start = Duration.zero
         for case (let phase, let mark?) in marks {
@@ -62,6 +63,17 @@ public struct TransactionMetrics: Sendable {
             start = end
         }
         return intervals
+    }
+}
+
+extension TransactionMetrics {
+    /// What the hop did when it ended: a response was received, or it was given up on the way there.
+    private var lastPhase: Phase? {
+        if status != nil || transport.firstByte != nil { return .receiving }
+        if transport.requestSent != nil { return .waiting }
+        if transport.secured != nil || transport.connectionWasReused == true { return .sending }
+        if transport.connected != nil { return request.url.isHTTPS ? .tls : .sending }
+        return transport.nameLookup == nil ? nil : .connection
     }
 }
 

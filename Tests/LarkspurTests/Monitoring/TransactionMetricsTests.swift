@@ -5,11 +5,13 @@ import Testing
 
 @Suite("Where the time of a hop went", .timeLimit(.minutes(10)))
 struct TransactionMetricsTests {
-    private func metrics(_ change: (inout TransportMetrics) -> Void) throws -> TransactionMetrics {
+    private func metrics(
+        _ head: ResponseHead? = ResponseHead(status: 200), _ change: (inout TransportMetrics) -> Void
+    ) throws -> TransactionMetrics {
         var metrics = TransportMetrics()
         change(&metrics)
         let request = try OutgoingRequest("https://u:p@example.com/?page=1&token=s3cret")
-        let hop = Hop(request: request, head: ResponseHead(status: 200), metrics: metrics)
+        let hop = Hop(request: request, head: head, metrics: metrics)
         return try #require(TransactionMetrics(hop, attempt: 1))
     }
 
@@ -50,6 +52,23 @@ struct TransactionMetricsTests {
         #expect(metrics.intervals.map(\.phase) == [.waiting, .receiving])
         #expect(metrics.description.contains("on a kept connection\n"))
         #expect(try self.metrics { _ in }.intervals.isEmpty)
+    }
+
+    @Test("A hop that was given up ends in the phase that it was in, and receives nothing")
+    func givenUp() throws {
+        let second = Duration.seconds(1)
+        #expect(try metrics(nil) { $0.total = second }.intervals.map(\.phase) == [])
+        #expect(
+            try metrics(nil) { ($0.nameLookup, $0.total) = (.zero, second) }.intervals.map(\.phase) == [
+                .lookup, .connection,
+            ])
+        let secured = try metrics(nil) {
+            ($0.nameLookup, $0.connected, $0.secured, $0.total) = (.zero, .zero, .zero, second)
+        }
+        #expect(secured.intervals.map(\.phase) == [.lookup, .connection, .tls, .sending])
+        let silent = try metrics(nil) { ($0.requestSent, $0.total) = (.milliseconds(1), second) }
+        #expect(silent.intervals.map(\.phase) == [.sending, .waiting])
+        #expect(silent.intervals.last?.end == second)
     }
 
     @Test("An answer that begins before all is sent does not make time run backwards")
