@@ -49,6 +49,9 @@ struct LogMonitorTests {
         }
         #expect(text.hasPrefix("#1 GET http://example.com/a → serializing failed: "))
         #expect(text.hasSuffix("#1 GET http://example.com/a → 200, 1 B\n"))
+        let request = await Session().request(url)
+        LogMonitor(to: sink).request(request, did: .ignoreOption("event monitor"))
+        #expect(journal.lines.last == "#1 too late, after the finish: event monitor\n")
         LogMonitor(to: sink).didMiss(3)
         #expect(journal.lines.last == "… 3 requests are not logged, because the log was too slow\n")
     }
@@ -186,4 +189,18 @@ struct LogMonitorTests {
     func colors(isTerminal: Bool, environment: [String: String], wanted: Bool) {
         #expect(LogSink.wantsColors(isTerminal: isTerminal, environment) == wanted)
     }
+
+    #if os(Linux) || os(macOS)
+        @Test("A program that ends with its last request has logged it", arguments: 1...8)
+        func end(run: Int) async throws {
+            let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                let transport = StubTransport { _ in .text("x") }
+                let session = Session(transport: transport, eventMonitors: [LogMonitor()])
+                _ = await session.request("http://h/last").serializingData().response
+                exit(EXIT_SUCCESS)
+            }
+            let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+            #expect(text.contains("#1 GET http://h/last → 200, 1 B\n"))
+        }
+    #endif
 }
