@@ -18,6 +18,8 @@ final class CurlHop {
     @exclusivity(unchecked) var head = CurlHead()
     /// The head of a proxy's challenge, and what it was read by, until it shows whether libcurl answers it.
     var challenge: (head: ResponseHead, reader: CurlHead)?
+    /// Whether libcurl may have answered a challenge of before, and no other one since.
+    var answersOldChallenge = false
     @exclusivity(unchecked) var received: UInt64 = 0
     /// Received and not yet delivered.
     @exclusivity(unchecked) var pending: CurlBuffer
@@ -106,6 +108,9 @@ final class CurlHop {
         self.head = CurlHead()
         return true
     }
+
+    /// Whether the challenge is a proxy's that has forgotten the one before, so that the request can go to it anew.
+    var isChallengedAgain: Bool { challenge != nil && answersOldChallenge && request.body.isReplayable }
 
     func deliverChallenge() {
         guard let challenge else { return }

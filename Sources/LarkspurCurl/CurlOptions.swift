@@ -251,6 +251,10 @@ struct CurlOptions {
 }
 
 extension CurlOptions {
+    /// Digest, and none before the proxy has asked. Told Digest alone, libcurl sends a request with a body without it
+    /// first, to be asked; a proxy that does not ask hands that on.
+    private static let digestWhenAsked = Int(truncatingIfNeeded: 0x8000_0002 as UInt32)
+
     private mutating func set(_ route: CurlRoute?) {
         self.route = route
         lookup = route?.lookup.map { CurlLine($0) }
@@ -260,7 +264,7 @@ extension CurlOptions {
         set(CurlOption.proxy, proxy?.text ?? "")
         set(CurlOption.proxyUser, proxy?.username)
         set(CurlOption.proxyPassword, proxy?.username.map { _ in proxy?.password ?? "" })
-        set(CurlOption.proxyAuthentication, proxy?.authentication == .digest ? 2 : 1)
+        set(CurlOption.proxyAuthentication, proxy?.authentication == .digest ? Self.digestWhenAsked : 1)
     }
 }
 

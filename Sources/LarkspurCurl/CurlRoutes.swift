@@ -23,10 +23,14 @@ struct CurlRoute: Equatable {
         (proxy?.kind == .http || proxy?.kind == .https) && !url.isHTTPS
     }
 
-    /// Whether libcurl answers a proxy that has refused the request itself, and sends it once more.
-    func answersChallenge(to url: RequestURL) -> Bool {
-        handsOver(url) && proxy?.authentication == .digest && proxy?.username != nil
+    /// The proxy if libcurl answers its challenges.
+    var asker: Proxy? {
+        guard let proxy, proxy.authentication == .digest, proxy.username != nil else { return nil }
+        return proxy.kind == .http || proxy.kind == .https ? proxy : nil
     }
+
+    /// Whether libcurl answers a proxy that has refused the request itself, and sends it once more.
+    func answersChallenge(to url: RequestURL) -> Bool { asker != nil && !url.isHTTPS }
 }
 
 /// The routes of a transport.

@@ -37,6 +37,7 @@ extension CurlTransfer {
     /// libcurl is about to send the request; what was answered already is not sent again.
     private func mayBegin() -> Bool {
         guard let hop, !hop.isExpectationRefused else { return false }
+        if hop.challenge != nil { hop.answersOldChallenge = false }
         if hop.request.asksForTrust, hop.request.url.isHTTPS {
             hop.fault = CurlTrust(easy, of: hop.request.url).fault { hop.delegate.answer($0, for: hop.task.id) }
             if hop.fault != nil { return false }
@@ -58,9 +59,10 @@ extension CurlTransfer {
         didConnect()  // a libcurl that does not tell
         hop.lastActivity = loop.now
         let line = UnsafeRawBufferPointer(start: bytes, count: count).assumingMemoryBound(to: UInt8.self)
-        if hop.challenge != nil, line.starts(with: "HTTP/".utf8) { hop.challenge = nil }
-        switch hop.head.add(line) {
-        case .more: return count
+        let isTrailer = hop.challenge != nil && !line.starts(with: "HTTP/".utf8)
+        if !isTrailer { hop.challenge = nil }
+        switch isTrailer ? hop.challenge?.reader.add(line) : hop.head.add(line) {
+        case .more, nil: return count
         case .head(let head):
             if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
             loop.setAlarm(hop.deadline.time, for: slot)
@@ -78,6 +80,7 @@ extension CurlTransfer {
 
     private func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let hop, let bytes else { return CurlAnswer.fail }
+        if hop.isChallengedAgain { return CurlAnswer.fail }
         hop.deliverChallenge()
         let piece = UnsafeRawBufferPointer(start: bytes, count: count)
         if !hop.pending.hasRoom(for: piece) { hop.deliverPending() }

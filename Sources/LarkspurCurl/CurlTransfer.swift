@@ -24,6 +24,8 @@ final class CurlTransfer {
     @exclusivity(unchecked) private var fields = CurlFields()
     private var post = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) private(set) var hop: CurlHop?
+    /// The proxy whose challenge the handle may remember.
+    private var asker: Proxy?
 
     /// Nil if libcurl has no memory left.
     init?(slot: Slot, loop: CurlLoop) {
@@ -37,12 +39,14 @@ final class CurlTransfer {
     }
 
     private func setUp() {
+        asker = nil
         options = CurlOptions(easy: easy)
         options.setUp(loop.configuration, url: url.handle, keyLog: loop.keyLog)
         setCallbacks()
     }
 
-    /// Takes a new handle: libcurl waits for no `100 Continue` with one that once met a peer which knows none.
+    /// Takes a new handle: libcurl waits for no `100 Continue` with one that once met a peer which knows none, and answers
+    /// a proxy's challenge ever after, that of another proxy too.
     private func renew() {
         guard let fresh = clarkspur_easy_open() else { return }
         clarkspur_easy_close(easy)
@@ -108,6 +112,11 @@ final class CurlTransfer {
     private func send(_ hop: CurlHop) {
         let request = hop.request
         errorText.pointee = 0
+        if let proxy = hop.route?.asker {
+            if asker != proxy, asker != nil { renew() }
+            hop.answersOldChallenge = asker != nil && CurlLibrary.current.tellsOfRequests
+            asker = proxy
+        }
         hop.beginSending(at: loop.now)
         options.set(
             request, shape: shape(of: hop), version: CurlVersion(request, loop.configuration, .current),
@@ -160,6 +169,11 @@ final class CurlTransfer {
     func didEnd(_ code: Int32) {
         guard let hop else { return }
         clarkspur_multi_remove(loop.multi, easy)
+        if isForgotten(after: code, hop) {
+            hop.challenge = nil
+            renew()
+            return send(hop)
+        }
         hop.deliverChallenge()
         if sendsAgain(after: code, hop) { send(hop) } else { finish(hop, error(for: code, hop)) }
     }
@@ -193,6 +207,14 @@ final class CurlTransfer {
         if hop.isExpectationRefused { renew() }
         loop.didEnd(slot, of: hop.origin)
         hop.task.end(error, metrics: metrics)
+    }
+
+    /// Whether a proxy has refused what answers a challenge of before, which it may know no more: to libcurl that is a wrong
+    /// password.
+    private func isForgotten(after code: Int32, _ hop: CurlHop) -> Bool {
+        guard hop.answersOldChallenge, hop.fault == nil, hop.sends < Self.sendLimit else { return false }
+        let isTunnelRefused = !hop.isConnected && clarkspur_easy_long(easy, CurlInfo.proxyStatus) == 407
+        return (hop.isChallengedAgain || isTunnelRefused && code != 0) && hop.rewind(at: loop.now)
     }
 
     /// Whether a connection was lost in a way that leaves the request as if it had never been sent, or that does no harm
