@@ -15,13 +15,15 @@ public struct ServerTrustManager: Sendable {
     private let patterns: [Pattern]
     private let fallback: (any ServerTrustEvaluating)?
     private let allHostsMustBeEvaluated: Bool
-    /// A pattern that is none: nobody knows what it was to protect.
+    /// A pattern that is none, or is there twice: nobody knows what it was to protect.
     private let problem: String?
 
     private struct Pattern {
         let suffix: String
         let isDeep: Bool
         let evaluator: any ServerTrustEvaluating
+
+        func isSame(as other: Pattern) -> Bool { suffix == other.suffix && isDeep == other.isDeep }
 
         func fits(_ host: String) -> Bool {
             if isDeep, host == suffix.dropFirst() { return true }
@@ -39,14 +41,14 @@ public struct ServerTrustManager: Sendable {
             let host = text.dropFirst(stars)
             let isPattern = stars == 0 || stars <= 2 && host.first == "."
             guard isPattern, let name = Self.normalized(stars == 0 ? host : host.dropFirst()) else {
-                problem = text
+                problem = "\(text) is no pattern for hosts"
                 continue
             }
-            if stars == 0 {
-                exact[name] = evaluator
-            } else {
-                patterns.append(Pattern(suffix: "." + name, isDeep: stars == 2, evaluator: evaluator))
+            let pattern = Pattern(suffix: "." + name, isDeep: stars == 2, evaluator: evaluator)
+            if stars == 0 ? exact[name] != nil : patterns.contains(where: pattern.isSame(as:)) {
+                problem = "\(text) is there twice, written differently"
             }
+            if stars == 0 { exact[name] = evaluator } else { patterns.append(pattern) }
         }
         self.exact = exact
         self.patterns = patterns.sorted { ($0.suffix.count, $0.isDeep ? 0 : 1) > ($1.suffix.count, $1.isDeep ? 0 : 1) }
@@ -70,7 +72,7 @@ public struct ServerTrustManager: Sendable {
     /// - Throws: Where nobody may.
     public func evaluator(for host: String) throws(TrustError) -> (any ServerTrustEvaluating)? {
         if let problem {
-            throw TrustError(.untrusted, "\(problem) is no pattern for hosts, and so nobody is trusted")
+            throw TrustError(.untrusted, "\(problem), and so nobody is trusted")
         }
         let name = Self.withoutDot(host.lowercased())
         if let evaluator = exact[name] ?? patterns.first(where: { $0.fits(name) })?.evaluator ?? fallback {

@@ -71,6 +71,18 @@ struct ServerTrustTests {
     }
 
     @Test(
+        "Where two patterns are for the same hosts, nobody is trusted: one of the two would not count",
+        arguments: [
+            ("api.example.com", "API.example.com"), ("a.b", "a.b."), ("*.a", "*.A"),
+            ("**.bücher.a", "**.xn--bcher-kva.a"),
+        ])
+    func twice(first: String, second: String) {
+        let manager = ServerTrustManager(
+            allHostsMustBeEvaluated: false, evaluators: [first: .default, second: .disabled, "other.example": .default])
+        #expect(throws: TrustError.self) { try manager.evaluator(for: "other.example") }
+    }
+
+    @Test(
         "Where a pattern is none, nobody is trusted",
         arguments: ["", "***.a", "a.*", "*a", "*", "a/b", "a:1", "*.", "a b"])
     func noPattern(text: String) throws {
