@@ -129,6 +129,11 @@ extension Cookie {
             && Self.path(path, contains: url.path)
     }
 
+    /// What a server takes for the name: of a cookie without one, what stands before the first equals sign of its value.
+    var seenName: Substring.UTF8View {
+        name.isEmpty ? value.utf8.prefix { $0 != UInt8(ascii: "=") } : name[...].utf8
+    }
+
     /// Whether setting the one replaces the other. By bytes: to Swift different bytes can be the same text.
     func isSame(as other: Cookie) -> Bool {
         isHostOnly == other.isHostOnly && domain == other.domain && name.utf8.elementsEqual(other.name.utf8)

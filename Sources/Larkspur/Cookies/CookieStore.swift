@@ -67,7 +67,7 @@ struct CookieStore {
             (Cookie.domain(domain, contains: cookie.domain) || Cookie.domain(cookie.domain, contains: domain))
                 && entries.contains { entry in
                     entry.cookie.isSecure && !entry.cookie.isExpired(at: now)
-                        && entry.cookie.name.utf8.elementsEqual(cookie.name.utf8)
+                        && entry.cookie.seenName.elementsEqual(cookie.seenName)
                         && Cookie.path(entry.cookie.path, contains: cookie.path)
                 }
         }

@@ -156,6 +156,15 @@ struct CookieJarTests {
         #expect(try jar.header(for: "http://w.h.com/x") == "s=2")
     }
 
+    @Test("A cookie without a name that a server reads as a secure one does not overlay it either")
+    func namelessIntruder() throws {
+        try jar.store("s=1; Secure", from: "https://h.com/")
+        try jar.store("=t=3", "=s=2", "s", from: "http://h.com/")
+        #expect(try jar.header(for: "https://h.com/") == "s=1; t=3")
+        try jar.store("=s=4", from: "https://h.com/")
+        #expect(try jar.header(for: "https://h.com/") == "s=1; s=4")
+    }
+
     // MARK: Limits
 
     @Test(
