@@ -22,6 +22,9 @@ package protocol BodyReceiver: Sendable {
     /// The next bytes, decoded. Returns when there is room for more.
     func receive(_ bytes: Data) async throws
 
+    /// Takes all of a body that needs no decoding from where the transport puts it; false if it wants to be called.
+    func take(_ body: ByteChannel) async throws -> Bool
+
     /// The body is there as a whole. What monitors are to know of it they are told before it returns.
     func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) async throws
 
@@ -35,5 +38,6 @@ package protocol BodyReceiver: Sendable {
 extension BodyReceiver {
     package var actor: (any Actor)? { nil }
     package func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest { request }
+    package func take(_ body: ByteChannel) async throws -> Bool { false }
     package func result(_ exchange: CompletedExchange) async -> CompletedExchange { exchange }
 }

@@ -7,6 +7,8 @@ import LarkspurTransport
 /// Beside the request's it is the only box on a request's way.
 package final class ByteChannel: Sendable {
     private typealias Reader = Suspension<Result<Data?, any Error>>
+    /// Takes bytes; or refuses, and has `give()` called when there is room for them.
+    package typealias Taker = @Sendable (Data) -> Bool
 
     private enum End {
         case open
@@ -25,6 +27,12 @@ package final class ByteChannel: Sendable {
         var readers: UInt64 = 0
         var end = End.open
         var allow: (@Sendable (UInt64) -> Void)?
+        /// Who takes the bytes as they come, in place of a reader; one thread at a time gives them.
+        var taker: Taker?
+        var isGiving = false
+        var givesAgain = false
+
+        var next: Data? { first < chunks.count ? chunks[first] : nil }
 
         mutating func takeFirst() -> Data {
             let bytes = chunks[first]
@@ -79,7 +87,7 @@ package final class ByteChannel: Sendable {
                 state.read = state.received
                 return (nil, state.allow, state.read + capacity)
             case .open:
-                guard let reader = state.reader else {
+                guard state.taker == nil, let reader = state.reader else {
                     state.chunks.append(bytes)
                     return (nil, nil, 0)
                 }
@@ -89,7 +97,8 @@ package final class ByteChannel: Sendable {
             }
         }
         action.allow?(action.position)
-        action.reader?.resume(returning: .success(bytes))
+        guard let reader = action.reader else { return give() }
+        reader.resume(returning: .success(bytes))
     }
 
     /// The end of the body: what waits can still be read, then the end or the error follows.
@@ -97,6 +106,8 @@ package final class ByteChannel: Sendable {
         let (reader, released) = box.withLock { state -> (Reader?, (@Sendable (UInt64) -> Void)?) in
             guard case .open = state.end else { return (nil, nil) }
             state.end = .ended(error)
+            // Who takes has the rest first.
+            if state.taker != nil { return (nil, nil) }
             defer {
                 state.allow = nil
                 state.reader = nil
@@ -104,7 +115,55 @@ package final class ByteChannel: Sendable {
             return (state.reader?.continuation, state.allow)
         }
         withExtendedLifetime(released) {}
-        reader?.resume(returning: error.map { .failure($0) } ?? .success(nil))
+        guard let reader else { return give() }
+        reader.resume(returning: error.map { .failure($0) } ?? .success(nil))
+    }
+
+    /// Gives the taker what waits, unless another thread is about it.
+    package func give() {
+        let isMine = box.withLock { state in
+            guard state.taker != nil else { return false }
+            if state.isGiving { state.givesAgain = true }
+            defer { state.isGiving = true }
+            return !state.isGiving
+        }
+        guard isMine else { return }
+        while let (taker, bytes) = nextToGive() {
+            let isTaken = taker(bytes)
+            let (goesOn, allow, position) = box.withLock { state in
+                if isTaken {
+                    _ = state.takeFirst()
+                    state.read += UInt64(bytes.count)
+                } else {
+                    state.isGiving = state.givesAgain
+                }
+                defer { state.givesAgain = false }
+                return (isTaken || state.givesAgain, isTaken ? state.allow : nil, state.read + capacity)
+            }
+            allow?(position)
+            guard goesOn else { return }
+        }
+    }
+
+    /// Nil when nothing waits; at the end whoever waits for it is told.
+    private func nextToGive() -> (Taker, Data)? {
+        let (next, ended, reader) = box.withLock { state -> ((Taker, Data)?, RequestError??, Reader?) in
+            if let taker = state.taker, let bytes = state.next { return ((taker, bytes), nil, nil) }
+            state.isGiving = false
+            guard case .ended(let error) = state.end else { return (nil, nil, nil) }
+            defer { (state.taker, state.reader, state.allow) = (nil, nil, nil) }
+            return (nil, .some(error), state.reader?.continuation)
+        }
+        if let ended { reader?.resume(returning: ended.map { .failure($0) } ?? .success(nil)) }
+        return next
+    }
+
+    /// Has the bytes taken on the threads that they come from, or that make room for them, without one of the reader's own.
+    /// Returns at the end.
+    package func read(by taker: @escaping Taker) async throws {
+        box.withLock { $0.taker = taker }
+        defer { box.withLock { $0.taker = nil } }
+        _ = try await next()
     }
 
     /// The reader's side: the next bytes, nil at the end. One reader at a time, which is woken on its own actor.
@@ -145,21 +204,21 @@ package final class ByteChannel: Sendable {
     private func read(_ number: UInt64, _ continuation: Reader) {
         let answer = box.withLock { state -> Answer in
             precondition(state.reader == nil, "a byte channel has one reader at a time")
-            if state.first < state.chunks.count {
+            if state.taker == nil, state.first < state.chunks.count {
                 let bytes = state.takeFirst()
                 state.read += UInt64(bytes.count)
                 return .bytes(bytes, allow: state.allow, position: state.read + capacity)
             }
             switch state.end {
-            case .ended(let error): return .end(error)
+            case .ended(let error) where state.taker == nil: return .end(error)
             case .abandoned: return .end(nil)
-            case .open:
+            case .open, .ended:
                 state.reader = (number, continuation)
                 return .wait
             }
         }
         switch answer {
-        case .wait: break
+        case .wait: give()
         case .bytes(let bytes, let allow, let position):
             allow?(position)
             continuation.resume(returning: .success(bytes))

@@ -29,14 +29,15 @@ final class StreamHub: BodyReceiver {
         var readers: [ObjectIdentifier: Reader] = [:]
         var audience = Audience.expected
         var sent: UInt64 = 0
-        var sender: Suspension<Void>?
+        /// Goes on when there is room.
+        var sender: (@Sendable () -> Void)?
 
         var hasRoom: Bool {
             if case .ended = stage { return true }
             return readers.isEmpty ? audience != .expected : readers.values.allSatisfy { $0.room > sent }
         }
 
-        mutating func takeSender() -> Suspension<Void>? {
+        mutating func takeSender() -> (@Sendable () -> Void)? {
             guard hasRoom else { return nil }
             defer { sender = nil }
             return sender
@@ -63,7 +64,7 @@ final class StreamHub: BodyReceiver {
             if state.audience == .gone { state.audience = .expected }
             return (state.stage, state.takeSender())
         }
-        sender?.resume()
+        sender?()
         if case .ended(let error) = stage { channel.end(error) }
         return channel
     }
@@ -76,7 +77,7 @@ final class StreamHub: BodyReceiver {
     ///
     /// - Parameter isStarted: Whether the request is on its way: one that is not may yet get readers.
     func leave(_ channel: ByteChannel, isStarted: Bool) -> Bool {
-        let (isLast, sender) = box.withLock { state -> (Bool, Suspension<Void>?) in
+        let (isLast, sender) = box.withLock { state -> (Bool, (@Sendable () -> Void)?) in
             guard let reader = state.readers.removeValue(forKey: ObjectIdentifier(channel)), state.readers.isEmpty
             else { return (false, state.takeSender()) }
             let wasAwaited = isStarted && state.audience == .expected && reader.before == .expected
@@ -84,7 +85,7 @@ final class StreamHub: BodyReceiver {
             return (reader.hasBegun || wasAwaited, state.takeSender())
         }
         channel.abandon()
-        sender?.resume()
+        sender?()
         return isLast
     }
 
@@ -96,16 +97,16 @@ final class StreamHub: BodyReceiver {
             state.audience = .unneeded
             return state.takeSender()
         }
-        sender?.resume()
+        sender?()
     }
 
     private func allow(_ id: ObjectIdentifier, upTo position: UInt64) {
-        let sender = box.withLock { state -> Suspension<Void>? in
+        let sender = box.withLock { state -> (@Sendable () -> Void)? in
             guard let reader = state.readers[id], reader.room < reader.base + position else { return nil }
             state.readers[id]?.room = reader.base + position
             return state.takeSender()
         }
-        sender?.resume()
+        sender?()
     }
 
     // MARK: The pipeline's side
@@ -118,12 +119,30 @@ final class StreamHub: BodyReceiver {
 
     func receive(_ bytes: Data) async {
         await suspended { (sender: Suspension<Void>) in
-            let hasRoom = box.withLock { state in
-                if !state.hasRoom { state.sender = sender }
-                return state.hasRoom
-            }
-            if hasRoom { sender.resume() }
+            if hasRoom(or: { sender.resume() }) { sender.resume() }
         }
+        handOn(bytes)
+    }
+
+    func take(_ body: ByteChannel) async throws -> Bool {
+        let later: @Sendable () -> Void = { body.give() }
+        try await body.read { [self] bytes in
+            guard hasRoom(or: later) else { return false }
+            handOn(bytes)
+            return true
+        }
+        return true
+    }
+
+    /// If not, the closure is called when there is.
+    private func hasRoom(or later: @escaping @Sendable () -> Void) -> Bool {
+        box.withLock { state in
+            if !state.hasRoom { state.sender = later }
+            return state.hasRoom
+        }
+    }
+
+    private func handOn(_ bytes: Data) {
         let channels = box.withLock { state in
             state.sent += UInt64(bytes.count)
             return state.readers.values.map(\.channel)
@@ -139,6 +158,6 @@ final class StreamHub: BodyReceiver {
             return (state.readers.values.map(\.channel), state.takeSender())
         }
         for channel in channels { channel.end(error) }
-        sender?.resume()
+        sender?()
     }
 }

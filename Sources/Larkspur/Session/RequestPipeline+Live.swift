@@ -77,7 +77,11 @@ extension RequestPipeline {
             if let hop = head.hop, hop.head?.status == 206, let offset = hop.request.options.resumption?.offset {
                 core.emit(.continueFile(from: offset))
             }
-            for try await chunk in body { try await receiver.receive(chunk) }
+            let plain = (body as? HopBody)?.plain
+            if let plain, try await receiver.take(plain) {
+            } else {
+                for try await chunk in body { try await receiver.receive(chunk) }
+            }
             try await receiver.finish(head) { core.emit($0) }
             return nil
         } catch {
@@ -147,6 +151,9 @@ struct HopBody: AsyncSequence, Sendable {
         self.channel = channel
         self.hop = hop
     }
+
+    /// Where it comes from, if there is nothing to undo.
+    var plain: ByteChannel? { hop.codings.isEmpty ? channel : nil }
 
     func makeAsyncIterator() -> Iterator { Iterator(channel, hop) }
 

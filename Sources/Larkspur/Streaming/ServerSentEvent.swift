@@ -104,10 +104,14 @@ public struct ServerSentEventParser: StreamParser {
             if line.starts(with: JSONParser.byteOrderMark) { _ = value.take(JSONParser.byteOrderMark.count) }
         }
         if value.isEmpty { return endBlock() }
+        if let text = value.data {
+            try addData(text)
+            return nil
+        }
         let name = value.take(value.firstIndex(ofByte: UInt8(ascii: ":")) ?? value.count)
         if !value.isEmpty { _ = value.take(value.count > 1 && value[1] == 0x20 ? 2 : 1) }
         if name.isEqual(to: "data") {
-            try addData(value)
+            try addData(value)  // which it is without a colon, too
         } else if name.isEqual(to: "event") {
             type = String(decoding: value, as: UTF8.self)
         } else if name.isEqual(to: "id") {
@@ -137,12 +141,20 @@ public struct ServerSentEventParser: StreamParser {
 
     private mutating func endBlock() -> ServerSentEvent? {
         lastEventID = id
-        defer {
-            (data, dataSize) = ("", 0)
-            type = ""
-            retry = nil
-        }
+        var text = ""
+        swap(&text, &data)
+        defer { (dataSize, type, retry) = (0, "", nil) }
         guard dataSize > 0 else { return nil }
-        return ServerSentEvent(id: id, event: type.isEmpty ? "message" : type, data: data, retry: retry)
+        return ServerSentEvent(id: id, event: type.isEmpty ? "message" : type, data: text, retry: retry)
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// What follows `data:`, as most lines of events begin, without the space before it; nil if something else does.
+    @inline(__always)
+    fileprivate var data: UnsafeRawBufferPointer? {
+        let data = UInt32(bigEndian: 0x6461_7461)
+        guard count > 4, self[4] == 0x3A, loadUnaligned(as: UInt32.self) == data else { return nil }
+        return UnsafeRawBufferPointer(rebasing: self[(count > 5 && self[5] == 0x20 ? 6 : 5)...])
     }
 }

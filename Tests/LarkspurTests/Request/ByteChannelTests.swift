@@ -99,6 +99,89 @@ struct ByteChannelTests {
         #expect(expected == 100_000)
         await writer.value
     }
+
+    @Test(
+        "A taker has what waited and what comes, in order; what it refuses comes again when there is room, then the end"
+    )
+    func taker() async throws {
+        let channel = ByteChannel(capacity: 4)
+        let positions = Protected<[UInt64]>([])
+        channel.connect { position in positions.withLock { $0.append(position) } }
+        channel.receive(Data([1]))
+        let taken = Protected<(bytes: [UInt8], room: Int)>(([], 2))
+        let reading = Task.immediate {
+            try await channel.read { bytes in
+                taken.withLock { taken in
+                    guard taken.room > 0 else { return false }
+                    taken.room -= 1
+                    taken.bytes += bytes
+                    return true
+                }
+            }
+        }
+        channel.receive(Data([2]))
+        channel.receive(Data([3]))
+        channel.receive(Data([4]))
+        #expect(taken.withLock { $0.bytes } == [1, 2])
+        #expect(positions.withLock { $0 } == [4, 5, 6])
+        channel.end(RequestError(.connectionLost, "gone"))
+        #expect(taken.withLock { $0.bytes } == [1, 2])
+        taken.withLock { $0.room = 9 }
+        channel.give()
+        await #expect(throws: RequestError.self) { try await reading.value }
+        #expect(taken.withLock { $0.bytes } == [1, 2, 3, 4])
+    }
+
+    @Test("A taker that is cancelled leaves what waits to the next reader")
+    func cancelledTaker() async throws {
+        let channel = ByteChannel()
+        let reading = Task.immediate { try await channel.read { _ in false } }
+        channel.receive(Data([7]))
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        #expect(try await channel.next() == Data([7]))
+    }
+
+    @Test("Bytes from one thread and room from others: a taker has every byte once, in order, and the end")
+    func concurrentTaker() async throws {
+        let channel = ByteChannel(capacity: 256)
+        let count = 50_000
+        let taken = Protected(0)
+        let mistakes = Protected(0)
+        let ends = Protected(false)
+        async let givers: Void = withTaskGroup(of: Void.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    while !ends.withLock({ $0 }) {
+                        channel.give()
+                        await Task.yield()
+                    }
+                }
+            }
+            group.addTask {
+                for number in 0..<count { channel.receive(Data([UInt8(truncatingIfNeeded: number)])) }
+                channel.end(nil)
+            }
+        }
+        let turns = Protected(0)
+        try await channel.read { bytes in
+            let turn = turns.withLock { turns in
+                turns += 1
+                return turns
+            }
+            guard turn % 3 != 0 else { return false }
+            let number = taken.withLock { taken in
+                defer { taken += 1 }
+                return taken
+            }
+            if Array(bytes) != [UInt8(truncatingIfNeeded: number)] { mistakes.withLock { $0 += 1 } }
+            return true
+        }
+        ends.withLock { $0 = true }
+        await givers
+        #expect(taken.withLock { $0 } == count)
+        #expect(mistakes.withLock { $0 } == 0)
+    }
 }
 
 /// Runs each job where it is enqueued, and counts them.
