@@ -153,5 +153,8 @@ bool clarkspur_tls_is_for(void *easy, const char *host) {
     void *leaf = chain && bound.OPENSSL_sk_num(chain) > 0 ? bound.OPENSSL_sk_value(chain, 0) : NULL;
     if (!leaf) { return false; }
     const unsigned no_partial_wildcards = 4;
-    return bound.X509_check_ip_asc(leaf, host, 0) == 1 || bound.X509_check_host(leaf, host, 0, no_partial_wildcards, NULL) == 1;
+    const int no_address = -2;
+    int as_address = bound.X509_check_ip_asc(leaf, host, 0);
+    if (as_address != no_address) { return as_address == 1; }
+    return bound.X509_check_host(leaf, host, 0, no_partial_wildcards, NULL) == 1;
 }

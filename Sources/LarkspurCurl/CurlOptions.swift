@@ -217,11 +217,12 @@ struct CurlOptions {
         }
         if route != self.route { set(route) }
         set(CurlOption.fields, pointer: fields)
-        if request.asksForTrust != asksForTrust, !request.asksForTrust || CurlTrust.problem == nil {
+        let asks = request.asksForTrust && request.url.isHTTPS
+        if asks != asksForTrust, !asks || CurlTrust.problem == nil {
             // The chain is verified as ever, and the verdict read when the peer is asked about. A session that is taken up
             // again has none of its own. The host is looked at then too: because libcurl does not, no connection is shared
             // with requests that do not ask.
-            asksForTrust = request.asksForTrust
+            asksForTrust = asks
             setUpConnections()
             set(CurlOption.verifiesHost, asksForTrust ? 0 : 2)
         }

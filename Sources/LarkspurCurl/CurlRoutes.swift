@@ -46,8 +46,8 @@ struct CurlRoutes {
         isDirect = proxies == .none && configuration.hosts.isEmpty
         var problem: TransportError?
         for (host, place) in configuration.hosts {
-            if let name = try? RequestURL("x://\(host)").hostHeader, !name.isEmpty, Self.isSound(place) {
-                places[String(name)] = place
+            if let url = try? RequestURL("x://\(host)"), let name = Self.name(of: url), Self.isSound(place, for: name) {
+                places[url.port.map { "\(name):\($0)" } ?? name] = place
             } else {
                 problem = TransportError(.unavailable, "the place of \(host) is no address and no socket")
             }
@@ -61,24 +61,34 @@ struct CurlRoutes {
     /// A socket's path has room for so many bytes.
     private static let longestPath = 107
 
-    private static func isSound(_ place: CurlTransport.Configuration.HostPlace) -> Bool {
+    /// libcurl cannot be told of an address that it is another one, and takes a dash before a name for an order.
+    private static func isSound(_ place: CurlTransport.Configuration.HostPlace, for name: String) -> Bool {
         switch place {
-        case .addresses(let addresses): !addresses.isEmpty && addresses.allSatisfy { IPAddress.bytes($0) != nil }
+        case .addresses(let addresses):
+            !addresses.isEmpty && addresses.allSatisfy { IPAddress.bytes($0) != nil } && !name.hasPrefix("-")
+                && !name.hasPrefix("[")
         case .unixSocket(let path): (1...longestPath).contains(path.utf8.count) && !path.contains("\0")
         }
     }
 
+    /// The host, an address in brackets, a name without the dot that says that it is whole.
+    private static func name(of url: RequestURL) -> String? {
+        guard let host = url.host, !host.isEmpty else { return nil }
+        return host.contains(":") ? "[\(host)]" : String(host.hasSuffix(".") ? host.dropLast() : host)
+    }
+
     /// Nil for most.
     func route(to url: RequestURL) -> CurlRoute? {
-        guard !isDirect, let host = url.host, let port = url.effectivePort else { return nil }
+        guard !isDirect, let name = Self.name(of: url), let host = url.host, let port = url.effectivePort else {
+            return nil
+        }
         var route = CurlRoute()
-        let name = host.contains(":") ? "[\(host)]" : String(host)
         switch places["\(name):\(port)"] ?? places[name] {
         case .unixSocket(let path)?:
             route.unixSocket = path
             return route
         case .addresses(let addresses)?:
-            route.lookup = "\(name):\(port):\(addresses.joined(separator: ","))"
+            route.lookup = "\(host):\(port):\(addresses.joined(separator: ","))"
         case nil: break
         }
         route.proxy = proxies.proxy(for: url)

@@ -130,6 +130,7 @@
             try await transport.run(request("http://shop.example:\(server.port)/")).check(
                 .response("shop.example:\(server.port)"))
             #expect(server.log.connectionsAccepted == 1)
+            #expect(try await transport.run(request("http://shop.example.:\(server.port)/")).isSuccess)
         }
 
         @Test(
@@ -139,7 +140,8 @@
                 ("shop.example", .addresses(["localhost"])), ("shop.example", .unixSocket(path: "")),
                 ("shop.example", .unixSocket(path: String(repeating: "x", count: 108))),
                 ("", .addresses(["127.0.0.1"])),
-                ("a b", .addresses(["127.0.0.1"])),
+                ("a b", .addresses(["127.0.0.1"])), ("-a", .addresses(["127.0.0.1"])),
+                ("[::1]", .addresses(["127.0.0.1"])),
             ])
         func noPlace(host: String, place: CurlTransport.Configuration.HostPlace) async throws {
             let transport = CurlTransport(configuration: .init { $0.hosts[host] = place })
