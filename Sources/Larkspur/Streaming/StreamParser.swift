@@ -80,7 +80,7 @@ extension UnsafeRawBufferPointer {
     @inline(__always)
     func firstLineEnd() -> Int? {
         guard let start = baseAddress else { return nil }
-        if self[0] == 0x0A { return 0 }  // as every second line of events is
+        if count > 0, self[0] == 0x0A { return 0 }  // as every second line of events is
         var position = start
         while position < start + count {
             let stretch = Swift.min(256, start + count - position)
