@@ -212,11 +212,12 @@ struct EventOrderTests {
         _ = await reader.result
         await recorder.wait { $0.contains { $0.name == "finish" } }
         transport.end()
-        transport.end()
         _ = await session.request(url).resume()
         await recorder.wait { $0.count { $0.name == "beginHop" } == 2 }
         #expect(
             recorder.names(of: request) == ["start", "create", "beginHop", "receiveHead", "cancel", "endHop", "finish"])
+        transport.end()
+        await recorder.wait { $0.count { $0.name == "finish" } == 2 }
     }
 }
 
@@ -245,7 +246,12 @@ private final class LateTransport: Transport {
 
     func invalidate() {}
 
+    /// Says it twice, and lets go of whom it was said to.
     func end() {
-        for task in tasks.withLock({ $0 }) { task.delegate.received(.completed(.cancelled), for: task.id) }
+        let ended = tasks.withLock { tasks in
+            defer { tasks = [] }
+            return tasks
+        }
+        for task in ended + ended { task.delegate.received(.completed(.cancelled), for: task.id) }
     }
 }

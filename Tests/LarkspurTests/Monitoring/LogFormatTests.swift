@@ -53,132 +53,137 @@ extension LogExample {
         ),
     ]
 
-    static let blocks = [
-        LogExample(
-            testDescription: "header fields, their secrets hidden", level: .headers,
-            request: request(.get, nil, ["Accept": "a/b", "Authorization": "Bearer s3cret"]),
-            answers: [.response(headers: ["Set-Cookie": "a=s3cret", "X": "\u{1B}[2J"], chunks: [Data("x".utf8)])],
-            text: """
-                #1 GET http://h/a?page=2 → 200, 1 B
-                  > Accept: a/b
-                  > Authorization: Bearer REDACTED
-                  < HTTP/1.1 200
-                  < Set-Cookie: REDACTED
-                  < X: \\u{1B}[2J
+    /// Made anew, because what stays for ever and is no plain pointer looks lost.
+    static var blocks: [LogExample] {
+        [
+            LogExample(
+                testDescription: "header fields, their secrets hidden", level: .headers,
+                request: request(.get, nil, ["Accept": "a/b", "Authorization": "Bearer s3cret"]),
+                answers: [.response(headers: ["Set-Cookie": "a=s3cret", "X": "\u{1B}[2J"], chunks: [Data("x".utf8)])],
+                text: """
+                    #1 GET http://h/a?page=2 → 200, 1 B
+                      > Accept: a/b
+                      > Authorization: Bearer REDACTED
+                      < HTTP/1.1 200
+                      < Set-Cookie: REDACTED
+                      < X: \\u{1B}[2J
 
-                """),
-        LogExample(
-            testDescription: "every hop and attempt", level: .headers,
-            answers: [.text("no", status: 503), .redirect(to: "/b"), .text("x")],
-            text: """
-                #1 GET http://h/b → 200, 1 retry, 1 redirect, 1 B, 1.00 s
-                  GET http://h/a?page=2 → 503
-                  again after 1.00 s: not acceptable
-                  GET http://h/a?page=2 → 302
-                  < HTTP/1.1 200
-                  < Content-Type: text/plain
+                    """),
+            LogExample(
+                testDescription: "every hop and attempt", level: .headers,
+                answers: [.text("no", status: 503), .redirect(to: "/b"), .text("x")],
+                text: """
+                    #1 GET http://h/b → 200, 1 retry, 1 redirect, 1 B, 1.00 s
+                      GET http://h/a?page=2 → 503
+                      again after 1.00 s: not acceptable
+                      GET http://h/a?page=2 → 302
+                      < HTTP/1.1 200
+                      < Content-Type: text/plain
 
-                """),
-        LogExample(
-            testDescription: "JSON", level: .body,
-            request: request(.post, #"{"name":"Ada","pin":1,"tags":[1,2.5]}"#, ["Content-Type": "application/json"]),
-            answers: [.json(#"[{"token":"s3cret","id":7}]"#)],
-            text: """
-                #1 POST http://h/a?page=2 → 200, 37 B sent, 27 B
-                  > Content-Type: application/json
-                  >
-                  > {
-                  >   "name": "Ada",
-                  >   "pin": "REDACTED",
-                  >   "tags": [
-                  >     1,
-                  >     2.5
-                  >   ]
-                  > }
-                  < HTTP/1.1 200
-                  < Content-Type: application/json
-                  <
-                  < [
-                  <   {
-                  <     "token": "REDACTED",
-                  <     "id": 7
-                  <   }
-                  < ]
+                    """),
+            LogExample(
+                testDescription: "JSON", level: .body,
+                request: request(
+                    .post, #"{"name":"Ada","pin":1,"tags":[1,2.5]}"#, ["Content-Type": "application/json"]),
+                answers: [.json(#"[{"token":"s3cret","id":7}]"#)],
+                text: """
+                    #1 POST http://h/a?page=2 → 200, 37 B sent, 27 B
+                      > Content-Type: application/json
+                      >
+                      > {
+                      >   "name": "Ada",
+                      >   "pin": "REDACTED",
+                      >   "tags": [
+                      >     1,
+                      >     2.5
+                      >   ]
+                      > }
+                      < HTTP/1.1 200
+                      < Content-Type: application/json
+                      <
+                      < [
+                      <   {
+                      <     "token": "REDACTED",
+                      <     "id": 7
+                      <   }
+                      < ]
 
-                """),
-        LogExample(
-            testDescription: "form, and text with line ends and tabs", level: .body,
-            request: request(.post, "name=Ada+L&pin=1&b%0A=%1B", ["Content-Type": "application/x-www-form-urlencoded"]),
-            answers: [.text("a\r\n\tb\u{202E}\u{7}\n")],
-            text: """
-                #1 POST http://h/a?page=2 → 200, 25 B sent, 10 B
-                  > Content-Type: application/x-www-form-urlencoded
-                  >
-                  > name = Ada L
-                  > pin = REDACTED
-                  > b\\n = \\u{1B}
-                  < HTTP/1.1 200
-                  < Content-Type: text/plain
-                  <
-                  < a
-                  <     b\\u{202E}\\u{07}
-                  <
+                    """),
+            LogExample(
+                testDescription: "form, and text with line ends and tabs", level: .body,
+                request: request(
+                    .post, "name=Ada+L&pin=1&b%0A=%1B", ["Content-Type": "application/x-www-form-urlencoded"]),
+                answers: [.text("a\r\n\tb\u{202E}\u{7}\n")],
+                text: """
+                    #1 POST http://h/a?page=2 → 200, 25 B sent, 10 B
+                      > Content-Type: application/x-www-form-urlencoded
+                      >
+                      > name = Ada L
+                      > pin = REDACTED
+                      > b\\n = \\u{1B}
+                      < HTTP/1.1 200
+                      < Content-Type: text/plain
+                      <
+                      < a
+                      <     b\\u{202E}\\u{07}
+                      <
 
-                """),
-        LogExample(
-            testDescription: "more than the limit", level: .body, bodyLimit: 4, answers: [.text("äöüabcdef")],
-            text: """
-                #1 GET http://h/a?page=2 → 200, 12 B
-                  < HTTP/1.1 200
-                  < Content-Type: text/plain
-                  <
-                  < äöüa
-                  < … 5 B more
+                    """),
+            LogExample(
+                testDescription: "more than the limit", level: .body, bodyLimit: 4, answers: [.text("äöüabcdef")],
+                text: """
+                    #1 GET http://h/a?page=2 → 200, 12 B
+                      < HTTP/1.1 200
+                      < Content-Type: text/plain
+                      <
+                      < äöüa
+                      < … 5 B more
 
-                """),
-        LogExample(
-            testDescription: "no text", level: .body, answers: [.text("abc", contentType: "image/png")],
-            text: """
-                #1 GET http://h/a?page=2 → 200, 3 B
-                  < HTTP/1.1 200
-                  < Content-Type: image/png
-                  <
-                  < (image/png, 3 B)
+                    """),
+            LogExample(
+                testDescription: "no text", level: .body, answers: [.text("abc", contentType: "image/png")],
+                text: """
+                    #1 GET http://h/a?page=2 → 200, 3 B
+                      < HTTP/1.1 200
+                      < Content-Type: image/png
+                      <
+                      < (image/png, 3 B)
 
-                """),
-        LogExample(
-            testDescription: "JSON that is none, in which a secret could not be found", level: .body,
-            answers: [.json(#"{"pin": "1234", "#)],
-            text: """
-                #1 GET http://h/a?page=2 → 200, 16 B
-                  < HTTP/1.1 200
-                  < Content-Type: application/json
-                  <
-                  < (application/json, 16 B)
+                    """),
+            LogExample(
+                testDescription: "JSON that is none, in which a secret could not be found", level: .body,
+                answers: [.json(#"{"pin": "1234", "#)],
+                text: """
+                    #1 GET http://h/a?page=2 → 200, 16 B
+                      < HTTP/1.1 200
+                      < Content-Type: application/json
+                      <
+                      < (application/json, 16 B)
 
-                """),
-        LogExample(
-            testDescription: "text in which something has a secret's name", level: .body,
-            answers: [.text("<a><Pin >1234</pin></a>", contentType: "text/xml")],
-            text: """
-                #1 GET http://h/a?page=2 → 200, 23 B
-                  < HTTP/1.1 200
-                  < Content-Type: text/xml
-                  <
-                  < REDACTED (23 bytes)
+                    """),
+            LogExample(
+                testDescription: "text in which something has a secret's name", level: .body,
+                answers: [.text("<a><Pin >1234</pin></a>", contentType: "text/xml")],
+                text: """
+                    #1 GET http://h/a?page=2 → 200, 23 B
+                      < HTTP/1.1 200
+                      < Content-Type: text/xml
+                      <
+                      < REDACTED (23 bytes)
 
-                """),
-        LogExample(
-            testDescription: "the body of a failure", level: .body, answers: [.text("gone", status: 410)],
-            text: """
-                #1 GET http://h/a?page=2 → 410, not acceptable, 4 B
-                  < HTTP/1.1 410
-                  < Content-Type: text/plain
-                  <
-                  < gone
+                    """),
+            LogExample(
+                testDescription: "the body of a failure", level: .body, answers: [.text("gone", status: 410)],
+                text: """
+                    #1 GET http://h/a?page=2 → 410, not acceptable, 4 B
+                      < HTTP/1.1 410
+                      < Content-Type: text/plain
+                      <
+                      < gone
 
-                """),
-    ]
+                    """),
+        ]
+    }
 }
 
 @Suite("What a log says", .timeLimit(.minutes(10)))
