@@ -15,9 +15,11 @@
             return CurlTransport(configuration: .init { $0.proxies = proxies })
         }
 
-        private static let challenge = MockResponse.raw(
-            "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n"
-                + "Content-Length: 4\r\n\r\nwho?")
+        private static var challenge: MockResponse {
+            MockResponse.raw(
+                "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n"
+                    + "Content-Length: 4\r\n\r\nwho?")
+        }
 
         private func request(_ url: String, _ method: String = "GET", body: String = "") throws -> TransportRequest {
             TransportRequest(
