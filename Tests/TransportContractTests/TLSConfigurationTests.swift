@@ -12,9 +12,7 @@
 
         init() throws {
             trusting = try #require(Environment.trusting)
-            folder = URL(
-                fileURLWithPath: try #require(ProcessInfo.processInfo.environment["LARKSPUR_CERTIFICATES"]),
-                isDirectory: true)
+            folder = try Environment.certificates()
         }
 
         private static func request(_ server: String, closing: Bool = false) throws -> TransportRequest {

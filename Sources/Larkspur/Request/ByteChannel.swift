@@ -131,12 +131,11 @@ package final class ByteChannel: Sendable {
         while let (taker, bytes) = nextToGive() {
             let isTaken = taker(bytes)
             let (goesOn, allow, position) = box.withLock { state in
-                if isTaken {
+                if isTaken, state.next != nil {  // which another hop, or a reader's leaving, may have dropped
                     _ = state.takeFirst()
                     state.read += UInt64(bytes.count)
-                } else {
-                    state.isGiving = state.givesAgain
                 }
+                if !isTaken { state.isGiving = state.givesAgain }
                 defer { state.givesAgain = false }
                 return (isTaken || state.givesAgain, isTaken ? state.allow : nil, state.read + capacity)
             }

@@ -78,8 +78,8 @@ extension RequestPipeline {
                 core.emit(.continueFile(from: offset))
             }
             let plain = (body as? HopBody)?.plain
-            if let plain, try await receiver.take(plain) {
-            } else {
+            let isTaken = if let plain { try await receiver.take(plain) } else { false }
+            if !isTaken {
                 for try await chunk in body { try await receiver.receive(chunk) }
             }
             try await receiver.finish(head) { core.emit($0) }

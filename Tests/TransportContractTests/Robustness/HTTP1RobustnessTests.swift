@@ -60,6 +60,12 @@
             ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
         }
 
+        /// Where their certificates and keys are.
+        static func certificates() throws -> URL {
+            let path = try #require(ProcessInfo.processInfo.environment["LARKSPUR_CERTIFICATES"])
+            return URL(fileURLWithPath: path, isDirectory: true)
+        }
+
         /// A transport that trusts those servers.
         static var trusting: CurlTransport.Configuration? {
             ProcessInfo.processInfo.environment["LARKSPUR_CA_FILE"].map { path in
