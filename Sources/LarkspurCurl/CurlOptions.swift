@@ -98,6 +98,8 @@ struct CurlOptions {
     /// A session that is taken up again comes without a certificate, and so without its status.
     private var resumesTLS = true
     private var keyLog: Int32 = -1
+    /// How much libcurl takes from a socket at once; 0 before it was told.
+    private var bufferSize = 0
     /// Under which version a GET without a body was sent last, if nothing else was sent after it.
     private var plainVersion: CurlVersion?
 
@@ -133,7 +135,6 @@ struct CurlOptions {
         set(CurlOption.verifiesPeer, 1)
         set(CurlOption.verifiesHost, 2)
         set(CurlOption.connectTimeout, 86_400_000)  // the loop keeps the time
-        set(CurlOption.bufferSize, 512 * 1_024)
         set(CurlOption.idleLifetime, seconds(configuration.idleLifetime))
         if let lifetime = configuration.connectionLifetime { set(CurlOption.lifetime, seconds(lifetime)) }
         setUpTLS(configuration)
@@ -216,6 +217,13 @@ struct CurlOptions {
             set(CurlOption.target, target)
         }
         if route != self.route { set(route) }
+        // libcurl asks the allocator for one with each transfer. A large one costs more than a small response; who is handed
+        // the body piece by piece expects a long one.
+        let bufferSize = request.initialAllowance == .max ? 64 * 1_024 : 512 * 1_024
+        if bufferSize != self.bufferSize {
+            self.bufferSize = bufferSize
+            set(CurlOption.bufferSize, bufferSize)
+        }
         set(CurlOption.fields, pointer: fields)
         let asks = request.asksForTrust && request.url.isHTTPS
         if asks != asksForTrust, !asks || CurlTrust.problem == nil {

@@ -39,9 +39,9 @@ public struct ResponseValidator: Sendable {
     /// weight of zero is refused.
     public static let standard = ResponseValidator(own: { exchange in
         try validateStatus(exchange, 200..<300)
-        let accept = exchange.request?.headers.values(for: "Accept").joined(separator: ",") ?? ""
-        guard !accept.isEmpty else { return }
-        try validateContentType(exchange, accept.split(separator: ",").map(String.init))
+        guard let headers = exchange.request?.headers, !headers.acceptEverything else { return }
+        let accept = headers.values(for: "Accept").flatMap { $0.split(separator: ",").map(String.init) }
+        if !accept.isEmpty { try validateContentType(exchange, accept) }
     })
 
     public static func status(_ acceptable: some Sequence<Int> & Sendable) -> ResponseValidator {
@@ -83,7 +83,7 @@ public struct ResponseValidator: Sendable {
         let covering = ranges.filter { $0.covers(type) }
         if let decisive = covering.max(by: { $0.precision < $1.precision }), !decisive.isRefused { return }
         let names = acceptable.filter { MediaRange($0)?.isRefused != true }
-            .map { MediaRange($0)?.description ?? $0.trimmingCharacters(in: .whitespaces) }.sorted()
+            .map { MediaRange($0)?.description ?? String(MediaRange.trimmed($0.utf8[...])) ?? $0 }.sorted()
         let expected = names.isEmpty ? "none of those refused" : names.joined(separator: ", ")
         throw RequestError(
             .unacceptableContentType,
@@ -100,6 +100,13 @@ extension CompletedExchange {
     }
 }
 
+extension HTTPHeaders {
+    /// Whether anything may come, as the default fields have it.
+    fileprivate var acceptEverything: Bool {
+        allSatisfy { !Self.areEqual($0.name, "Accept") || $0.value == "*/*" }
+    }
+}
+
 /// A content type in which `*` stands for any. Of its parameters only a weight of zero counts.
 private struct MediaRange: CustomStringConvertible {
     let type: String
@@ -108,12 +115,21 @@ private struct MediaRange: CustomStringConvertible {
     let isRefused: Bool
 
     init?(_ text: String) {
-        let parts = text.split(separator: ";", omittingEmptySubsequences: false)
-            .map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
-        let names = parts[0].split(separator: "/", omittingEmptySubsequences: false)
-        guard names.count == 2, !names[0].isEmpty, !names[1].isEmpty else { return nil }
-        (type, subtype) = (String(names[0]), String(names[1]))
+        let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+            .map { String(Self.trimmed($0))?.lowercased() ?? "" }
+        let names = parts[0].utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard names.count == 2, let type = String(names[0]), let subtype = String(names[1]), !type.isEmpty,
+            !subtype.isEmpty
+        else { return nil }
+        (self.type, self.subtype) = (type, subtype)
         isRefused = parts.dropFirst().contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
+    }
+
+    static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+        var text = text.drop(while: isBlank)
+        while let last = text.last, isBlank(last) { text.removeLast() }
+        return text
     }
 
     /// How much of a type it names.

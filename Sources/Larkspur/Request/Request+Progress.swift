@@ -93,16 +93,31 @@ extension RequestState {
         return nil
     }
 
-    /// What those who follow the body are to be told of this fact.
-    func downloadNews(
-        of event: TransportEvent, for id: TransportTaskID
-    ) -> (progress: TransferProgress, followers: [RequestFollower<TransferProgress>])? {
-        let followers = settings.followers.download
-        guard !followers.isEmpty, let hop, hop.id == id, hop.isCounted else { return nil }
+    /// What those who follow the request are to be told of a fact of the transport; nothing for most, whom nobody follows.
+    func news(of event: TransportEvent, for id: TransportTaskID) -> News? {
+        let (heads, followers) = (settings.followers.responses, settings.followers.download)
+        guard !(heads.isEmpty && followers.isEmpty), let hop, hop.id == id else { return nil }
+        let progress =
+            followers.isEmpty || !hop.isCounted ? nil : hop.currentExtent?.progress(after: received) ?? downloaded
         switch event {
-        case .head, .body: return (hop.currentExtent?.progress(after: received) ?? downloaded).map { ($0, followers) }
+        case .head(let head): return News(head: head, heads: heads, progress: progress, followers: followers)
+        case .body: return News(head: nil, heads: [], progress: progress, followers: followers)
         case .bodySent, .metrics, .completed: return nil
         }
+    }
+
+    struct News {
+        fileprivate let head: ResponseHead?
+        fileprivate let heads: [RequestFollower<ResponseHead>]
+        fileprivate let progress: TransferProgress?
+        fileprivate let followers: [RequestFollower<TransferProgress>]
+    }
+}
+
+extension RequestCore {
+    func tell(_ news: RequestState.News) {
+        if let head = news.head { tell(head, to: news.heads, of: .responses) }
+        if let progress = news.progress { tell(progress, to: news.followers, of: .download) }
     }
 }
 

@@ -31,6 +31,11 @@ struct Deadlines: Sendable {
         attempt?.stop()
         total?.stop()
     }
+
+    mutating func take() -> Deadlines {
+        defer { self = Deadlines() }
+        return self
+    }
 }
 
 /// The limits that span hops, from their beginning to what follows when they pass.

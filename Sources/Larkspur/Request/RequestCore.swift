@@ -132,11 +132,7 @@ package final class RequestCore: Sendable {
     /// convertible.
     var isPlain: Bool {
         source.isPlain && context.interceptors.isEmpty && !context.configuration.options.timeouts.spanHops
-            && read { state in
-                let settings = state.settings
-                return settings.interceptors.isEmpty && settings.middleware.isEmpty && settings.creationHandlers.isEmpty
-                    && settings.timeouts.isEmpty
-            }
+            && read { $0.settings.isPlainBeforeSending }
     }
 
     // MARK: The pipeline's side
@@ -259,7 +255,7 @@ package final class RequestCore: Sendable {
             task.cancel()
             return verdict
         }
-        tell(request, to: followers, of: .requests)
+        if !followers.isEmpty { tell(request, to: followers, of: .requests) }
         applyPace(step)
         if isLimited { cutHopIfLate() }
         return verdict
@@ -318,15 +314,11 @@ package final class RequestCore: Sendable {
 
     /// A fact of the transport, on the transport's thread.
     package func receive(_ event: TransportEvent, for id: TransportTaskID) {
-        let (action, mail, followers, news) = box.withLock { state in
-            (
-                state.receive(event, for: id), state.outbox.begin(), state.followers(of: event, for: id),
-                state.downloadNews(of: event, for: id)
-            )
+        let (action, mail, news) = box.withLock { state in
+            (state.receive(event, for: id), state.outbox.begin(), state.news(of: event, for: id))
         }
         post(mail)
-        if !followers.isEmpty, case .head(let head) = event { tell(head, to: followers, of: .responses) }
-        if let news { tell(news.progress, to: news.followers, of: .download) }
+        if let news { tell(news) }
         switch action {
         case .none: break
         case .fill(let channel, let bytes): channel.receive(bytes)

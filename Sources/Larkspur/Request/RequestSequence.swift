@@ -25,7 +25,7 @@ struct RequestTopic<Element: Sendable>: Sendable {
     let followers: WritableKeyPath<RequestFollowers, [RequestFollower<Element>]> & Sendable
     let buffering: AsyncStream<Element>.Continuation.BufferingPolicy
     /// What somebody who was told so much has missed.
-    let news: @Sendable (RequestState, _ told: [Element]) -> [Element]
+    let news: @Sendable (borrowing RequestState, _ told: [Element]) -> [Element]
 }
 
 /// Those who follow a request. Part of its box; few requests have any.

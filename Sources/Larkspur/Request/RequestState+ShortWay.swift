@@ -39,11 +39,3 @@ extension RequestState {
         return finish
     }
 }
-
-extension RequestSettings {
-    /// Whether nobody is to be asked or told before the serializers, no challenge answered and no time measured.
-    var isPlain: Bool {
-        interceptors.isEmpty && middleware.isEmpty && creationHandlers.isEmpty && monitors.isEmpty && gates.isEmpty
-            && authentication == nil && timeouts.isEmpty && redirectHandler == nil
-    }
-}

@@ -3,8 +3,9 @@ import LarkspurTransport
 /// Everything that changes about a request: the content of its box, and a pure machine.
 ///
 /// Functions change the state and return what is to be done; nothing is done here. Whoever calls them does it after
-/// unlocking (R1), so a test can drive every interleaving without a thread.
-struct RequestState {
+/// unlocking (R1), so a test can drive every interleaving without a thread. There is one of each: it is large, and a copy
+/// made by mistake would cost more than what it was made for.
+struct RequestState: ~Copyable {
     /// Whether the user lets bytes flow. Independent of the phase: it holds for hops to come as well.
     enum Pace { case flowing, suspended }
 
@@ -48,7 +49,7 @@ struct RequestState {
     private(set) var received: UInt64 = 0
     private(set) var exchange: CompletedExchange?
 
-    init(settings: RequestSettings, session: Session?) {
+    init(settings: consuming RequestSettings, session: Session?) {
         self.settings = settings
         self.session = session
     }
@@ -207,17 +208,13 @@ struct RequestState {
         // The transport is told to end a cancelled hop, and may take its time.
         if hop != nil { note(.endHop(.cancelled)) }
         note(.finish(exchange.error))
-        defer {
-            face = nil
-            session = nil
-            pipeline = nil
-            deadlines = Deadlines()
-            settings = RequestSettings(monitors: settings.monitors)
-        }
+        pipeline = nil
+        var released = RequestSettings(monitors: settings.monitors)
+        swap(&settings, &released)
         return .finished(
             Finish(
                 deliveries: deliveries, callsHandlers: queue.beginHandlers(), mail: outbox.begin(),
-                session: session, face: face, settings: settings, deadlines: deadlines))
+                session: session.take(), face: face.take(), settings: released, deadlines: deadlines.take()))
     }
 
     // MARK: Pace
@@ -341,14 +338,6 @@ struct RequestState {
         uploaded = progress
         return settings.followers.upload.isEmpty ? nil : progress
     }
-
-    // MARK: Followers
-
-    /// Who follows the heads of responses, if this fact is one of the hop under way.
-    func followers(of event: TransportEvent, for id: TransportTaskID) -> [RequestFollower<ResponseHead>] {
-        guard case .head = event, hop?.id == id else { return [] }
-        return settings.followers.responses
-    }
 }
 
 /// What can be set on a request at any time; each is looked at when its stage comes.
@@ -363,4 +352,14 @@ struct RequestSettings: Sendable {
     var authentication: Authentication?
     var timeouts: [RequestTimeouts.Limit] = []
     var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
+
+    /// Whether nobody is to be asked or told before the first hop.
+    var isPlainBeforeSending: Bool {
+        interceptors.isEmpty && middleware.isEmpty && creationHandlers.isEmpty && timeouts.isEmpty
+    }
+
+    /// Whether nobody is to be asked or told before the serializers, no challenge answered and no time measured.
+    var isPlain: Bool {
+        isPlainBeforeSending && monitors.isEmpty && gates.isEmpty && authentication == nil && redirectHandler == nil
+    }
 }

@@ -160,7 +160,7 @@ extension JSONDecoder: DataDecoder {}
 extension PropertyListDecoder: DataDecoder {}
 
 extension DataResponseSerializer: PromptSerializer {
-    var promptLimit: Int { preprocessor is PassthroughPreprocessor ? .max : -1 }
+    var promptLimit: Int { type(of: preprocessor) == PassthroughPreprocessor.self ? .max : -1 }
 }
 
 extension StringResponseSerializer: PromptSerializer {
