@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct {
     char name[16];
@@ -42,4 +43,58 @@ bool clarkspur_thread_start(const char *name, void (*function)(void *context), v
     pthread_attr_destroy(&attributes);
     if (status != 0) { free(argument); }
     return status == 0;
+}
+
+struct clarkspur_turn {
+    pthread_mutex_t lock;
+    bool has_mask;
+    sigset_t mask;
+};
+
+clarkspur_turn *clarkspur_turn_open(void) {
+    clarkspur_turn *turn = calloc(1, sizeof *turn);
+    if (turn && pthread_mutex_init(&turn->lock, NULL) == 0) { return turn; }
+    free(turn);
+    return NULL;
+}
+
+void clarkspur_turn_close(clarkspur_turn *turn) {
+    if (!turn) { return; }
+    pthread_mutex_destroy(&turn->lock);
+    free(turn);
+}
+
+void clarkspur_turn_begin(clarkspur_turn *turn) { pthread_mutex_lock(&turn->lock); }
+
+bool clarkspur_turn_borrow(clarkspur_turn *turn) {
+    if (pthread_mutex_trylock(&turn->lock) != 0) { return false; }
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    turn->has_mask = pthread_sigmask(SIG_BLOCK, &pipe, &turn->mask) == 0 && !sigismember(&turn->mask, SIGPIPE);
+    return true;
+}
+
+// What has come meanwhile is ours: the signal of a write goes to the thread that has written.
+static void restore(const sigset_t *mask) {
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+#if defined(__APPLE__)
+    sigset_t pending;
+    int signal;
+    if (sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE)) { sigwait(&pipe, &signal); }
+#else
+    const struct timespec none = {0, 0};
+    sigtimedwait(&pipe, NULL, &none);
+#endif
+    pthread_sigmask(SIG_SETMASK, mask, NULL);
+}
+
+void clarkspur_turn_end(clarkspur_turn *turn) {
+    bool has_mask = turn->has_mask;
+    sigset_t mask = turn->mask;
+    turn->has_mask = false;
+    pthread_mutex_unlock(&turn->lock);
+    if (has_mask) { restore(&mask); }
 }

@@ -6,7 +6,7 @@ import LarkspurTransport
     import Foundation
 #endif
 
-/// What a transfer knows of the hop that it carries; on the loop's thread alone.
+/// What a transfer knows of the hop that it carries; for whose turn it is in the loop alone.
 final class CurlHop {
     let task: CurlTask
     let delegate: any TransportDelegate

@@ -9,17 +9,23 @@ import LarkspurTransport
     import Musl
 #endif
 
-/// The one thread that owns libcurl's handles.
+/// The one thread that owns libcurl's handles, and lends them out while it sleeps.
 ///
-/// Other threads post tasks to the inbox, and wake the loop only if it sleeps: whether it does is guarded together with
-/// the inbox, so nothing posted is ever slept on. Sockets stay registered with the poller while libcurl has no use for
-/// them, because it soon wants the same again; they leave it when they are closed, or are ready though nobody asked.
-final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread" is touched by that thread alone
+/// Other threads post tasks to the inbox. Whether the loop sleeps is guarded together with the inbox, so nothing posted is
+/// ever slept on. Who posts a new task while it does takes its turn and sends the request at once; all others only wake it. To
+/// wake a thread costs more than all else that is done to send a small request.
+///
+/// Sockets stay registered with the poller while libcurl has no use for them, because it soon wants the same again; they
+/// leave it when they are closed, or are ready though nobody asked.
+final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is" is touched by one thread at a time
     // Immutable
     let configuration: CurlTransport.Configuration
     let routes: CurlRoutes
     let blocks = CurlBlockPool()
     private let poller = UnsafeMutablePointer<clarkspur_poller>.allocate(capacity: 1)
+
+    /// Nil if there was no memory for it: then nothing begins.
+    private let turn = clarkspur_turn_open()
 
     // Guarded by the box
     private let inbox = Protected(Inbox())
@@ -34,13 +40,15 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
         var reason = TransportError(.invalidated, "the transport was invalidated; make another one for new requests")
     }
 
-    // The loop's thread. One thread cannot race with itself, and each of these is read for every event: unchecked.
+    // Whose turn it is. A thread cannot race with itself, and each of these is read for every event: unchecked.
     @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var now = CurlClock.zero
     private(set) var keyLog: Int32 = -1
     @exclusivity(unchecked) private var sockets = CurlSockets()
     @exclusivity(unchecked) private var posted: [CurlTask] = []
     @exclusivity(unchecked) private var timer = CurlClock.never
+    /// When the thread wakes by itself.
+    @exclusivity(unchecked) private var wakeTime = CurlClock.zero
     @exclusivity(unchecked) private var alarms = CurlAlarms()
     @exclusivity(unchecked) private var transfers: [CurlTransfer] = []
     @exclusivity(unchecked) private var free: [CurlTransfer.Slot] = []
@@ -59,13 +67,14 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
     deinit {
         clarkspur_poller_close(poller)
         poller.deallocate()
+        clarkspur_turn_close(turn)
     }
 
     // MARK: Any thread
 
     /// Takes up a new task, or says why not.
     func submit(_ task: CurlTask) -> TransportError? {
-        enum Answer { case taken(wakes: Bool), begins, refused(TransportError) }
+        enum Answer { case taken(isFirst: Bool), begins, refused(TransportError) }
         let answer = inbox.withLock { inbox -> Answer in
             switch inbox.life {
             case .unborn:
@@ -75,14 +84,14 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
             case .running:
                 inbox.posted.append(task)
                 defer { inbox.isAsleep = false }
-                return .taken(wakes: inbox.isAsleep)
+                return .taken(isFirst: inbox.isAsleep)
             case .stopping, .invalidated, .ended:
                 return .refused(inbox.reason)
             }
         }
         switch answer {
-        case .taken(let wakes):
-            if wakes { clarkspur_poller_wake(poller) }
+        case .taken(let isFirst):
+            if isFirst, !(task.isPrompt && takeTurn()) { clarkspur_poller_wake(poller) }
             return nil
         case .begins:
             begin()
@@ -131,6 +140,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
     }
 
     private func open() -> TransportError? {
+        guard turn != nil else { return TransportError(.unavailable, "there is no memory for a transport") }
         if let problem = clarkspur_curl_load() {
             return TransportError(.unavailable, String(cString: problem))
         }
@@ -157,32 +167,55 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
         return TransportError(.unavailable, "the process can start no further thread")
     }
 
-    // MARK: The loop's thread
+    // MARK: Whose turn it is
+
+    /// Does what there is to do, once, while the loop's thread sleeps; false if it does not.
+    private func takeTurn() -> Bool {
+        guard clarkspur_turn_borrow(turn) else { return false }
+        let goesOn = work()
+        let next = min(timer, alarms.next)
+        let isDone = inbox.withLock { inbox in
+            inbox.isAsleep = inbox.posted.isEmpty && inbox.life == .running
+            return inbox.isAsleep
+        }
+        if !goesOn || !isDone || next < wakeTime { clarkspur_poller_wake(poller) }
+        clarkspur_turn_end(turn)
+        return true
+    }
 
     private func run() {
+        clarkspur_turn_begin(turn)
         setUp()
         var ready = [clarkspur_ready](repeating: clarkspur_ready(), count: 256)
-        while true {
-            let life = takePosted()
-            now = CurlClock.now
-            for task in posted { look(at: task) }
-            posted.removeAll(keepingCapacity: true)
-            deliverPending()
-            if life == .invalidated || life == .stopping { break }
-            ring()
-            if now >= timer {
-                timer = CurlClock.never
-                act(nil)
-                harvest()
-            }
-            if !admitted.isEmpty { startAdmitted() }
+        while work() {
             let limit = sleepLimit()
+            clarkspur_turn_end(turn)
             let count = clarkspur_poller_wait(poller, &ready, Int32(ready.count), limit)
+            clarkspur_turn_begin(turn)
             now = CurlClock.now
             for event in ready.prefix(Int(count)) { isReady(event) }
             harvest()
         }
         end(inbox.withLock { $0.reason })
+        clarkspur_turn_end(turn)
+    }
+
+    /// False if the loop is to end.
+    private func work() -> Bool {
+        let life = takePosted()
+        now = CurlClock.now
+        for task in posted { look(at: task) }
+        posted.removeAll(keepingCapacity: true)
+        deliverPending()
+        if life == .invalidated || life == .stopping { return false }
+        ring()
+        if now >= timer {
+            timer = CurlClock.never
+            act(nil)
+            harvest()
+        }
+        if !admitted.isEmpty { startAdmitted() }
+        return true
     }
 
     private func setUp() {
@@ -217,8 +250,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "the loop's thread
 
     /// How long to wait; not at all if something was posted meanwhile.
     private func sleepLimit() -> Int32 {
-        let next = min(timer, alarms.next)
-        let limit = next == CurlClock.never ? -1 : CurlClock.milliseconds(from: CurlClock.now, to: next)
+        wakeTime = min(timer, alarms.next)
+        let limit = wakeTime == CurlClock.never ? -1 : CurlClock.milliseconds(from: CurlClock.now, to: wakeTime)
         guard limit != 0 else { return 0 }
         return inbox.withLock { inbox in
             inbox.isAsleep = inbox.posted.isEmpty && inbox.life == .running

@@ -50,6 +50,14 @@ final class CurlTask: TransportTask {
         box = Protected(State(delegate: delegate, allowance: request.initialAllowance))
     }
 
+    /// Whether nothing has to be read from anywhere in order to send it.
+    var isPrompt: Bool {
+        switch request.body {
+        case .none, .data: true
+        case .file, .stream: false
+        }
+    }
+
     // MARK: Any thread
 
     func resume() {
@@ -109,7 +117,7 @@ final class CurlTask: TransportTask {
         if posts { transport.loop.post(self) }
     }
 
-    // MARK: The loop's thread
+    // MARK: Whose turn it is in the loop
 
     struct Orders {
         var place: Place

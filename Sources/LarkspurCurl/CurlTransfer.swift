@@ -7,7 +7,7 @@ import LarkspurTransport
     import Foundation
 #endif
 
-/// One easy handle and the hop that it carries just now; used again and again, on the loop's thread alone.
+/// One easy handle and the hop that it carries just now; used again and again, by whose turn it is in the loop alone.
 final class CurlTransfer {
     typealias Slot = Int
 

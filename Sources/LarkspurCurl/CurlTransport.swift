@@ -3,8 +3,9 @@ public import LarkspurTransport
 /// HTTP/1.1 and HTTP/2 over libcurl, the default on Linux.
 ///
 /// libcurl moves the bytes, speaks TLS and keeps connections; all rules (redirects, cookies, credentials, decoding) are
-/// the framework's, above it. One thread of the transport's own does all the work. It starts with the first request and
-/// ends when nobody holds the transport any more, or when `invalidate()` is called.
+/// the framework's, above it. One thread of the transport's own does the work, except that while it sleeps who starts a
+/// request sends it. It starts with the first request and ends when nobody holds the transport any more, or when
+/// `invalidate()` is called.
 ///
 /// While a body is held back, at most the connection's buffers fill up: some 6 MiB of a HTTP/1.1 response, mostly in the
 /// kernels; of a HTTP/2 stream as much as libcurl's window for one, 32 MiB in its older versions.
