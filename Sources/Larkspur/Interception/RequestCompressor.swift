@@ -10,7 +10,9 @@ import LarkspurTransport
 ///
 /// Set it before an adapter that signs the body, and behind one that makes it.
 public struct RequestCompressor: RequestInterceptor {
+    /// What bodies are compressed to.
     public enum Coding: String, Sendable, CaseIterable {
+        /// The coding that servers know best.
         case gzip
         /// In zlib's format (RFC 1950), which is what the name stands for.
         case deflate
@@ -74,7 +76,7 @@ extension RequestCompressor {
     /// are compressed by themselves, and not forms of several parts, which mostly are of those.
     public static func isWorthwhile(_ request: OutgoingRequest) -> Bool {
         guard let field = request.headers["Content-Type"] else { return true }
-        let type = field.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
+        let type = field.essence
         let sides = type.split(separator: "/", maxSplits: 1)
         guard sides.count == 2 else { return true }
         let (kind, subtype) = (sides[0], sides[1])

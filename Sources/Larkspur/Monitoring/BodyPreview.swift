@@ -12,8 +12,8 @@ struct BodyPreview {
     func lines(of data: Data, type: String?) -> [String] {
         if data.isEmpty { return [] }
         let type = type ?? MIMEType.ofContent(data)
-        let kind = type.lowercased().prefix { $0 != ";" }
-        guard data.count <= Self.sizeLimit, let text = text(data, type, String(kind)) else {
+        let kind = type.essence
+        guard data.count <= Self.sizeLimit, let text = text(data, type, kind) else {
             return ["(\(kind), \(UInt64(data.count).byteText))".printable]
         }
         let shown = text.prefix(limit)

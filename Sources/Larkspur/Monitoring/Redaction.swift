@@ -12,6 +12,7 @@ public struct Redaction: Sendable, Hashable {
     /// What makes a name secret wherever it stands in it: `token` hides `X-Amz-Security-Token`.
     public var fragments: Set<String> { didSet { fragments = Set(fragments.map(Self.normal)) } }
 
+    /// Hides these names and nothing else; `.standard` is what to begin with.
     public init(names: Set<String> = [], fragments: Set<String> = []) {
         self.names = Set(names.map(Self.normal))
         self.fragments = Set(fragments.map(Self.normal))
@@ -172,10 +173,9 @@ extension Redaction {
     ///
     /// Nil where the boundary that the type names does not occur.
     private func parts(_ data: Data, _ type: String) -> Data? {
-        guard let start = type.range(of: "boundary=", options: .caseInsensitive)?.upperBound else { return nil }
-        let value = type[start...]
-        let boundary = value.first == "\"" ? value.dropFirst().prefix { $0 != "\"" } : value.prefix { $0 != ";" }
-        guard !boundary.isEmpty, data.range(of: Data("--\(boundary)".utf8)) != nil else { return nil }
+        guard let boundary = type.parameters["boundary"], !boundary.isEmpty,
+            data.range(of: Data("--\(boundary)".utf8)) != nil
+        else { return nil }
         let delimiter = Data("\r\n--\(boundary)".utf8)
         var shown = Data()
         var rest = data[...]

@@ -55,7 +55,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
 
     /// The text of what a person may want to read, and the size of everything else.
     private static func body(_ data: Data, type: String?) -> String {
-        let kind = type?.lowercased().prefix { $0 != ";" } ?? ""
+        let kind = type?.essence ?? ""
         let isText = ["json", "xml", "text/", "x-www-form-urlencoded"].contains { kind.contains($0) }
         guard isText, !data.isEmpty, data.count <= 100_000,
             let text = String(data: redaction.body(data, type: type), encoding: .utf8)

@@ -2,6 +2,7 @@
 public struct DataResponseSerializer: ResponseSerializer {
     private let preprocessor: any DataPreprocessor
 
+    /// `.data` is the same.
     public init(preprocessor: any DataPreprocessor = .passthrough) {
         self.preprocessor = preprocessor
     }
@@ -52,15 +53,7 @@ public struct StringResponseSerializer: ResponseSerializer {
 
 extension ResponseHead {
     /// The charset that the content type names, in lower case.
-    var charset: String? {
-        let parameters = self["Content-Type"]?.lowercased().split(separator: ";").dropFirst() ?? []
-        for parameter in parameters {
-            let pair = parameter.split(separator: "=", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
-            guard pair.count == 2, pair[0] == "charset" else { continue }
-            return pair[1].trimmingCharacters(in: CharacterSet(charactersIn: "\""))
-        }
-        return nil
-    }
+    var charset: String? { self["Content-Type"]?.parameters["charset"]?.lowercased() }
 }
 
 /// The body as a `JSON` value; `.null` where none was to be expected.
@@ -91,6 +84,7 @@ public struct JSONResponseSerializer: ResponseSerializer {
 
 /// The body as XML. An empty body is a failure: no document is empty.
 public struct XMLResponseSerializer: ResponseSerializer {
+    /// `.xml` is the same.
     public init() {}
 
     public func serialize(_ exchange: CompletedExchange) throws -> XML {
@@ -153,6 +147,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
 
 /// What can make values of bytes; `JSONDecoder` and `PropertyListDecoder` can.
 public protocol DataDecoder: Sendable {
+    /// A value of the type, made of these bytes.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 

@@ -2,6 +2,7 @@
 public enum ServerSentEventsState: Sendable {
     /// There is no connection yet, or again.
     case connecting
+    /// The server has answered, and events come.
     case open
     /// For good; with an error if that is why.
     case closed(RequestError?)
@@ -30,6 +31,7 @@ public struct ServerSentEventsPolicy: Sendable {
     /// One connection and no other: for answers that come as events and end.
     public static let once = ServerSentEventsPolicy { $0.maximumAttempts = 0 }
 
+    /// A policy as it is unless the closure changes it.
     public init(_ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }) {
         configure(&self)
     }
@@ -144,9 +146,8 @@ struct ServerSentEventsReconnection: Sendable {
             return RequestError(.unacceptableStatus, "the event stream was answered with status \(head.status)")
         }
         let type = head["Content-Type"] ?? ""
-        let essence = type.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
-        guard essence != "text/event-stream" else { return nil }
-        let what = type.isEmpty ? "of no named type" : essence.prefix(80).debugDescription
+        guard type.essence != "text/event-stream" else { return nil }
+        let what = type.isEmpty ? "of no named type" : type.essence.prefix(80).debugDescription
         return RequestError(.unacceptableContentType, "the response is \(what), expected text/event-stream")
     }
 

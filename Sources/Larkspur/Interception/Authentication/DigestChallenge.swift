@@ -57,9 +57,7 @@ struct DigestChallenge: Sendable, Hashable {
         self.nonce = nonce
         self.algorithm = algorithm
         opaque = parameters["opaque"]
-        let offers = parameters["qop"]?.split(separator: ",").map {
-            $0.trimmingCharacters(in: .whitespaces).lowercased()
-        }
+        let offers = parameters["qop"]?.lowercased().listed
         protections = Set((offers ?? []).compactMap(Protection.init))
         guard offers == nil || !protections.isEmpty else { return nil }
         isStale = parameters["stale"]?.lowercased() == "true"
