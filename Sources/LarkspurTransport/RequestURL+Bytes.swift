@@ -37,11 +37,11 @@ extension RequestURL {
             var index = bytes.startIndex
             while index < bytes.endIndex {
                 if let value = triplet(in: bytes, at: index) {
-                    ByteSet.unreserved.contains(value) ? output.append(value) : escape(value, to: &output)
+                    ByteSet.unreserved.contains(value) ? output.append(value) : output.appendEscaped(value)
                     index += 3
                 } else {
                     let byte = bytes[index]
-                    allowed.contains(byte) ? output.append(byte) : escape(byte, to: &output)
+                    allowed.contains(byte) ? output.append(byte) : output.appendEscaped(byte)
                     index += 1
                 }
             }
@@ -68,12 +68,15 @@ extension RequestURL {
             else { return nil }
             return high << 4 | low
         }
+    }
+}
 
-        private static func escape(_ byte: UInt8, to output: inout [UInt8]) {
-            output.append(UInt8(ascii: "%"))
-            for digit in [byte >> 4, byte & 15] {
-                output.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
-            }
+extension [UInt8] {
+    /// Appends the byte as `%` and two digits.
+    package mutating func appendEscaped(_ byte: UInt8) {
+        append(UInt8(ascii: "%"))
+        for digit in [byte >> 4, byte & 15] {
+            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
         }
     }
 }

@@ -1,3 +1,5 @@
+import LarkspurTransport
+
 extension StringProtocol {
     /// The text for a place in a URL or a header field where no character of it may mean anything: of all but letters, digits
     /// and `-._~`, which RFC 3986 calls unreserved, the bytes are escaped.
@@ -11,13 +13,6 @@ extension StringProtocol {
 extension [UInt8] {
     /// Appends the byte as it is, if it is allowed to stay so, or as `%` and two digits.
     mutating func append(_ byte: UInt8, allowing allowed: URLEncodedFormEncoder.AllowedCharacters) {
-        if allowed.contains(byte) { return append(byte) }
-        append(UInt8(ascii: "%"))
-        append(Self.digit(byte >> 4))
-        append(Self.digit(byte & 15))
-    }
-
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value + (value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "A") - 10)
+        if allowed.contains(byte) { append(byte) } else { appendEscaped(byte) }
     }
 }
