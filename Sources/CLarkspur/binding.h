@@ -8,7 +8,8 @@
 
 // How a library is bound at run time. A list of its functions is a macro FUNCTIONS(F) with one line F(name, result,
 // parameters) each; DEFINE_BINDING makes of it a table of pointers, `bound`, and `is_bound()`, which fills the table once: from
-// the process where that has a function already (a static build), or else from the library.
+// the process where that has a function already (a static build), or else from the library. DEFINE_OPENSSL_BINDING takes the
+// functions of libcurl's own OpenSSL alone: another one may be in the process, which would not know its handles.
 
 #define DECLARE_MEMBER(name, result, parameters) result(*name) parameters;
 
@@ -24,24 +25,31 @@
 #endif
 
 // Fills the member of `bound`, and sets `is_whole` to false if the function is nowhere.
-#define BIND(name, result, parameters) \
-    *(void **)&bound.name = WEAK(name) ? WEAK(name) : library ? dlsym(library, #name) : NULL; \
+#define BIND_TO(name, weak) \
+    *(void **)&bound.name = (weak) ? (weak) : library ? dlsym(library, #name) : NULL; \
     is_whole = is_whole && bound.name;
+#define BIND_WEAK(name, result, parameters) BIND_TO(name, WEAK(name))
+#define BIND(name, result, parameters) BIND_TO(name, NULL)
 
-#define DEFINE_BINDING(name, version) \
-    FUNCTIONS(DECLARE_WEAK) \
+#define DEFINE_TABLE(open, bind) \
     static struct { \
         FUNCTIONS(DECLARE_MEMBER) \
     } bound; \
     static bool is_whole = true; \
     static pthread_once_t once = PTHREAD_ONCE_INIT; \
     static void load(void) { \
-        void *library = dlopen(LIBRARY_NAME(name, version), RTLD_NOW | RTLD_LOCAL); \
-        FUNCTIONS(BIND) \
+        void *library = open; \
+        FUNCTIONS(bind) \
     } \
     static bool is_bound(void) { \
         pthread_once(&once, load); \
         return is_whole; \
     }
+
+#define DEFINE_BINDING(name, version) \
+    FUNCTIONS(DECLARE_WEAK) \
+    DEFINE_TABLE(dlopen(LIBRARY_NAME(name, version), RTLD_NOW | RTLD_LOCAL), BIND_WEAK)
+
+#define DEFINE_OPENSSL_BINDING() DEFINE_TABLE(clarkspur_curl_openssl(), BIND)
 
 #endif

@@ -11,24 +11,10 @@
     F(EVP_DigestUpdate, int, (void *, const void *, size_t)) \
     F(EVP_DigestFinal_ex, int, (void *, uint8_t *, unsigned *))
 
-static struct {
-    FUNCTIONS(DECLARE_MEMBER)
-} bound;
-static bool is_whole;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-// Never from the process at large: another OpenSSL may be in it, whose functions do not go with this one's.
-static void load(void) {
-    void *library = clarkspur_curl_openssl();
-    is_whole = library;
-#undef WEAK
-#define WEAK(name) NULL
-    FUNCTIONS(BIND)
-}
+DEFINE_OPENSSL_BINDING()
 
 void *clarkspur_hash_open(const char *name) {
-    pthread_once(&once, load);
-    const void *kind = is_whole ? bound.EVP_get_digestbyname(name) : NULL;
+    const void *kind = is_bound() ? bound.EVP_get_digestbyname(name) : NULL;
     void *hash = kind ? bound.EVP_MD_CTX_new() : NULL;
     if (!hash || bound.EVP_DigestInit_ex(hash, kind, NULL) == 1) { return hash; }
     bound.EVP_MD_CTX_free(hash);

@@ -31,34 +31,24 @@
     F(X509_check_ip_asc, int, (void *, const char *, unsigned)) \
     F(X509_verify_cert_error_string, const char *, (long))
 
-static struct {
-    FUNCTIONS(DECLARE_MEMBER)
-} bound;
-static bool is_whole;
+DEFINE_OPENSSL_BINDING()
+
 // Where a connection has its verdict, one more than OpenSSL's number for it.
 static int verdict_slot = -1;
 // Where a connection's context has the descriptor of its key log.
 static int key_log_slot = -1;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t slots = PTHREAD_ONCE_INIT;
 
-// Only from libcurl's own library, as for hashes: another OpenSSL in the process would not know its handles.
-static void load(void) {
-    void *library = clarkspur_curl_openssl();
-    is_whole = library;
-#undef WEAK
-#define WEAK(name) NULL
-    FUNCTIONS(BIND)
+static void take_slots(void) {
     const int of_connections = 0, of_contexts = 1;
-    if (is_whole) {
-        verdict_slot = bound.CRYPTO_get_ex_new_index(of_connections, 0, NULL, NULL, NULL, NULL);
-        key_log_slot = bound.CRYPTO_get_ex_new_index(of_contexts, 0, NULL, NULL, NULL, NULL);
-    }
-    is_whole = is_whole && verdict_slot >= 0 && key_log_slot >= 0;
+    if (!is_bound()) { return; }
+    verdict_slot = bound.CRYPTO_get_ex_new_index(of_connections, 0, NULL, NULL, NULL, NULL);
+    key_log_slot = bound.CRYPTO_get_ex_new_index(of_contexts, 0, NULL, NULL, NULL, NULL);
 }
 
 bool clarkspur_tls_load(void) {
-    pthread_once(&once, load);
-    return is_whole;
+    pthread_once(&slots, take_slots);
+    return verdict_slot >= 0 && key_log_slot >= 0;
 }
 
 // What libcurl gives for CURLINFO_TLS_SSL_PTR.
