@@ -37,7 +37,6 @@ final class MockServerState: Sendable {
         var version = 0
         var waiting: [(number: Int, continuation: CheckedContinuation<Void, any Error>)] = []
         var numbers = 0
-        var hasEnded = false
     }
 
     private let fallback: MockRoute

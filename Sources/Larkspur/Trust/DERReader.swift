@@ -15,7 +15,6 @@ struct DERReader {
         static let boolean: UInt8 = 0x01
         static let octets: UInt8 = 0x04
         static let object: UInt8 = 0x06
-        static let utf8: UInt8 = 0x0C
         static let utcTime: UInt8 = 0x17
         static let generalizedTime: UInt8 = 0x18
         static let bmp: UInt8 = 0x1E

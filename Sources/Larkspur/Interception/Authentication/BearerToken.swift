@@ -1,5 +1,6 @@
 /// An access token of the Bearer scheme (RFC 6750), and what it is renewed with. It can be encoded, to be kept somewhere safe.
 public struct BearerToken: AuthenticationCredential, Codable, Hashable {
+    /// What is sent; never empty in a token that can be used.
     public var accessToken: String
     /// What the next one is had for, if the server gave that.
     public var refreshToken: String?
@@ -8,6 +9,7 @@ public struct BearerToken: AuthenticationCredential, Codable, Hashable {
     /// What it allows, in the server's words.
     public var scope: String?
 
+    /// A token as a server has issued it.
     public init(
         _ accessToken: String, refreshToken: String? = nil, renewalDate: Date? = nil, scope: String? = nil
     ) {
@@ -35,21 +37,9 @@ extension BearerToken: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["renewalDate": renewalDate as Any]) }
 }
 
-/// The time of day, from a source that a test can replace.
-public struct WallClock: Sendable {
-    private let read: @Sendable () -> Date
-
-    public init(_ read: @escaping @Sendable () -> Date) {
-        self.read = read
-    }
-
-    public var now: Date { read() }
-
-    public static let system = WallClock { Date() }
-}
-
 /// Sends a bearer token, and renews it in your way, or by OAuth 2.
 public struct BearerAuthenticator: Authenticator {
+    /// Gets a new token in place of the old one, by the session if it needs one.
     public typealias Renewal = @Sendable (BearerToken, Session) async throws -> BearerToken
 
     private let scope: CredentialScope
