@@ -34,10 +34,9 @@ actor CookieFile {
 
     /// What is in the file; none if there is no file.
     nonisolated func read() throws(RequestError) -> [Cookie] {
-        var data = Data()
+        let data: Data
         do {
-            var pieces = try FilePieces(of: URL(fileURLWithPath: path))
-            while let piece = try pieces.next() { data.append(contentsOf: piece) }
+            data = try Data(of: URL(fileURLWithPath: path))
         } catch {
             if error.code == .fileMissing { return [] }
             throw error

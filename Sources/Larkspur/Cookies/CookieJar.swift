@@ -37,7 +37,7 @@ public final class CookieJar: Sendable {
     public convenience init(
         file: URL, keepsSessionCookies: Bool = false, clock: WallClock = .system
     ) throws(RequestError) {
-        let file = CookieFile(try Destination.path(file), keepsSessionCookies: keepsSessionCookies)
+        let file = CookieFile(try file.filePath, keepsSessionCookies: keepsSessionCookies)
         self.init(try file.read(), in: file, clock)
     }
 
@@ -101,8 +101,10 @@ public final class CookieJar: Sendable {
         change([cookie], mayReplaceSecure: true, at: clock.now)
     }
 
+    /// Removes the cookie of this name, domain and path, whatever its value.
     public func remove(_ cookie: Cookie) { remove([cookie]) }
 
+    /// Removes every cookie.
     public func removeAll() { remove(all) }
 
     /// Removes the cookies for which the closure says so.

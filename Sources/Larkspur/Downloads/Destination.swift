@@ -30,9 +30,9 @@ public struct Destination: Sendable {
     var partialPath: String {
         get throws(RequestError) {
             switch kind {
-            case .file(let url): PartialFile.path(for: try Self.path(url))
+            case .file(let url): PartialFile.path(for: try url.filePath)
             case .suggested(let folder):
-                try Self.path(folder.appendingPathComponent(".\(UUID().uuidString).larkspur"))
+                try folder.appendingPathComponent(".\(UUID().uuidString).larkspur").filePath
             case .custom: Self.temporaryPath
             }
         }
@@ -46,63 +46,15 @@ public struct Destination: Sendable {
     static var temporaryPath: String {
         FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID().uuidString)").path
     }
-
-    static func path(_ url: URL) throws(RequestError) -> String {
-        let path = url.path
-        guard url.isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
-            throw RequestError(.invalidFileURL, "what was to go to a file has a URL that does not name one")
-        }
-        return path
-    }
 }
 
 /// The name of a file as a response suggests it.
 enum SuggestedName {
     static func of(_ head: ResponseHead, from url: RequestURL) -> String {
-        let parameters = head["Content-Disposition"].map(parameters) ?? [:]
+        let parameters = head["Content-Disposition"]?.parameters ?? [:]
         let last = url.path.split(separator: "/").last.map { $0.removingPercentEncoding ?? String($0) }
         let candidates = [parameters["filename*"].flatMap(extended), parameters["filename"], last]
         return candidates.lazy.compactMap { $0 }.map(sanitized).first { !$0.isEmpty } ?? "download"
-    }
-
-    /// The parameters by RFC 6266, with the first of several of one name.
-    private static func parameters(_ field: String) -> [String: String] {
-        var result: [String: String] = [:]
-        var rest = Substring(field).drop { $0 != ";" }.dropFirst()
-        while !rest.isEmpty {
-            let name = rest.prefix { $0 != "=" && $0 != ";" }
-            rest = rest.dropFirst(name.count)
-            guard rest.first == "=" else {
-                rest = rest.dropFirst()
-                continue
-            }
-            rest = rest.dropFirst().drop { $0 == " " || $0 == "\t" }
-            let value = takeValue(&rest)
-            rest = rest.drop { $0 != ";" }.dropFirst()
-            let key = name.trimmingCharacters(in: .whitespaces).lowercased()
-            result[key] = result[key] ?? value
-        }
-        return result
-    }
-
-    private static func takeValue(_ rest: inout Substring) -> String {
-        guard rest.first == "\"" else {
-            let token = rest.prefix { $0 != ";" }
-            rest = rest.dropFirst(token.count)
-            return token.trimmingCharacters(in: .whitespaces)
-        }
-        var value = ""
-        rest = rest.dropFirst()
-        while let character = rest.popFirst(), character != "\"" {
-            // Escaped are quotes and backslashes; what is in front of anything else was meant for a folder.
-            if character == "\\", let next = rest.first, next == "\"" || next == "\\" {
-                value.append(next)
-                rest = rest.dropFirst()
-            } else {
-                value.append(character)
-            }
-        }
-        return value
     }
 
     /// A value with its charset by RFC 8187: `UTF-8''na%C3%AFve.txt`. That is the only charset it still has.

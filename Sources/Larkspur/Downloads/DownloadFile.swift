@@ -75,7 +75,7 @@ actor DownloadFile: BodyReceiver {
         case .suggested(let folder): try prepareFolder(of: folder.appendingPathComponent("name"), checking: false)
         case .custom, nil: break
         }
-        let path = try resumed.map { try Destination.path($0.partialFile) } ?? destination?.partialPath
+        let path = try resumed.map { try $0.partialFile.filePath } ?? destination?.partialPath
         let mode: mode_t = destination?.isTemporary ?? true ? 0o600 : 0o666
         partial = try PartialFile(claiming: path ?? Destination.temporaryPath, mode: mode) { record in
             resumed?.isOfSame(as: record) ?? (!options.has(.startOver) && record.url == url)
@@ -97,7 +97,7 @@ actor DownloadFile: BodyReceiver {
     }
 
     private func prepareFolder(of file: URL, checking: Bool = true) throws {
-        let path = try Destination.path(file)
+        let path = try file.filePath
         if options.has(.createIntermediateDirectories) {
             let folder = file.deletingLastPathComponent()
             do { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) } catch {
@@ -181,7 +181,7 @@ actor DownloadFile: BodyReceiver {
         }
         let target = try await target(of: exchange, partial.url)
         try checkOpen()
-        try partial.place(at: Destination.path(target), replacing: options.has(.removePreviousFile))
+        try partial.place(at: target.filePath, replacing: options.has(.removePreviousFile))
         placed = target
         self.partial = nil
         // Here and not by the pipeline, which the request may be taken from: a monitor hears of nothing after the finish.

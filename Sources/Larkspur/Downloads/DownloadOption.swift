@@ -26,7 +26,9 @@ public struct DownloadOption: Hashable, Sendable {
 
 /// What a file's checksum is computed by.
 public enum ChecksumAlgorithm: Sendable, Hashable {
+    /// 64 hexadecimal digits.
     case sha256
+    /// 128 hexadecimal digits.
     case sha512
     /// Tells of damage, not of malice.
     case md5

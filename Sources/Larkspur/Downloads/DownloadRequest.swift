@@ -49,6 +49,7 @@ extension DataResponse {
 
 /// The file of a download as it is.
 public struct FileResponseSerializer: ResponseSerializer {
+    /// `.file` is the same.
     public init() {}
 
     public var readsDownloadedFile: Bool { false }
@@ -70,9 +71,6 @@ extension CompletedExchange {
     /// The same exchange with the file's bytes, for serializers that want them.
     func readingFile() throws(RequestError) -> CompletedExchange {
         guard let fileURL else { return self }
-        var pieces = try FilePieces(of: fileURL)
-        var data = Data()
-        while let piece = try pieces.next() { data += piece }
-        return with(data)
+        return with(try Data(of: fileURL))
     }
 }

@@ -1,13 +1,5 @@
 import LarkspurTransport
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A download's bytes so far, and beside them the record by which a later request goes on with them.
 ///
 /// The record is written once, when the file is still empty, and names what its bytes will be of; how many there are is the
@@ -114,25 +106,5 @@ final class PartialFile {
         let name = url.lastPathComponent
         let short = name.utf8.count > 200 ? StreamingHash.hexadecimal(name, .sha256) : name
         return url.deletingLastPathComponent().appendingPathComponent(".\(short).larkspur").path
-    }
-}
-
-/// A file's bytes from its start, in pieces that are good to hold.
-struct FilePieces {
-    private let file: ReadableFile
-    private var position: UInt64 = 0
-
-    init(of url: URL) throws(RequestError) { file = try ReadableFile.open(url) }
-
-    mutating func next() throws(RequestError) -> [UInt8]? {
-        do {
-            let piece = try [UInt8](unsafeUninitializedCapacity: 256 << 10) { buffer, count in
-                count = try file.read(at: position, into: UnsafeMutableRawBufferPointer(buffer))
-            }
-            position += UInt64(piece.count)
-            return piece.isEmpty ? nil : piece
-        } catch {
-            throw RequestError(wrapping: error, as: .fileUnreadable)
-        }
     }
 }

@@ -1,13 +1,5 @@
 import LarkspurTransport
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 extension MultipartFormData {
     /// The whole body in memory. To send a form, `body()` does without.
     public func encode() async throws -> Data {
@@ -21,10 +13,7 @@ extension MultipartFormData {
     /// rest fails. Throws `.fileExists` or `.fileUnwritable` beside what `body()` throws.
     public func write(to url: URL) async throws {
         let body = try body()
-        let path = url.path
-        guard url.isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
-            throw RequestError(.invalidFileURL, "a form was to be written to a file, but its URL does not name one")
-        }
+        let path = try url.filePath
         let file = try WritableFile.create(path)
         do {
             try await body.read { try file.append($0) }

@@ -1,12 +1,5 @@
 import LarkspurTransport
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 #if canImport(os)
     public import os
 #endif
@@ -28,13 +21,13 @@ public struct LogSink: Sendable {
     /// The process's standard error, in colours if that is a terminal and the environment does not say `NO_COLOR`.
     public static let standardError = LogSink(
         hasColors: wantsColors(isTerminal: isatty(STDERR_FILENO) == 1, ProcessInfo.processInfo.environment)
-    ) { FileDescriptor.write($0, to: STDERR_FILENO) }
+    ) { FileDescriptor.append($0, to: STDERR_FILENO) }
 
     /// A file to whose end blocks are written, each with one call. It is made, for its owner alone, if it is not there. A block
     /// that the disk has no room for is lost.
     public static func file(_ url: URL) throws(RequestError) -> LogSink {
-        let file = try FileDescriptor(appendingTo: Destination.path(url))
-        return LogSink { FileDescriptor.write($0, to: file.number) }
+        let file = try FileDescriptor(appendingTo: url.filePath)
+        return LogSink { FileDescriptor.append($0, to: file.number) }
     }
 
     #if canImport(os)
@@ -107,19 +100,13 @@ private final class FileDescriptor: Sendable {
     deinit { close(number) }
 
     /// Writes the text with one call, or more if the system takes less; gives up where it takes nothing.
-    static func write(_ text: String, to descriptor: Int32) {
+    static func append(_ text: String, to descriptor: Int32) {
         var text = text
         text.withUTF8 { bytes in
             var rest = UnsafeRawBufferPointer(bytes)[...]
             while !rest.isEmpty {
                 let piece = UnsafeRawBufferPointer(rebasing: rest)
-                #if canImport(Darwin)
-                    let count = Darwin.write(descriptor, piece.baseAddress, piece.count)
-                #elseif canImport(Glibc)
-                    let count = Glibc.write(descriptor, piece.baseAddress, piece.count)
-                #elseif canImport(Musl)
-                    let count = Musl.write(descriptor, piece.baseAddress, piece.count)
-                #endif
+                let count = write(descriptor, piece.baseAddress, piece.count)
                 if count > 0 {
                     rest = rest.dropFirst(count)
                 } else if errno == EAGAIN {

@@ -1,22 +1,20 @@
 import LarkspurTransport
 
-extension TransportBody {
-    /// A body of a file, read from disk while it is sent.
-    ///
-    /// Length and version of the file are noted now. If it is another one when it is sent (grown, cut, written to,
-    /// replaced), the request fails with `.bodyFailed`. Throws `.invalidFileURL`, `.fileMissing`, `.fileIsDirectory`,
-    /// `.fileNotRegular` or `.fileUnreadable`.
-    public static func file(_ url: URL) throws(RequestError) -> TransportBody {
-        try ReadableFile.open(url).body()
+extension URL {
+    /// The path of a file's URL; one that a NUL would cut names another file.
+    var filePath: String {
+        get throws(RequestError) {
+            guard isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
+                throw RequestError(.invalidFileURL, "what is to be read or written has a URL that does not name a file")
+            }
+            return path
+        }
     }
 }
 
 extension ReadableFile {
     static func open(_ url: URL) throws(RequestError) -> ReadableFile {
-        let path = url.path
-        guard url.isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
-            throw RequestError(.invalidFileURL, "a body was to be made of a file, but its URL does not name one")
-        }
+        let path = try url.filePath
         do {
             return try ReadableFile(path: path)
         } catch {

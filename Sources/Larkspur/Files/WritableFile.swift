@@ -1,14 +1,6 @@
 internal import CLarkspur
 import LarkspurTransport
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A regular file, open for writing at its end as long as somebody keeps this. Not for several threads at once.
 final class WritableFile {
     let path: String

@@ -22,9 +22,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
 
     /// The names that `Content-Encoding` fields give, in the order in which they were applied; `identity` is none.
     static func names(in values: [String]) -> [String] {
-        values.flatMap { $0.split(separator: ",") }
-            .map { $0.trimmingCharacters(in: .whitespaces) }
-            .filter { !$0.isEmpty && $0.lowercased() != "identity" }
+        values.flatMap(\.listed).filter { $0.lowercased() != "identity" }
     }
 
     var decoder: UnsafePointer<clarkspur_coder>? {

@@ -15,6 +15,7 @@ public struct DecodingLimits: Sendable, Hashable {
     /// harms nobody.
     public var sizeFreeOfRatio: UInt64 = 4 << 20
 
+    /// The limits as they are unless set.
     public init() {}
 
     /// Whatever comes: for peers that are trusted.
