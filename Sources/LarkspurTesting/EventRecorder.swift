@@ -18,6 +18,7 @@ public final class EventRecorder: EventMonitor, RequestInterceptor {
 
     private let box = Protected(State())
 
+    /// A recorder that has recorded nothing.
     public init() {}
 
     /// Everything recorded so far, in order.

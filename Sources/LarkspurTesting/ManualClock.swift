@@ -36,6 +36,7 @@ public final class ManualClock: Clock, Sendable {
 
     private let box = Protected(State())
 
+    /// A clock at its beginning.
     public init() {}
 
     public var now: Instant { box.withLock { $0.now } }

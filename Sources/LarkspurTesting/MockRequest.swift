@@ -2,6 +2,7 @@ import Larkspur
 
 /// A request as it arrived at a `MockServer`.
 public struct MockRequest: Sendable {
+    /// As it stood in the request line: `GET`.
     public var method: String
     /// As it stood in the request line: path and query.
     public var target: String

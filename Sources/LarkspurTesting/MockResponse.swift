@@ -20,10 +20,13 @@ public struct MockResponse: Sendable {
         case untilClose
     }
 
+    /// One thing that the server does for an answer.
     public enum Step: Sendable {
         /// An interim response such as 103.
         case interim(Int, HTTPHeaders = [:])
+        /// Status and fields, with what tells the body's end.
         case head(ResponseHead, Framing = .automatic)
+        /// Bytes of the body, framed as the head says.
         case body(Data)
         /// A body that is made while it is sent: the closure gives the bytes from a position on, and nil or nothing at
         /// the end. It runs on the server's thread, so it must not block. The count is what it gives in all, if known.
@@ -32,6 +35,7 @@ public struct MockResponse: Sendable {
         case trailers(HTTPHeaders)
         /// These bytes as they are, whatever was sent before.
         case raw(Data)
+        /// Waits for this time.
         case wait(Duration)
         /// Goes on when the closure returns, and closes the connection if it throws.
         case pause(@Sendable () async throws -> Void)
@@ -56,8 +60,10 @@ public struct MockResponse: Sendable {
     private static let period = 251
     private static let table = (0..<(largestPiece + period)).map { UInt8($0 % period) }
 
+    /// What the server does, in this order.
     public var steps: [Step]
 
+    /// An answer of these steps.
     public init(_ steps: [Step]) {
         self.steps = steps
     }
@@ -82,14 +88,17 @@ extension MockResponse {
         return MockResponse([.head(head, framing)] + chunks.map(Step.body))
     }
 
+    /// A text.
     public static func text(_ text: String, status: Int = 200, contentType: String = "text/plain") -> MockResponse {
         response(status, headers: ["Content-Type": contentType], chunks: [Data(text.utf8)])
     }
 
+    /// A text of JSON, as it is.
     public static func json(_ text: String, status: Int = 200) -> MockResponse {
         self.text(text, status: status, contentType: "application/json")
     }
 
+    /// A redirect to this place.
     public static func redirect(_ status: Int = 302, to location: String) -> MockResponse {
         response(status, headers: ["Location": location])
     }

@@ -24,6 +24,7 @@ public final class MockServer: Sendable {
 
     /// `http://127.0.0.1:` and the port, without a slash at the end.
     public let url: String
+    /// On the loopback.
     public let port: Int
 
     private let state: MockServerState

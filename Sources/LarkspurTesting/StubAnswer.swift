@@ -2,11 +2,14 @@ import Larkspur
 
 /// What a stub does with one request: steps in order, and then the end.
 public struct StubAnswer: Sendable {
+    /// One thing that the transport does for an answer.
     public enum Step: Sendable {
         /// The peer of a TLS connection, of which is asked before anything is sent where the request wants that. It is the
         /// first step, and of no meaning in clear text.
         case peer(PeerTrust)
+        /// Status and fields.
         case head(ResponseHead)
+        /// Bytes of the body.
         case body(Data)
         /// Reports so many bytes of the request's body as sent; comes by itself, first, for a body of known length.
         case sent(UInt64)
@@ -24,8 +27,10 @@ public struct StubAnswer: Sendable {
         }
     }
 
+    /// What the transport does, in this order.
     public var steps: [Step]
 
+    /// An answer of these steps.
     public init(_ steps: [Step]) {
         self.steps = steps
     }
@@ -37,18 +42,22 @@ public struct StubAnswer: Sendable {
         StubAnswer([.head(ResponseHead(status: status, fields: Array(headers)))] + chunks.map(Step.body))
     }
 
+    /// A text.
     public static func text(_ text: String, status: Int = 200, contentType: String = "text/plain") -> StubAnswer {
         response(status, headers: ["Content-Type": contentType], chunks: [Data(text.utf8)])
     }
 
+    /// A text of JSON, as it is.
     public static func json(_ text: String, status: Int = 200) -> StubAnswer {
         self.text(text, status: status, contentType: "application/json")
     }
 
+    /// A redirect to this place.
     public static func redirect(_ status: Int = 302, to location: String) -> StubAnswer {
         response(status, headers: ["Location": location])
     }
 
+    /// An end without a response.
     public static func failure(_ code: TransportError.Code) -> StubAnswer {
         StubAnswer([.fail(TransportError(code))])
     }

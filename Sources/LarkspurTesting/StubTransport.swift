@@ -11,6 +11,7 @@ public final class StubTransport: Transport {
     /// The tasks under way, by identity (two sessions may use one name); nil after the transport's end.
     fileprivate let running = Protected<[ObjectIdentifier: StubTask]?>([:])
 
+    /// A transport that asks the closure for each answer, and whose waits the clock measures.
     public init(
         clock: any Clock<Duration> = ContinuousClock(), answer: @escaping @Sendable (TransportRequest) -> StubAnswer
     ) {

@@ -68,6 +68,7 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     /// In lower case, without the colon.
     public var scheme: Substring { slice(0, Int(layout.schemeEnd)) }
 
+    /// Whether the scheme is http or https.
     public var isHTTP: Bool { layout.scheme == .http || layout.scheme == .https }
 
     /// Whether the scheme is that of HTTP over TLS.
@@ -127,6 +128,7 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     /// The same URL without user and password: what may travel to another origin or into a report.
     public var withoutUserInfo: RequestURL { RequestURL(text: text, layout: layout, userInfo: nil) }
 
+    /// Who answers for it.
     public var origin: Origin {
         Origin(scheme: String(scheme), host: host.map(String.init) ?? "", port: effectivePort)
     }
@@ -182,9 +184,11 @@ extension RequestURL {
     /// The port is the effective one, so `HTTP://A:80` and `http://a` are one origin. URLs without a host have no
     /// identity to compare (their `host` is empty): refuse them before asking.
     public struct Origin: Hashable, Sendable {
+        /// In lower case.
         public let scheme: String
         /// IPv6 without brackets.
         public let host: String
+        /// Nil for a scheme without a port of its own, if none is named.
         public let port: Int?
     }
 

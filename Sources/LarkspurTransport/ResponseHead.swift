@@ -3,6 +3,7 @@
 /// The lines are kept raw and read when somebody asks: most fields of most responses are never looked at, and a
 /// dictionary would lose order, repeats and bytes that are not UTF-8.
 public struct ResponseHead: Sendable, Hashable {
+    /// From 100 on; final from 200 on.
     public let status: Int
     /// As the peer named it: `HTTP/1.1`, `HTTP/2`.
     public let version: String
@@ -11,6 +12,7 @@ public struct ResponseHead: Sendable, Hashable {
     /// Whether the transport has already undone the content coding of the body.
     public let bodyIsDecoded: Bool
 
+    /// A head with its field lines as they came.
     public init(status: Int, version: String = "HTTP/1.1", rawFields: [UInt8], bodyIsDecoded: Bool = false) {
         self.status = status
         self.version = version
@@ -18,6 +20,7 @@ public struct ResponseHead: Sendable, Hashable {
         self.bodyIsDecoded = bodyIsDecoded
     }
 
+    /// A head of these fields.
     public init(status: Int, version: String = "HTTP/1.1", fields: [HeaderField] = [], bodyIsDecoded: Bool = false) {
         var raw: [UInt8] = []
         raw.reserveCapacity(fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 })

@@ -6,11 +6,14 @@
 
 /// The body of a request: nothing, bytes, a file, or a stream that is pulled.
 public enum TransportBody: Sendable {
+    /// No body.
     case none
+    /// Bytes in memory.
     case data(Data)
     /// Read from disk while it is sent. Length and version are what the file had when the body was made; a file that is
     /// another one by now is not sent (T24).
     case file(path: String, length: UInt64, version: TransportFileVersion? = nil)
+    /// Bytes that are pulled while they are sent.
     case stream(TransportBodySource)
 
     /// A part of a file; the file as a whole has to be the one it was (T24).
@@ -55,11 +58,14 @@ public enum TransportBody: Sendable {
 
 /// Where a streamed body comes from: opened once for each time that it is sent.
 public struct TransportBodySource: Sendable {
+    /// Nil if nobody knows before the end.
     public let length: UInt64?
+    /// Whether it can be opened more than once.
     public let isReplayable: Bool
     /// Gives the stream from the first byte on; called again only if the source is replayable.
     public let open: @Sendable () -> any TransportBodyStream
 
+    /// A source that the closure opens.
     public init(length: UInt64?, isReplayable: Bool, open: @escaping @Sendable () -> any TransportBodyStream) {
         self.length = length
         self.isReplayable = isReplayable

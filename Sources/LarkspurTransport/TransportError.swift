@@ -2,6 +2,7 @@
 ///
 /// Codes are values, not cases: more may come without breaking a switch anywhere.
 public struct TransportError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure it is; further kinds may be added.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -68,7 +69,18 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
 
     /// The stage of a hop, to tell which of its timeouts passed or where it broke.
     public enum Phase: String, Sendable, CustomStringConvertible {
-        case nameLookup, connecting, securing, sending, waiting, receiving
+        /// Asking for the host's addresses.
+        case nameLookup
+        /// Connecting to one of them, or to the proxy.
+        case connecting
+        /// The TLS handshake.
+        case securing
+        /// The request, its body included.
+        case sending
+        /// Until the response's head.
+        case waiting
+        /// The response's body.
+        case receiving
 
         /// As it goes after "while".
         public var description: String {
@@ -80,12 +92,16 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         }
     }
 
+    /// What kind of failure it is.
     public var code: Code
     /// One line for a person, without secrets.
     public var message: String
+    /// Where the hop stood, if that says something.
     public var phase: Phase?
+    /// What another library said, if one did.
     public var underlying: (any Error)?
 
+    /// A failure, told in one line.
     public init(_ code: Code, _ message: String = "", phase: Phase? = nil, underlying: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -93,6 +109,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         self.underlying = underlying
     }
 
+    /// The end of a hop that was cancelled.
     public static let cancelled = TransportError(.cancelled, "the request was cancelled")
 
     public var description: String {

@@ -17,8 +17,10 @@ public enum TransportQuestion: Sendable {
 public struct TransportReply<Value: Sendable>: Sendable {
     private let box = Protected<Value?>(nil)
 
+    /// A reply that was not given.
     public init() {}
 
+    /// Gives the answer.
     public func callAsFunction(_ value: Value) {
         box.withLock { if $0 == nil { $0 = value } }
     }
@@ -29,15 +31,19 @@ public struct TransportReply<Value: Sendable>: Sendable {
 
 /// Who is at the other end of a TLS connection.
 public struct PeerTrust: Sendable {
+    /// Whom the request is for.
     public let host: String
+    /// Where it is for.
     public let port: Int
     /// The chain as the platform's verification has put it together, leaf first, each certificate in DER. Where there is a
     /// `chainError`, nothing is proved by those after the leaf.
     public let certificates: [[UInt8]]
     /// What the platform's verification has against the chain, and against the host's name.
     public let chainError: TransportError?
+    /// What it has against the host's name.
     public let hostError: TransportError?
 
+    /// A peer, as a transport has found it.
     public init(
         host: String, port: Int, certificates: [[UInt8]], chainError: TransportError? = nil,
         hostError: TransportError? = nil
@@ -54,7 +60,9 @@ public struct PeerTrust: Sendable {
 public enum TrustDecision: Sendable, Equatable {
     /// The verdict of the platform's own verification stands.
     case platformDefault
+    /// The peer is who it is to be, whatever the platform says.
     case trusted
+    /// Nothing is sent; the hop fails with this code.
     case refused(reason: String, code: TransportError.Code = .untrusted)
 }
 
@@ -68,6 +76,7 @@ public struct ClientIdentity: Sendable {
         case pkcs12([UInt8])
     }
 
+    /// The certificate and its key.
     public let content: Content
     /// What the private key is encrypted with; empty if it is not.
     public let password: String

@@ -2,10 +2,13 @@
 ///
 /// The framework has checked the method and the fields before: a transport passes them on as they are.
 public struct TransportRequest: Sendable {
+    /// As it stands in the request line.
     public var method: String
+    /// Where the request goes.
     public var url: RequestURL
     /// In the order in which they are sent, repeats included.
     public var fields: [HeaderField]
+    /// Sent as its length says; in chunks without one.
     public var body: TransportBody
     /// How far the response body may run before the first `allow(upTo:)`; unlimited by default.
     public var initialAllowance: UInt64
@@ -16,6 +19,7 @@ public struct TransportRequest: Sendable {
     /// Which version of HTTP to speak.
     public var version = HTTPVersionChoice.negotiated
 
+    /// A request with the timeouts and choices that are usual.
     public init(
         method: String = "GET", url: RequestURL, fields: [HeaderField] = [], body: TransportBody = .none,
         initialAllowance: UInt64 = .max
@@ -40,9 +44,12 @@ public enum HTTPVersionChoice: Sendable, Hashable {
 
 /// One header field, name and value as they go over the wire.
 public struct HeaderField: Hashable, Sendable, CustomStringConvertible {
+    /// As it is written; compared without regard to case.
     public var name: String
+    /// Without line ends.
     public var value: String
 
+    /// A field of this name.
     public init(name: String, value: String) {
         self.name = name
         self.value = value

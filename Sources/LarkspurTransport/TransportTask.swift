@@ -3,6 +3,7 @@
 /// Every member may be called from any thread, at any time and any number of times, also from inside
 /// `TransportDelegate.received`. None of them blocks. What each does in which race is said in `Transport`'s contract.
 public protocol TransportTask: AnyObject, Sendable {
+    /// The name that the framework gave it.
     var id: TransportTaskID { get }
 
     /// Starts the hop, or lets its bytes flow again after `suspend()`.
@@ -23,8 +24,10 @@ public protocol TransportTask: AnyObject, Sendable {
 
 /// The name of a task within its session, by which events find their request.
 public struct TransportTaskID: Hashable, Sendable, CustomStringConvertible {
+    /// Unique in its session.
     public let rawValue: UInt64
 
+    /// A name of this number.
     public init(_ rawValue: UInt64) {
         self.rawValue = rawValue
     }

@@ -6,9 +6,20 @@
 public struct Cookie: Sendable, Hashable {
     /// What a browser goes by when one site asks another. Whoever uses this library asks for himself, so it is kept, and
     /// decides nothing but that `none` needs a cookie that is secure.
-    public enum SameSite: String, Sendable, Hashable, Codable { case strict, lax, none, unspecified }
+    public enum SameSite: String, Sendable, Hashable, Codable {
+        /// Never sent from other sites.
+        case strict
+        /// Sent when the user goes from another site to this one.
+        case lax
+        /// Sent from all sites.
+        case none
+        /// The server has not said it, or not so that it counts.
+        case unspecified
+    }
 
+    /// Empty in the cookies of servers that set a value alone.
     public let name: String
+    /// As it is sent back, byte for byte.
     public let value: String
     /// The host that the cookie is for, in lower case.
     public let domain: String
@@ -22,6 +33,7 @@ public struct Cookie: Sendable, Hashable {
     public let isSecure: Bool
     /// Whether a browser would keep the cookie from scripts.
     public let isHTTPOnly: Bool
+    /// What the server has said of requests that other sites cause.
     public let sameSite: SameSite
     /// When the cookie was first set. A new value leaves it.
     public internal(set) var creation: Date

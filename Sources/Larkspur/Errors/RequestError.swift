@@ -5,7 +5,18 @@
 public struct RequestError: Error, Sendable {
     /// The stage of an attempt that failed.
     public enum Stage: String, Sendable {
-        case building, adapting, sending, validating, serializing, retrying
+        /// The request is made of its parts, parameters and modifiers.
+        case building
+        /// Adapters change it.
+        case adapting
+        /// The transport exchanges it for a response; redirects, middleware and content codings are part of that.
+        case sending
+        /// Validators judge the response.
+        case validating
+        /// A serializer makes a value of it.
+        case serializing
+        /// Retriers are asked about a failure.
+        case retrying
     }
 
     fileprivate struct Content: Sendable {
@@ -62,19 +73,25 @@ public struct RequestError: Error, Sendable {
         storage = Storage(content)
     }
 
+    /// What kind of failure it is.
     public var code: Code { storage.content.code }
     /// One line for a person, without secrets.
     public var message: String { storage.content.message }
+    /// Where it failed; nil for an error of your own that was not part of a request yet.
     public var stage: Stage? { storage.content.stage }
+    /// Which request failed.
     public var requestID: RequestID? { storage.content.requestID }
     /// The URL of the last hop; user and password are never part of it.
     public var url: RequestURL? { storage.content.url }
+    /// The status of the last response, if there was one.
     public var statusCode: Int? { storage.content.head?.status }
+    /// The head of the last response, if there was one.
     public var responseHead: ResponseHead? { storage.content.head }
     /// The body that came with the failure: often the server's own words about it.
     public var responseData: Data? { storage.content.responseData }
     /// How many attempts were made, this one included.
     public var attempts: Int { storage.content.attempts }
+    /// What somebody else said: the system, a coder, your own code.
     public var underlying: (any Error)? { storage.content.underlying }
     /// Why there was no further attempt, where a retrier would have made one: no time or no budget was left for it, or the
     /// server asked to wait for too long.
@@ -96,145 +113,9 @@ public struct RequestError: Error, Sendable {
 }
 
 extension RequestError {
-    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-        public let rawValue: String
-        public init(rawValue: String) { self.rawValue = rawValue }
-        init(_ code: TransportError.Code) { self.init(rawValue: code.rawValue) }
-        public var description: String { rawValue }
-
-        // Building and adapting
-        public static let invalidURL = Code(rawValue: "invalidURL")
-        /// A method or header field that must not be sent.
-        public static let invalidRequest = Code(rawValue: "invalidRequest")
-        public static let bodyInGETRequest = Code(rawValue: "bodyInGETRequest")
-        /// A name or password that its scheme cannot carry.
-        public static let invalidCredential = Code(rawValue: "invalidCredential")
-        /// A cookie made by hand that could not be sent, or must not be.
-        public static let invalidCookie = Code(rawValue: "invalidCookie")
-        public static let encodingFailed = Code(rawValue: "encodingFailed")
-        /// A convertible or a modifier threw.
-        public static let requestCreationFailed = Code(rawValue: "requestCreationFailed")
-        public static let adaptationFailed = Code(rawValue: "adaptationFailed")
-
-        // Files: for a body, or to write to
-        /// Not a `file:` URL, or none that can be a path.
-        public static let invalidFileURL = Code(rawValue: "invalidFileURL")
-        public static let fileMissing = Code(rawValue: "fileMissing")
-        public static let fileIsDirectory = Code(rawValue: "fileIsDirectory")
-        /// A device, a pipe or a socket, which has no length.
-        public static let fileNotRegular = Code(rawValue: "fileNotRegular")
-        public static let fileUnreadable = Code(rawValue: "fileUnreadable")
-        public static let fileExists = Code(rawValue: "fileExists")
-        public static let fileUnwritable = Code(rawValue: "fileUnwritable")
-        public static let diskFull = Code(rawValue: "diskFull")
-        /// Another download is writing to the same place.
-        public static let fileInUse = Code(rawValue: "fileInUse")
-        /// The file that a cookie jar is to be read from holds none, or one of a later version.
-        public static let invalidCookieFile = Code(rawValue: "invalidCookieFile")
-        /// What a download is to be compared with is no checksum of its kind.
-        public static let invalidChecksum = Code(rawValue: "invalidChecksum")
-        /// What is to be a certificate is none.
-        public static let invalidCertificate = Code(rawValue: "invalidCertificate")
-        /// What is to be a public key's pin is none.
-        public static let invalidPin = Code(rawValue: "invalidPin")
-
-        // Sending: the transport's codes, under the same names
-        public static let cancelled = Code(.cancelled)
-        public static let transportUnavailable = Code(.unavailable)
-        public static let sessionInvalidated = Code(.invalidated)
-        public static let nameLookup = Code(.nameLookup)
-        public static let connectionRefused = Code(.connectionRefused)
-        public static let unreachable = Code(.unreachable)
-        public static let proxyFailed = Code(.proxyFailed)
-        public static let proxyUnauthorized = Code(.proxyUnauthorized)
-        public static let connectionLost = Code(.connectionLost)
-        public static let timedOut = Code(.timedOut)
-        public static let handshake = Code(.handshake)
-        public static let tlsVersion = Code(.tlsVersion)
-        public static let invalidIdentity = Code(.invalidIdentity)
-        public static let untrusted = Code(.untrusted)
-        public static let certificateExpired = Code(.certificateExpired)
-        public static let certificateNotYetValid = Code(.certificateNotYetValid)
-        public static let unknownIssuer = Code(.unknownIssuer)
-        public static let selfSigned = Code(.selfSigned)
-        public static let certificateRevoked = Code(.certificateRevoked)
-        public static let certificateStatusUnknown = Code(.certificateStatusUnknown)
-        public static let pinMismatch = Code(.pinMismatch)
-        public static let wrongHost = Code(.wrongHost)
-        public static let protocolViolation = Code(.protocolViolation)
-        public static let truncated = Code(.truncated)
-        public static let bodyFailed = Code(.bodyFailed)
-        public static let bodyNotReplayable = Code(.bodyNotReplayable)
-
-        // Receiving
-        /// The body is larger than `maximumBodySize`, or gets larger by decoding than `decodingLimits` allow.
-        public static let contentTooLarge = Code(.contentTooLarge)
-        /// A line, an event or a message of a stream is larger than its limit.
-        public static let messageTooLarge = Code(rawValue: "messageTooLarge")
-        /// A message of a stream was cut off.
-        public static let incompleteMessage = Code(rawValue: "incompleteMessage")
-        /// A message of a stream is not where its framing wants it.
-        public static let malformedMessage = Code(rawValue: "malformedMessage")
-        /// The body's content coding is damaged, ends early or goes on after its end.
-        public static let undecodableContent = Code(rawValue: "undecodableContent")
-        /// The body has a content coding that nobody knows here, or whose library is missing; or too many of them.
-        public static let unsupportedCoding = Code(rawValue: "unsupportedCoding")
-        /// The file that was downloaded is not the one that was to come.
-        public static let checksumMismatch = Code(rawValue: "checksumMismatch")
-        /// The server has sent another part of a file than it was asked for.
-        public static let unexpectedRange = Code(rawValue: "unexpectedRange")
-        /// Whoever was to take the body as it came could not.
-        public static let receivingFailed = Code(rawValue: "receivingFailed")
-
-        /// What can be iterated once is iterated again.
-        public static let alreadyIterated = Code(rawValue: "alreadyIterated")
-        /// A request was started before what has to be part of it.
-        public static let alreadyStarted = Code(rawValue: "alreadyStarted")
-
-        // Resumable uploads
-        /// The file is not the one that the upload began with.
-        public static let fileChanged = Code(rawValue: "fileChanged")
-        /// The server names no URL for the upload, or one that may not be used.
-        public static let uploadURLRefused = Code(rawValue: "uploadURLRefused")
-        /// What the server says of the upload cannot be true of this file: going on would spoil it.
-        public static let uploadInconsistent = Code(rawValue: "uploadInconsistent")
-        /// The server accepts requests, and takes none of their bytes.
-        public static let uploadStalled = Code(rawValue: "uploadStalled")
-        /// The server has forgotten the upload, and forgot it again after a new start.
-        public static let uploadGone = Code(rawValue: "uploadGone")
-
-        // Middleware
-        /// Middleware threw an error of its own; it is the underlying one.
-        public static let middlewareFailed = Code(rawValue: "middlewareFailed")
-        /// Middleware has called `next` while an earlier call was under way, or after it had returned.
-        public static let nextRefused = Code(rawValue: "nextRefused")
-
-        // Redirects
-        public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")
-        public static let redirectLoop = Code(rawValue: "redirectLoop")
-        public static let redirectRefused = Code(rawValue: "redirectRefused")
-
-        // Validating and serializing
-        public static let unacceptableStatus = Code(rawValue: "unacceptableStatus")
-        public static let unacceptableContentType = Code(rawValue: "unacceptableContentType")
-        public static let validationFailed = Code(rawValue: "validationFailed")
-        public static let emptyBody = Code(rawValue: "emptyBody")
-        public static let invalidText = Code(rawValue: "invalidText")
-        public static let invalidJSON = Code(rawValue: "invalidJSON")
-        public static let invalidXML = Code(rawValue: "invalidXML")
-        /// The body is no image, or of a kind that the system cannot read.
-        public static let invalidImage = Code(rawValue: "invalidImage")
-        public static let decodingFailed = Code(rawValue: "decodingFailed")
-        public static let serializationFailed = Code(rawValue: "serializationFailed")
-
-        // Ending
-        /// A retrier answered with an error of its own; it is the underlying one.
-        public static let retryFailed = Code(rawValue: "retryFailed")
-        /// The session went away before the request was started.
-        public static let sessionEnded = Code(rawValue: "sessionEnded")
-    }
-
+    /// Whether somebody has cancelled the request.
     public var isCancelled: Bool { code == .cancelled }
+    /// Whether one of the limits of time has passed; the message names it.
     public var isTimeout: Bool { code == .timedOut }
     /// Whether the peer could not prove who it is.
     public var isTrust: Bool {
@@ -243,7 +124,9 @@ extension RequestError {
             .certificateStatusUnknown, .pinMismatch, .wrongHost,
         ].contains(code)
     }
+    /// Whether a validator has refused the response.
     public var isValidation: Bool { stage == .validating }
+    /// Whether the response was good, and a serializer made no value of it.
     public var isSerialization: Bool { stage == .serializing }
 
     /// Whether the network, not the server or the data, is what failed. A limit of time that passed while something else

@@ -9,10 +9,12 @@ public typealias HTTPHeader = HeaderField
 public struct HTTPHeaders: Hashable, Sendable {
     package private(set) var fields: [HTTPHeader]
 
+    /// No fields.
     public init() {
         fields = []
     }
 
+    /// These fields, in their order, repeats included.
     public init(_ fields: some Sequence<HTTPHeader>) {
         self.fields = Array(fields)
     }

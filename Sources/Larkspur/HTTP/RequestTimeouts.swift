@@ -62,10 +62,15 @@ public struct RequestTimeouts: Sendable, Hashable {
         private let limit: WritableKeyPath<RequestTimeouts, Duration?> & Sendable
         private let duration: Duration?
 
+        /// A limit for each hop until its connection stands.
         public static func connect(_ duration: Duration?) -> Limit { Limit(limit: \.connect, duration: duration) }
+        /// A limit for each hop until its response begins.
         public static func firstByte(_ duration: Duration?) -> Limit { Limit(limit: \.firstByte, duration: duration) }
+        /// A limit for each pause within a body.
         public static func idle(_ duration: Duration?) -> Limit { Limit(limit: \.idle, duration: duration) }
+        /// A limit for each attempt.
         public static func attempt(_ duration: Duration?) -> Limit { Limit(limit: \.attempt, duration: duration) }
+        /// A limit for the whole request.
         public static func total(_ duration: Duration?) -> Limit { Limit(limit: \.total, duration: duration) }
 
         func apply(to timeouts: inout RequestTimeouts) { timeouts[keyPath: limit] = duration }

@@ -3,6 +3,7 @@
 /// Conversion happens when the request is built, at each attempt anew, so a value may compute its URL. An error thrown
 /// surfaces in the response, never where the request was made.
 public protocol URLConvertible: Sendable {
+    /// The URL; what this throws fails the request with stage `building`.
     func asRequestURL() throws -> RequestURL
 
     /// The same for a session that has a base URL, which relative references are resolved against. By default the base
@@ -74,12 +75,14 @@ extension String.StringInterpolation {
 /// Its method, URL, fields, body and timeout are taken over; order and repeats of fields it does not have. Be an
 /// `OutgoingRequestConvertible` where they matter.
 public protocol URLRequestConvertible: OutgoingRequestConvertible {
+    /// The request, made anew for each attempt.
     func asURLRequest() throws -> URLRequest
 }
 
 /// What makes a whole request without passing through a `URLRequest`: a router that keeps order and repeats of fields, or
 /// has a body that `URLRequest` cannot carry. It is asked again at each attempt.
 public protocol OutgoingRequestConvertible: Sendable {
+    /// The request, made anew for each attempt.
     func asOutgoingRequest() throws -> OutgoingRequest
 }
 

@@ -2,12 +2,15 @@
 ///
 ///     Interceptor(adapt: { request, _ in request.headers["X-Trace"] = trace })
 public struct Interceptor: RequestInterceptor {
+    /// What an adapter does.
     public typealias Adapt = @Sendable (inout OutgoingRequest, RequestAdapterState) async throws -> Void
+    /// What a retrier does.
     public typealias Retry = @Sendable (any Request, Session, RequestError) async -> RetryResult
 
     private let adapt: Adapt?
     private let retry: Retry?
 
+    /// An interceptor that adapts, retries or does both.
     public init(adapt: Adapt? = nil, retry: Retry? = nil) {
         self.adapt = adapt
         self.retry = retry
@@ -37,8 +40,10 @@ public struct Interceptor: RequestInterceptor {
 /// Adapters fold: each gets what the one before it made, the first failure ends it. Of the retriers the first answer
 /// other than `.doNotRetry` wins.
 public struct ComposedInterceptor: RequestInterceptor {
+    /// In the order in which they are asked.
     public let interceptors: [any RequestInterceptor]
 
+    /// `.composed` with a list.
     public init(_ interceptors: [any RequestInterceptor]) {
         self.interceptors = interceptors
     }
@@ -61,14 +66,17 @@ public struct ComposedInterceptor: RequestInterceptor {
 }
 
 extension RequestAdapter where Self == Interceptor {
+    /// An adapter of a closure.
     public static func adapter(_ adapt: @escaping Interceptor.Adapt) -> Self { Interceptor(adapt: adapt) }
 }
 
 extension RequestRetrier where Self == Interceptor {
+    /// A retrier of a closure.
     public static func retrier(_ retry: @escaping Interceptor.Retry) -> Self { Interceptor(retry: retry) }
 }
 
 extension RequestInterceptor where Self == ComposedInterceptor {
+    /// Several interceptors as one, asked in order.
     public static func composed(_ interceptors: any RequestInterceptor...) -> Self {
         ComposedInterceptor(interceptors)
     }

@@ -36,6 +36,7 @@ public struct LiveBody: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { open() }
 
+    /// Reads the body's pieces, for one reader.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let pull: @concurrent () async throws -> Data?
 

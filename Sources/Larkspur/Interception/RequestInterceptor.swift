@@ -1,11 +1,14 @@
 /// Changes a request before it is sent; asked on every attempt, over the freshly built request.
 public protocol RequestAdapter: Sendable {
+    /// Changes the request, for each attempt; what this throws fails the attempt with stage `adapting`.
     func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws
 }
 
 /// What an adapter may know of the request it adapts.
 public struct RequestAdapterState: Sendable {
+    /// Which request it is, the same for all its attempts.
     public let requestID: RequestID
+    /// The session that the request was made by.
     public let session: Session
     /// Which attempt this is, from 1.
     public let attempt: Int
@@ -18,13 +21,17 @@ public struct RequestAdapterState: Sendable {
 ///
 /// Nothing but its answer limits the number of attempts: look at `request.retryCount`.
 public protocol RequestRetrier: Sendable {
+    /// Says what follows the failure. Nobody is asked after a cancel.
     func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult
 }
 
 /// A retrier's answer; the first other than `.doNotRetry` wins.
 public enum RetryResult: Sendable {
+    /// At once.
     case retry
+    /// After this delay, by the session's clock.
     case retryAfter(Duration)
+    /// The next retrier is asked; if none wants another attempt, the error stands.
     case doNotRetry
     /// The request fails with `RetryFailed`: the given error, and the one it answers. With a `RetryRefusal` the error that
     /// it answers stands, and tells the reason.
@@ -60,6 +67,7 @@ public struct RetryRefusal: Error, Sendable, Hashable, CustomStringConvertible {
     /// One line for a person.
     public let reason: String
 
+    /// An error that says in one line why there is no other attempt.
     public init(_ reason: String) {
         self.reason = reason
     }
@@ -69,7 +77,9 @@ public struct RetryRefusal: Error, Sendable, Hashable, CustomStringConvertible {
 
 /// The underlying error of a `.retryFailed`: what the retrier said, and the failure it was asked about.
 public struct RetryFailed: Error, Sendable, CustomStringConvertible {
+    /// What the retrier answered with.
     public let retryError: any Error
+    /// What it was asked about.
     public let originalError: RequestError
 
     public var description: String { "\(retryError), when asked about: \(originalError)" }

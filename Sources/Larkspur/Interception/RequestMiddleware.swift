@@ -35,7 +35,9 @@ public protocol RequestMiddleware: Sendable {
 public struct Exchange: Sendable {
     /// What will be sent. It is checked again if it was changed: what must not be sent never is.
     public var request: OutgoingRequest
+    /// Which request it is, the same for all its attempts.
     public let requestID: RequestID
+    /// The session that the request was made by.
     public let session: Session
     /// Which attempt this is, from 1.
     public let attempt: Int
@@ -43,6 +45,7 @@ public struct Exchange: Sendable {
 
 /// A response as middleware sees it and makes it.
 public struct ExchangeResponse: Sendable {
+    /// The body of a response, here already or under way.
     public enum Body: Sendable {
         /// All of it.
         case buffered(Data)
@@ -50,6 +53,7 @@ public struct ExchangeResponse: Sendable {
         case live(LiveBody)
     }
 
+    /// Status and fields.
     public var head: ResponseHead
     /// The body, never coded: whatever `Content-Encoding` the head names, it was undone, unless the request wanted otherwise.
     public var body: Body
@@ -62,12 +66,14 @@ public struct ExchangeResponse: Sendable {
         self.hop = hop
     }
 
+    /// A response of your own, which the server is not asked for.
     public init(head: ResponseHead, body: Body = .buffered(Data())) {
         self.head = head
         self.body = body
         hop = nil
     }
 
+    /// A response of your own from its parts.
     public init(status: Int = 200, headers: HTTPHeaders = [:], body: Data = Data()) {
         self.init(head: ResponseHead(status: status, fields: Array(headers)), body: .buffered(body))
     }
@@ -109,10 +115,12 @@ public struct ExchangeResponse: Sendable {
 ///         return response
 ///     }
 public struct ClosureMiddleware: RequestMiddleware {
+    /// What middleware does; `next` is the rest of the way.
     public typealias Intercept = @Sendable (Exchange, Next) async throws -> ExchangeResponse
 
     private let intercept: Intercept
 
+    /// Middleware that calls the closure.
     public init(_ intercept: @escaping Intercept) {
         self.intercept = intercept
     }

@@ -16,6 +16,7 @@ public struct RetryBudget: Sendable, Hashable {
     /// For how long a deposit can be used.
     public var lifetime: Duration
 
+    /// A tenth of the requests, and ten retries each second, unless told otherwise.
     public init(ratio: Double = 0.1, minimumPerSecond: Int = 10, lifetime: Duration = .seconds(10)) {
         self.ratio = ratio
         self.minimumPerSecond = minimumPerSecond

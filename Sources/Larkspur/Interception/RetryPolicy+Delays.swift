@@ -19,8 +19,10 @@ extension RetryPolicy {
         public var scale: Duration
         /// The longest delay.
         public var cap: Duration
+        /// What chance makes of each delay.
         public var jitter: Jitter
 
+        /// Half a second, one, two, four and so on, half a minute at most, unless told otherwise.
         public init(
             base: Double = 2, scale: Duration = .milliseconds(500), cap: Duration = .seconds(30), jitter: Jitter = .full
         ) {

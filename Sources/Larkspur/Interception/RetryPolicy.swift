@@ -36,6 +36,7 @@ public struct RetryPolicy: RequestInterceptor {
     /// them. Limit, time, budget and body hold all the same.
     public var shouldRetry: Predicate?
 
+    /// A policy with everything as it is described, save what is given.
     public init(
         limit: Int = 2, methods: Set<HTTPMethod> = Self.idempotentMethods, statuses: Set<Int> = Self.passingStatuses,
         codes: Set<RequestError.Code> = Self.connectivityCodes, backoff: Backoff = Backoff(),
@@ -114,6 +115,7 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// How it is done.
     public var policy: RetryPolicy
 
+    /// A policy for lost connections alone.
     public init(
         limit: Int = 2, methods: Set<HTTPMethod> = RetryPolicy.idempotentMethods,
         backoff: RetryPolicy.Backoff = RetryPolicy.Backoff(), idempotencyKey: RetryPolicy.IdempotencyKey? = nil,

@@ -5,6 +5,7 @@
 /// delays nobody else. While more than 8,192 events wait for it, requests that start pass it by, each from its start to its
 /// finish.
 public protocol EventMonitor: Sendable {
+    /// Something has happened to the request.
     func request(_ request: any Request, did event: RequestEvent)
 
     /// So many requests have passed the monitor by, because it was slow. Nothing by default.
@@ -57,6 +58,7 @@ public enum RequestEvent: Sendable {
     case sendBody(UInt64)
     /// The connection was lost, and the body is begun again.
     case rewindBody
+    /// The response has begun; its body follows.
     case receiveHead(ResponseHead)
     /// The next bytes of the body, so many of them. Where a monitor is behind, it is told of several such moments as of one.
     case receiveBody(Int)
@@ -65,6 +67,7 @@ public enum RequestEvent: Sendable {
     /// How long the hop has waited, looked up its host, connected, secured, sent, waited for the first byte, as far as the
     /// transport can tell: `TransactionMetrics` makes a timeline of it.
     case gatherMetrics(TransportMetrics)
+    /// The hop is over, with the transport's error if it failed.
     case endHop(TransportError?)
     /// The response was a redirect, and this request follows it.
     case redirect(OutgoingRequest)
@@ -82,8 +85,11 @@ public enum RequestEvent: Sendable {
     case serialize(RequestError?)
     /// An attempt failed and another one follows, after the delay.
     case retry(RequestError, after: Duration?)
+    /// The request waits for `resume()`.
     case suspend
+    /// The request goes on.
     case resume
+    /// Somebody has cancelled the request.
     case cancel
     /// Whole and final; completions are delivered next.
     case finish(RequestError?)

@@ -4,6 +4,7 @@
 public struct ClosureEventMonitor: EventMonitor {
     private let perform: @Sendable (any Request, RequestEvent) -> Void
 
+    /// A monitor that calls the closure with each event.
     public init(_ perform: @escaping @Sendable (any Request, RequestEvent) -> Void) {
         self.perform = perform
     }
@@ -13,8 +14,10 @@ public struct ClosureEventMonitor: EventMonitor {
 
 /// Several monitors as one: they share a mailbox, and each is told of an event before any is told of the next.
 public struct CompositeEventMonitor: EventMonitor {
+    /// In the order in which they are told.
     public let monitors: [any EventMonitor]
 
+    /// A monitor that tells these, in their order.
     public init(_ monitors: [any EventMonitor]) {
         self.monitors = monitors
     }
@@ -41,6 +44,7 @@ public struct CompositeEventMonitor: EventMonitor {
 public struct NotificationMonitor: EventMonitor {
     private let center: NotificationCenter
 
+    /// A monitor that posts to this center.
     public init(center: NotificationCenter = .default) {
         self.center = center
     }
@@ -60,12 +64,19 @@ public struct NotificationMonitor: EventMonitor {
 }
 
 extension Notification.Name {
+    /// The first serializer or `resume()` set a request going.
     public static let larkspurRequestDidStart = Self("larkspur.request.didStart")
+    /// A request waits for `resume()`.
     public static let larkspurRequestDidSuspend = Self("larkspur.request.didSuspend")
+    /// A request goes on.
     public static let larkspurRequestDidResume = Self("larkspur.request.didResume")
+    /// Somebody has cancelled a request.
     public static let larkspurRequestDidCancel = Self("larkspur.request.didCancel")
+    /// A request is handed to the transport, for the first time or once more.
     public static let larkspurRequestDidBeginHop = Self("larkspur.request.didBeginHop")
+    /// A hop of a request is over.
     public static let larkspurRequestDidEndHop = Self("larkspur.request.didEndHop")
+    /// A request is final.
     public static let larkspurRequestDidFinish = Self("larkspur.request.didFinish")
 }
 

@@ -2,7 +2,9 @@ import LarkspurTransport
 
 /// An event, and the request that it is of.
 public struct IdentifiedEvent: Sendable, CustomStringConvertible {
+    /// Whose event it is.
     public let request: RequestID
+    /// What has happened.
     public let event: RequestEvent
 
     /// The request's name and the event's: `#1 beginHop`.

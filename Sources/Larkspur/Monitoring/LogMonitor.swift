@@ -13,7 +13,9 @@
 /// Secrets are hidden by the redaction's rules; user, password and fragment of URLs are never shown. What a peer sends cannot
 /// break a line or steer a terminal. A body is decoded and laid out on the monitor's own time, and costs requests nothing.
 public struct LogMonitor: EventMonitor {
+    /// How much is written.
     public enum Level: Int, Sendable, Comparable, CaseIterable {
+        /// Nothing.
         case off
         /// A line for each request: method, URL, status or error, retries, redirects, sizes, time on the network.
         case basic

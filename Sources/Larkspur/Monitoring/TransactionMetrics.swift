@@ -17,27 +17,39 @@ public struct TransactionMetrics: Sendable {
     public enum Phase: String, Sendable, CaseIterable {
         /// Waits for a place among the transport's hops, before the hop's time begins.
         case queue
+        /// Asks for the host's addresses.
         case lookup
+        /// Connects to one of them.
         case connection
+        /// Agrees on keys, and sees who the peer is.
         case tls = "TLS"
+        /// Sends the request, its body included.
         case sending
         /// The request is sent, and the response has not begun.
         case waiting
+        /// Takes the response, from its first byte to its last.
         case receiving
     }
 
     /// A phase from its beginning to its end, counted from the hop's start.
     public struct Interval: Sendable, Equatable {
+        /// What the hop does in it.
         public let phase: Phase
+        /// From the hop's start on.
         public let start: Duration
+        /// From the hop's start on, too.
         public let end: Duration
+        /// From its beginning to its end.
         public var duration: Duration { end - start }
     }
 
     /// The number of the attempt, from 1.
     public let attempt: Int
+    /// What was sent.
     public let request: OutgoingRequest
+    /// Nil if there was no response.
     public let status: Int?
+    /// Why the hop failed, if it did.
     public let error: TransportError?
     /// What the transport has measured.
     public let transport: TransportMetrics

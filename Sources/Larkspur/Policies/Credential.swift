@@ -2,9 +2,12 @@
 ///
 /// No description of it shows either.
 public struct Credential: Hashable, Sendable {
+    /// The user's name, as its scheme takes it: Basic has no colon in it.
     public let username: String
+    /// The user's password.
     public let password: String
 
+    /// A user's name and password.
     public init(username: String, password: String) {
         self.username = username
         self.password = password

@@ -27,6 +27,7 @@ public final class CredentialStore: Sendable {
     // Guarded by the box
     private let spaces = Protected<[RequestURL.Origin: Space]>([:])
 
+    /// A store without credentials.
     public init() {}
 
     /// Keeps a credential, in place of the one that was there; nil removes it.

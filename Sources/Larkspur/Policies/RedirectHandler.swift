@@ -57,10 +57,12 @@ public enum RedirectAnswer: Sendable {
 ///
 ///     Redirector { redirect in redirect.hops.count > 3 ? .doNotFollow : .follow }
 public struct Redirector: RedirectHandler {
+    /// Says what becomes of a redirect.
     public typealias Answer = @Sendable (Redirect) async throws -> RedirectAnswer
 
     private let answer: Answer
 
+    /// A handler that asks the closure.
     public init(_ answer: @escaping Answer) {
         self.answer = answer
     }

@@ -14,6 +14,7 @@ extension DataStreamRequest {
     /// The body as text while it comes, in which no character's bytes are torn apart.
     public var strings: ParsedSequence<DataStream, TextParser> { strings(automaticallyCancelling: true) }
 
+    /// The same, with a word on whether leaving the loop cancels the request.
     public func strings(automaticallyCancelling: Bool) -> ParsedSequence<DataStream, TextParser> {
         bytes(automaticallyCancelling: automaticallyCancelling).strings
     }

@@ -52,6 +52,7 @@ public struct DataStream: AsyncSequence, Sendable {
         return Iterator(reader: reader ?? StreamReader(request, automaticallyCancelling: automaticallyCancelling))
     }
 
+    /// Reads the body's chunks, for one reader.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: StreamReader
 

@@ -31,16 +31,23 @@ public struct RequestID: Hashable, Sendable, Comparable, CustomStringConvertible
 
 /// Where a request stands, as its user sees it.
 public enum RequestStatus: Sendable {
+    /// It was not started yet.
     case initialized
+    /// It is under way.
     case resumed
+    /// It waits for `resume()`.
     case suspended
+    /// It was cancelled, and answers so.
     case cancelled
+    /// It is final.
     case finished
 }
 
 extension Request {
+    /// Unique within its session, and the same for all attempts.
     public var id: RequestID { handle.core.id }
 
+    /// Where the request stands.
     public var status: RequestStatus {
         handle.core.read { state in
             switch state.phase {
@@ -122,11 +129,13 @@ extension Request {
         return self
     }
 
+    /// Adds an adapter after those that are there.
     @discardableResult
     public func adapt(using adapter: any RequestAdapter) -> Self {
         interceptor(Interceptor(adapter: adapter, retrier: nil))
     }
 
+    /// Adds a retrier after those that are there.
     @discardableResult
     public func retry(using retrier: any RequestRetrier) -> Self {
         interceptor(Interceptor(adapter: nil, retrier: retrier))

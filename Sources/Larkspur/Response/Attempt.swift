@@ -17,9 +17,13 @@ public struct Attempt: Sendable {
 
 /// One request sent and what came back for it. Immutable, and shared by everybody who looks at it.
 public final class Hop: Sendable {
+    /// What was sent.
     public let request: OutgoingRequest
+    /// Nil if there was no response.
     public let head: ResponseHead?
+    /// Nil if the transport measured nothing.
     public let metrics: TransportMetrics?
+    /// Why the hop failed, if it did.
     public let error: TransportError?
 
     package init(

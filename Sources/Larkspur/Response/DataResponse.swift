@@ -2,6 +2,7 @@
 public struct DataResponse<Value: Sendable>: Sendable {
     /// The exchange that was serialized.
     public let exchange: CompletedExchange
+    /// The value, or why there is none.
     public let result: Result<Value, RequestError>
     /// How long the serializer took.
     public let serializationDuration: Duration
@@ -18,6 +19,7 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public var request: OutgoingRequest? { exchange.request }
     /// The response head as it came, with order, repeats and bytes.
     public var head: ResponseHead? { exchange.head }
+    /// The body, its content codings undone; nil if there is none in memory.
     public var data: Data? { exchange.data }
     /// The last hop's metrics; `attempts` has those of all others.
     public var metrics: TransportMetrics? { exchange.metrics }
@@ -32,10 +34,12 @@ public struct DataResponse<Value: Sendable>: Sendable {
         return head.httpURLResponse(url: request.url)
     }
 
+    /// The value, if there is one.
     public var value: Value? {
         if case .success(let value) = result { value } else { nil }
     }
 
+    /// Why there is no value, if there is none.
     public var error: RequestError? {
         if case .failure(let error) = result { error } else { nil }
     }

@@ -3,7 +3,9 @@ import LarkspurTransport
 extension DataStreamRequest {
     /// What a handler of a stream is called with: an event, and a way to stop the stream.
     public struct Stream<Value: Sendable>: Sendable {
+        /// What has happened.
         public let event: Event<Value>
+        /// Stops the stream, from wherever it is kept.
         public let token: CancellationToken
 
         /// The value, unless there is none in this event.
@@ -53,6 +55,7 @@ extension DataStreamRequest {
             action = { [weak request] in _ = request?.cancel() }
         }
 
+        /// Cancels the request.
         public func cancel() { action() }
     }
 

@@ -6,12 +6,14 @@ public protocol DataPreprocessor: Sendable {
 
 /// Leaves the body as it is.
 public struct PassthroughPreprocessor: DataPreprocessor {
+    /// `.passthrough` is the same.
     public init() {}
     public func preprocess(_ data: Data) -> Data { data }
 }
 
 /// Takes away the line that some servers put in front of JSON so that no page can run it as a script: `)]}',`.
 public struct GoogleXSSIPreprocessor: DataPreprocessor {
+    /// `.googleXSSI` is the same.
     public init() {}
 
     public func preprocess(_ data: Data) -> Data {
@@ -22,6 +24,7 @@ public struct GoogleXSSIPreprocessor: DataPreprocessor {
 
 /// Takes the members that are null away from JSON, at every level, for types to which a missing key means something else.
 public struct NullRemovingPreprocessor: DataPreprocessor {
+    /// `.removingNulls` is the same.
     public init() {}
 
     public func preprocess(_ data: Data) throws -> Data { try JSON(data: data).removingNulls().data() }
@@ -50,8 +53,10 @@ public protocol EmptyResponse {
 
 /// What is decoded where a response has nothing to say beyond that it went well.
 public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
+    /// The only value.
     public static let value = Empty()
     public static func emptyValue() -> Empty { value }
+    /// The only value, as decoders make it.
     public init() {}
 }
 

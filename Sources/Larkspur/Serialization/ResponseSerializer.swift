@@ -2,6 +2,7 @@
 ///
 /// Serializers of one request run one after another, on the request's task, in the order they were attached.
 public protocol ResponseSerializer<SerializedObject>: Sendable {
+    /// What it makes of an exchange.
     associatedtype SerializedObject: Sendable
 
     /// The value of an exchange that went well. What this throws asks the retriers.

@@ -33,6 +33,7 @@ public struct SessionConfiguration: Sendable {
     public var startsRequestsAutomatically = true
     /// What every response must pass, before a request's own validators.
     public var validation: [ResponseValidator] = []
+    /// What requests have that say nothing else.
     public var options = RequestOptions()
     /// Keeps cookies between requests; nil is without them. A jar that is set serves all sessions that have it. Where none is,
     /// each session has one of its own, in memory, which begins with what is in this one, and which its children share.
@@ -50,6 +51,7 @@ public struct SessionConfiguration: Sendable {
     /// Where chance comes from, in retry delays for one.
     public var random = RandomSource.system
 
+    /// A configuration as it is unless the closure changes it.
     public init(_ configure: (inout SessionConfiguration) -> Void = { _ in }) {
         configure(&self)
     }
@@ -68,10 +70,12 @@ public struct SessionConfiguration: Sendable {
 public struct RandomSource: Sendable {
     private let next: @Sendable () -> UInt64
 
+    /// A source that asks the closure for bits, from any thread.
     public init(_ next: @escaping @Sendable () -> UInt64) {
         self.next = next
     }
 
+    /// The system's generator.
     public static let system = RandomSource {
         var generator = SystemRandomNumberGenerator()
         return generator.next()

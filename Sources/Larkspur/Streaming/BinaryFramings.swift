@@ -1,6 +1,12 @@
 /// Messages that each begin with their length.
 public struct LengthPrefixedFraming: MessageFraming {
-    public enum Endianness: Sendable { case big, little }
+    /// In which order a length's bytes come.
+    public enum Endianness: Sendable {
+        /// The byte that counts most comes first, as in most protocols.
+        case big
+        /// The byte that counts least comes first.
+        case little
+    }
 
     private let width: Int
     private let endianness: Endianness

@@ -3,6 +3,7 @@ public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFramin
     private var framing: Framing
     private let decoder: any DataDecoder
 
+    /// Tells messages apart by the framing, and decodes each by the decoder.
     public init(framing: Framing, decoder: any DataDecoder = JSONDecoder()) {
         self.framing = framing
         self.decoder = decoder

@@ -20,6 +20,7 @@ public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSe
         Iterator(base: base.makeAsyncIterator(), elements: ParsedElements(parser: parser, of: request))
     }
 
+    /// Reads chunks and parses them, for one reader.
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline var base: Base.AsyncIterator
         @usableFromInline var elements: ParsedElements<Parser>

@@ -10,6 +10,7 @@ public struct ServerSentEvent: Sendable, Hashable {
     /// The reconnection time that came with the event.
     public var retry: Duration?
 
+    /// An event of one's own, for previews and tests.
     public init(id: String = "", event: String = "message", data: String, retry: Duration? = nil) {
         self.id = id
         self.event = event
@@ -37,6 +38,7 @@ public struct ServerSentEvent: Sendable, Hashable {
 /// Lines end with `\r\n`, `\n` or `\r`; an event ends with an empty line, and is lost if the stream ends before. Bytes that
 /// are not UTF-8 become U+FFFD.
 public struct ServerSentEventParser: StreamParser {
+    /// How large an event may be unless one says otherwise: 16 MiB.
     public static let defaultMaximumEventSize = 16 << 20
 
     /// The ID that a later connection sends as `Last-Event-ID`, of the last block that was complete; empty if there is none.

@@ -28,6 +28,7 @@ public struct ServerSentEvents<Element: Sendable>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(reader: EventReader(source), value: value) }
 
+    /// Reads the events, for one reader.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: EventReader
         let value: @Sendable (ServerSentEvent) throws -> Element

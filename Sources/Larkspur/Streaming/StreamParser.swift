@@ -3,6 +3,7 @@
 /// A parser is a value. `parsed(by:)` gives each iteration a copy of its own, so one that was never used is all a
 /// sequence needs to know. After it has thrown it is of no more use.
 public protocol StreamParser<Output>: Sendable {
+    /// What it makes of the bytes.
     associatedtype Output: Sendable
 
     /// Takes the next value off the front of the bytes; nil, and no bytes left, when more are needed for one. The bytes

@@ -2,6 +2,7 @@
 ///
 /// Empty lines count. A last line needs no end, and after an end there is no further, empty line.
 public struct LineParser: StreamParser {
+    /// How long a line may be unless one says otherwise: 16 MiB.
     public static let defaultMaximumLength = 16 << 20
 
     private var splitter: LineSplitter
@@ -27,6 +28,7 @@ public struct TextParser: StreamParser {
     /// The beginning of a character whose other bytes are still to come.
     private var beginning: [UInt8] = []
 
+    /// A parser at the beginning of a text.
     public init() {}
 
     public mutating func next(in bytes: inout UnsafeRawBufferPointer) -> String? {

@@ -8,7 +8,9 @@ public struct Certificate: Hashable, Sendable {
     public let issuer: String
     /// The hosts that it is for: names, maybe with a `*`, and IP addresses.
     public let hosts: [String]
+    /// From when on it counts.
     public let validFrom: Date
+    /// Until when it counts.
     public let validUntil: Date
     /// The public key with its algorithm (SubjectPublicKeyInfo), in DER: what stays when a certificate is renewed with its key.
     public let publicKey: [UInt8]

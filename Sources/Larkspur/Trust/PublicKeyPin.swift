@@ -19,6 +19,7 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
         self.hash = [UInt8](hash)
     }
 
+    /// The pin of this certificate's key.
     public init(of certificate: Certificate) {
         var hash = StreamingHash(.sha256)
         certificate.publicKey.withUnsafeBytes { hash.update($0) }

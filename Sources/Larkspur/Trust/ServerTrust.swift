@@ -2,7 +2,9 @@ import LarkspurTransport
 
 /// A peer that shows certificates, before anything was sent to it: what a trust evaluator judges.
 public struct ServerTrust: Sendable {
+    /// Whom the request is for.
     public let host: String
+    /// Where it is for.
     public let port: Int
     /// From the host's own on, as the system's verification has put them together. The host has proved that it has the first
     /// one's private key; those that follow are worth something only where there is no `chainError`.
@@ -12,6 +14,7 @@ public struct ServerTrust: Sendable {
     /// What it has against the name; nil if the certificate is for the host.
     public let hostError: TransportError?
 
+    /// A peer of one's own, to test evaluators with.
     public init(
         host: String, port: Int = 443, certificates: [Certificate], chainError: TransportError? = nil,
         hostError: TransportError? = nil
@@ -41,9 +44,11 @@ public struct ServerTrust: Sendable {
 
 /// Why a peer is not trusted; the request fails with this code and message.
 public struct TrustError: Error, Sendable, CustomStringConvertible {
+    /// The code of the request's error.
     public let code: TransportError.Code
     public let description: String
 
+    /// A refusal, told in one line.
     public init(_ code: TransportError.Code = .untrusted, _ description: String) {
         self.code = code
         self.description = description

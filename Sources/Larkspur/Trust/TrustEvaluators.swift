@@ -13,6 +13,7 @@ extension ImmediateTrustEvaluating {
 public struct DefaultTrustEvaluator: ImmediateTrustEvaluating {
     private let validateHost: Bool
 
+    /// The system's verdict, with the name unless told otherwise.
     public init(validateHost: Bool = true) { self.validateHost = validateHost }
 
     func judge(_ trust: ServerTrust) throws(TrustError) { try trust.verify(host: validateHost) }
@@ -20,6 +21,7 @@ public struct DefaultTrustEvaluator: ImmediateTrustEvaluating {
 
 /// Trusts everybody. For a development server; whoever is in between reads and changes everything.
 public struct DisabledTrustEvaluator: ImmediateTrustEvaluating {
+    /// `.disabled` is the same.
     public init() {}
 
     func judge(_ trust: ServerTrust) throws(TrustError) {}
@@ -96,6 +98,7 @@ public struct PinnedCertificatesTrustEvaluator: ImmediateTrustEvaluating {
 public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     let evaluators: [any ServerTrustEvaluating]
 
+    /// An evaluator that asks these, in their order.
     public init(_ evaluators: [any ServerTrustEvaluating]) { self.evaluators = evaluators }
 
     public func evaluate(_ trust: ServerTrust) async throws {
@@ -107,6 +110,7 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
 public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     private let judge: @Sendable (ServerTrust) async throws -> Void
 
+    /// An evaluator that asks the closure.
     public init(_ judge: @escaping @Sendable (ServerTrust) async throws -> Void) { self.judge = judge }
 
     public func evaluate(_ trust: ServerTrust) async throws { try await judge(trust) }

@@ -18,6 +18,7 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     /// Where the form goes.
     public let destination: Destination
 
+    /// Parameters as a form, in the place that the destination names.
     public init(
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Destination = .methodDependent
     ) {

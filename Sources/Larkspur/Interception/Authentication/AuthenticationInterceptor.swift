@@ -28,6 +28,7 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     private static var maximumRetries: Int { 2 }
 
     // Immutable
+    /// Knows how the credential is used and renewed.
     public let authenticator: A
     private let failurePolicy: FailedRefreshPolicy
     private let refreshTimeout: Duration?

@@ -20,6 +20,7 @@ extension AuthenticationCredential {
 ///         }
 ///     }
 public protocol Authenticator<Credential>: Sendable {
+    /// What it puts into requests.
     associatedtype Credential: AuthenticationCredential
 
     /// Whether the request is for somebody who may see the credential; others pass untouched. By default all are.
@@ -63,9 +64,12 @@ extension Authenticator {
 /// How many refreshes there may be within a time. A burst of them means that something is wrong: each new credential is
 /// refused at once, or a clock is far off.
 public struct RefreshWindow: Sendable, Hashable {
+    /// How far back refreshes count.
     public var interval: Duration
+    /// How many refreshes there may be in that time.
     public var maximumAttempts: Int
 
+    /// Five refreshes in half a minute, unless told otherwise.
     public init(interval: Duration = .seconds(30), maximumAttempts: Int = 5) {
         self.interval = interval
         self.maximumAttempts = maximumAttempts
@@ -82,6 +86,7 @@ public enum FailedRefreshPolicy: Sendable {
 
 /// Why a request could not be authenticated; a `RequestError` has it as `authenticationError`.
 public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure it is; further kinds may be added.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -93,6 +98,7 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
         public static let excessiveRefresh = Code(rawValue: "excessiveRefresh")
         /// The authenticator threw the underlying error.
         public static let refreshFailed = Code(rawValue: "refreshFailed")
+        /// The authenticator has not answered within the interceptor's `refreshTimeout`.
         public static let refreshTimedOut = Code(rawValue: "refreshTimedOut")
         /// The credential has nothing to be renewed with.
         public static let notRefreshable = Code(rawValue: "notRefreshable")
@@ -100,7 +106,9 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
         public static let unusableToken = Code(rawValue: "unusableToken")
     }
 
+    /// What kind of failure it is.
     public let code: Code
+    /// What the authenticator threw, where that is the reason.
     public let underlying: (any Error)?
     private let message: String
 
@@ -113,10 +121,13 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
 
     public var description: String { message }
 
+    /// With the code of that name.
     public static let missingCredential = AuthenticationError(
         .missingCredential, "there is no credential; set one on the interceptor")
+    /// With the code of that name.
     public static let excessiveRefresh = AuthenticationError(
         .excessiveRefresh, "the credential was renewed too often in a short time; is each new one refused?")
+    /// With the code of that name.
     public static let refreshTimedOut = AuthenticationError(
         .refreshTimedOut, "renewing the credential took longer than the interceptor's refreshTimeout")
 

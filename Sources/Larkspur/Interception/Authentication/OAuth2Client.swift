@@ -17,12 +17,15 @@ public struct OAuth2Client: Sendable {
     public struct Grant: Sendable {
         @Hidden var parameters: [String: String]
 
+        /// A grant of this `grant_type`, with the parameters that go with it.
         public init(_ type: String, parameters: [String: String] = [:]) {
             self.parameters = parameters.merging(["grant_type": type]) { _, type in type }
         }
 
+        /// The client asks for itself (RFC 6749, section 4.4).
         public static let clientCredentials = Grant("client_credentials")
 
+        /// A token that came with an earlier one (RFC 6749, section 6).
         public static func refreshToken(_ token: String) -> Grant {
             Grant("refresh_token", parameters: ["refresh_token": token])
         }
@@ -145,21 +148,27 @@ private struct TokenReply: Decodable, Sendable {
 
 /// What an OAuth 2 server has against a token request (RFC 6749, section 5.2).
 public struct OAuth2Error: Error, Decodable, Hashable, Sendable, CustomStringConvertible {
+    /// The server's word for the failure; it may be one of its own.
     public struct Code: RawRepresentable, Decodable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
         public var description: String { rawValue }
 
+        /// A parameter is missing, unknown or there twice.
         public static let invalidRequest = Code(rawValue: "invalid_request")
         /// The server does not know the client, or takes its secret for wrong.
         public static let invalidClient = Code(rawValue: "invalid_client")
         /// The refresh token has expired, was used up or revoked: the user has to log in again.
         public static let invalidGrant = Code(rawValue: "invalid_grant")
+        /// The client may not have tokens in this way.
         public static let unauthorizedClient = Code(rawValue: "unauthorized_client")
+        /// The server does not know this kind of grant.
         public static let unsupportedGrantType = Code(rawValue: "unsupported_grant_type")
+        /// The scope is unknown, or more than may be granted.
         public static let invalidScope = Code(rawValue: "invalid_scope")
     }
 
+    /// What kind of failure it is.
     public let code: Code
     /// The server's words for a developer.
     public let details: String?

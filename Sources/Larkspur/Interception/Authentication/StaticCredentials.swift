@@ -6,6 +6,7 @@ public struct BasicAuthentication: RequestInterceptor {
     private let credential: Credential
     private let scope: CredentialScope
 
+    /// Sends name and password to these origins.
     public init(username: String, password: String, for scope: CredentialScope = .anywhere) {
         credential = Credential(username: username, password: password)
         self.scope = scope
@@ -19,6 +20,7 @@ public struct BasicAuthentication: RequestInterceptor {
 
 /// Sends a key with every request, in a header field or a query item. What a request says itself under that name stands.
 public struct APIKeyAuthentication: RequestInterceptor {
+    /// Where in a request the key goes.
     public enum Place: Sendable, Hashable {
         /// It does not follow a redirect to another origin.
         case header(String)
@@ -30,6 +32,7 @@ public struct APIKeyAuthentication: RequestInterceptor {
     private let place: Place
     private let scope: CredentialScope
 
+    /// Sends the key to these origins.
     public init(_ key: String, in place: Place = .header("X-API-Key"), for scope: CredentialScope = .anywhere) {
         self.key = key
         self.place = place

@@ -6,6 +6,7 @@ extension JSON: CustomStringConvertible {
         public let rawValue: Int
         public init(rawValue: Int) { self.rawValue = rawValue }
 
+        /// The members of objects by their keys, so that equal values make equal texts.
         public static let sortedKeys = WritingOptions(rawValue: 1 << 0)
         /// On many lines, indented by two spaces.
         public static let prettyPrinted = WritingOptions(rawValue: 1 << 1)
@@ -19,6 +20,7 @@ extension JSON: CustomStringConvertible {
         Data(JSONWriter(self, options).bytes)
     }
 
+    /// The value as JSON, on one line unless told otherwise.
     public func text(_ options: WritingOptions = []) -> String {
         String(decoding: JSONWriter(self, options).bytes, as: UTF8.self)
     }

@@ -11,11 +11,17 @@ import Foundation
 ///
 /// Two values are equal when they say the same: `1 == 1.0`, and objects regardless of the order of their members.
 public enum JSON: Sendable, Hashable {
+    /// Also what a missing key gives.
     case null
+    /// `true` or `false`
     case bool(Bool)
+    /// A number with all the digits that it was written with.
     case number(Number)
+    /// A text.
     case string(String)
+    /// Values in their order.
     case array([JSON])
+    /// Members in their order.
     case object(Object)
 
     /// An integer of any width, kept exactly.
@@ -66,6 +72,7 @@ public enum JSON: Sendable, Hashable {
     /// The boolean, if this is one; numbers are not taken for booleans.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
+    /// The number, if it is one.
     public var number: Number? { if case .number(let value) = self { value } else { nil } }
 
     /// The number as an integer, if it is a whole one that fits: 3 for `3`, `3.0` and `3e0`, nil for `3.5`.
@@ -77,6 +84,7 @@ public enum JSON: Sendable, Hashable {
     /// The text, if this is a string; numbers are not turned into text.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
 
+    /// The elements, if it is an array.
     public var array: [JSON]? { if case .array(let value) = self { value } else { nil } }
 
     /// The members in their order, if this is an object: `for (key, value) in json.object ?? [:]`.

@@ -7,14 +7,19 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
+        /// Something else than what the grammar wants there.
         public static let unexpectedCharacter = Reason(rawValue: "unexpectedCharacter")
+        /// The text ends before the value does.
         public static let unexpectedEnd = Reason(rawValue: "unexpectedEnd")
+        /// A number with a leading zero, or without digits where there must be some.
         public static let malformedNumber = Reason(rawValue: "malformedNumber")
         /// A character such as a line break inside a string, where it must be escaped.
         public static let controlCharacter = Reason(rawValue: "controlCharacter")
+        /// A backslash before what cannot be escaped.
         public static let malformedEscape = Reason(rawValue: "malformedEscape")
         /// Half of a surrogate pair, as `\ud800`, which is no character and fits in no `String`.
         public static let loneSurrogate = Reason(rawValue: "loneSurrogate")
+        /// Bytes that are no text.
         public static let malformedUTF8 = Reason(rawValue: "malformedUTF8")
         /// A key that its object has already, under ``JSON/DuplicateKeyPolicy/refuse``.
         public static let duplicateKey = Reason(rawValue: "duplicateKey")
@@ -22,6 +27,7 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let tooDeep = Reason(rawValue: "tooDeep")
     }
 
+    /// What kind of fault it is.
     public let reason: Reason
     /// Bytes before the fault.
     public let offset: Int

@@ -28,6 +28,7 @@ extension JSON {
 }
 
 extension JSON.Object {
+    /// The value of the key; nil if there is no such key.
     public subscript(key: String) -> JSON? { position(of: key).map { members[$0].value } }
 
     /// The value of that key for writing in place, added as `null` if there was none.

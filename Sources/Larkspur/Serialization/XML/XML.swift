@@ -20,14 +20,18 @@ public struct XML: Sendable, Hashable {
     public struct Name: Sendable, Hashable, CustomStringConvertible {
         /// Empty if there is none, as ``namespace`` is.
         public let prefix: String
+        /// Without a prefix.
         public let local: String
+        /// The URI that the prefix stands for; empty if there is none.
         public let namespace: String
 
         /// As it is written: `atom:link`, or `link` without a prefix.
         public var description: String { prefix.isEmpty ? local : "\(prefix):\(local)" }
     }
 
+    /// A name and a value in an element's start tag.
     public struct Attribute: Sendable, Hashable {
+        /// Without a prefix it is in no namespace, whatever its element's is.
         public let name: Name
         /// Tabs and line breaks in it are spaces, unless they were written as references.
         public let value: String
@@ -35,10 +39,13 @@ public struct XML: Sendable, Hashable {
 
     /// What an element has in it.
     public enum Node: Sendable, Hashable {
+        /// An element inside this one.
         case element(XML)
         /// Text up to another kind of node, CDATA sections included.
         case text(String)
+        /// A comment, without what encloses it.
         case comment(String)
+        /// A processing instruction, such as a style sheet's.
         case instruction(target: String, String)
     }
 
@@ -47,9 +54,11 @@ public struct XML: Sendable, Hashable {
     /// How many attributes an element may have.
     public static let maximumAttributes = 1_024
 
+    /// Empty in an element that is not there.
     public let name: Name
     /// In the order in which they are written, declarations of namespaces included.
     public let attributes: [Attribute]
+    /// In their order.
     public internal(set) var children: [Node] = []
 
     private static let missing = XML(name: Name(prefix: "", local: "", namespace: ""), attributes: [])

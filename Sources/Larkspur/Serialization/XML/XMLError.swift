@@ -7,7 +7,9 @@ public struct XMLError: Error, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
+        /// Something else than what the grammar wants there.
         public static let unexpectedCharacter = Reason(rawValue: "unexpectedCharacter")
+        /// The text ends before the document does.
         public static let unexpectedEnd = Reason(rawValue: "unexpectedEnd")
         /// Neither UTF-8 nor UTF-16 nor ISO-8859-1, by its own word or that of whoever sent it.
         public static let unsupportedEncoding = Reason(rawValue: "unsupportedEncoding")
@@ -15,6 +17,7 @@ public struct XMLError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let malformedEncoding = Reason(rawValue: "malformedEncoding")
         /// A character that XML does not have, such as most controls, also as a reference.
         public static let invalidCharacter = Reason(rawValue: "invalidCharacter")
+        /// A name that begins with a digit, or has two colons.
         public static let malformedName = Reason(rawValue: "malformedName")
         /// An ampersand that begins no reference.
         public static let malformedReference = Reason(rawValue: "malformedReference")
@@ -22,6 +25,7 @@ public struct XMLError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let unknownEntity = Reason(rawValue: "unknownEntity")
         /// An end tag that is not that of the innermost open element.
         public static let mismatchedTag = Reason(rawValue: "mismatchedTag")
+        /// Two attributes of one name in an element.
         public static let duplicateAttribute = Reason(rawValue: "duplicateAttribute")
         /// A prefix that no declaration around it gives a namespace.
         public static let unboundPrefix = Reason(rawValue: "unboundPrefix")
@@ -33,6 +37,7 @@ public struct XMLError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let tooManyAttributes = Reason(rawValue: "tooManyAttributes")
     }
 
+    /// What kind of fault it is.
     public let reason: Reason
     /// From 1; a line ends with LF, CR or both.
     public let line: Int

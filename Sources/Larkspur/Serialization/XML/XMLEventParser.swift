@@ -3,12 +3,15 @@ import Foundation
 extension XML {
     /// What an ``XMLEventParser`` comes across, in the order of the document.
     public enum Event: Sendable, Hashable {
+        /// An element begins.
         case start(Name, attributes: [Attribute])
         /// Also of an element that is one empty tag.
         case end(Name)
         /// All text between two of the other events, references replaced, white space and CDATA sections included.
         case text(String)
+        /// A comment, without what encloses it.
         case comment(String)
+        /// A processing instruction.
         case instruction(target: String, String)
     }
 }
