@@ -2,19 +2,6 @@ import LarkspurTransport
 import Testing
 
 extension ResponseHeadTests {
-    /// SplitMix64: the same bytes on every run and platform.
-    private struct Random: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var word = state
-            word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-            return word ^ (word >> 31)
-        }
-    }
-
     /// What fields are made of, so that random texts reach every branch.
     private static let pieces: [[UInt8]] =
         [
@@ -46,7 +33,7 @@ extension ResponseHeadTests {
 
     @Test("random bytes are read without a trap", arguments: 0..<8)
     func randomBytes(seed: UInt64) {
-        var random = Random(state: seed)
+        var random = SplitMix(state: seed)
         for _ in 0..<500 {
             let count = Int.random(in: 0...60, using: &random)
             Self.check((0..<count).map { _ in UInt8.random(in: .min ... .max, using: &random) })
@@ -55,7 +42,7 @@ extension ResponseHeadTests {
 
     @Test("random pieces of fields are read without a trap", arguments: 0..<8)
     func randomPieces(seed: UInt64) {
-        var random = Random(state: ~seed)
+        var random = SplitMix(state: ~seed)
         for _ in 0..<500 {
             let count = Int.random(in: 0...24, using: &random)
             Self.check((0..<count).flatMap { _ in Self.pieces.randomElement(using: &random) ?? [] })

@@ -3,49 +3,9 @@ import Testing
 
 @testable import Larkspur
 
-/// A transport whose hops end as the test says, event by event.
-private final class HandDriven: Transport {
-    final class Task: TransportTask {
-        let id: TransportTaskID
-        let delegate: any TransportDelegate
-
-        init(_ id: TransportTaskID, _ delegate: any TransportDelegate) { (self.id, self.delegate) = (id, delegate) }
-
-        func resume() {}
-        func suspend() {}
-        func allow(upTo position: UInt64) {}
-        func cancel() { finish(TransportError(.cancelled)) }
-
-        func send(_ counts: UInt64...) { for count in counts { delegate.received(.bodySent(count), for: id) } }
-
-        func answer(_ status: Int, _ headers: HTTPHeaders = [:]) {
-            delegate.received(.head(ResponseHead(status: status, fields: Array(headers))), for: id)
-            finish(nil)
-        }
-
-        func finish(_ error: TransportError?) {
-            delegate.received(.metrics(TransportMetrics()), for: id)
-            delegate.received(.completed(error), for: id)
-        }
-    }
-
-    private let made = AsyncStream<Task>.makeStream()
-    var tasks: AsyncStream<Task>.Iterator { made.stream.makeAsyncIterator() }
-
-    func task(
-        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
-    ) -> any TransportTask {
-        let task = Task(id, delegate)
-        made.continuation.yield(task)
-        return task
-    }
-
-    func invalidate() {}
-}
-
 @Suite("Upload progress", .timeLimit(.minutes(10)))
 struct UploadProgressTests {
-    private let transport = HandDriven()
+    private let transport = HeldTransport()
 
     private func session() -> Session { Session(transport: transport) }
 
@@ -58,14 +18,14 @@ struct UploadProgressTests {
         let request = await session().upload(Data(count: 10), to: "http://h/")
         #expect(request.status == .initialized)
         var values = request.uploadProgress.makeAsyncIterator()
-        var tasks = transport.tasks
-        let task = try #require(await tasks.next())
-        task.send(3)
+        var hops = transport.hops
+        let hop = try #require(await hops.next())
+        hop.send(3)
         #expect(await values.next() == progress(3))
-        task.send(4, 5, 6)
+        hop.send(4, 5, 6)
         #expect(await values.next() == progress(6), "a slow reader gets the latest")
-        task.send(10)
-        task.answer(200)
+        hop.send(10)
+        hop.answer(200)
         #expect(await values.next() == progress(10))
         #expect(await values.next() == nil)
         #expect(try await request.serializingData().value.isEmpty)
@@ -78,18 +38,18 @@ struct UploadProgressTests {
             interceptor: .retrier { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry })
         let request = await session.upload(Data(count: 10), to: "http://h/")
         var values = request.uploadProgress.makeAsyncIterator()
-        var tasks = transport.tasks
-        let first = try #require(await tasks.next())
+        var hops = transport.hops
+        let first = try #require(await hops.next())
         first.send(7)
         #expect(await values.next() == progress(7))
         first.answer(307, ["Location": "http://h/2"])
-        let second = try #require(await tasks.next())
+        let second = try #require(await hops.next())
         second.send(2)
         // Who comes now is told where it stands.
         var late = request.uploadProgress.makeAsyncIterator()
         #expect(await late.next() == progress(7), "what is sent once more is not counted again")
         second.finish(TransportError(.connectionLost))
-        let third = try #require(await tasks.next())
+        let third = try #require(await hops.next())
         third.send(1)
         late = request.uploadProgress.makeAsyncIterator()
         #expect(await late.next() == progress(7))
@@ -106,25 +66,25 @@ struct UploadProgressTests {
         let source = TransportBodySource(length: nil, isReplayable: false) { EmptyBodyStream() }
         let request = await session().upload(.stream(source), to: "http://h/")
         var values = request.uploadProgress.makeAsyncIterator()
-        var tasks = transport.tasks
-        let task = try #require(await tasks.next())
-        task.send(3)
+        var hops = transport.hops
+        let hop = try #require(await hops.next())
+        hop.send(3)
         let value = try #require(await values.next())
         #expect(value == progress(3, nil))
         #expect(value.fraction == nil)
-        task.answer(200)
+        hop.answer(200)
         #expect(await values.next() == nil)
     }
 
     @Test("Who comes late is told where it stands, and after the end the last value and the end")
     func late() async throws {
         let request = await session().upload(Data(count: 10), to: "http://h/").resume()
-        var tasks = transport.tasks
-        let task = try #require(await tasks.next())
-        task.send(4)
+        var hops = transport.hops
+        let hop = try #require(await hops.next())
+        hop.send(4)
         var during = request.uploadProgress.makeAsyncIterator()
         #expect(await during.next() == progress(4))
-        task.answer(200)
+        hop.answer(200)
         #expect(await during.next() == nil)
         _ = await request.serializingData().response
         var after = request.uploadProgress.makeAsyncIterator()
@@ -139,8 +99,8 @@ struct UploadProgressTests {
             .uploadProgress { told.continuation.yield($0) }
         #expect(request.status == .initialized, "a closure starts nothing")
         var values = request.uploadProgress.makeAsyncIterator()
-        var tasks = transport.tasks
-        try #require(await tasks.next()).send(10)
+        var hops = transport.hops
+        try #require(await hops.next()).send(10)
         #expect(await told.stream.first { _ in true } == progress(10))
         request.cancel()
         #expect(await values.next() == progress(10))
@@ -157,14 +117,14 @@ struct UploadProgressTests {
         let followed = request.makeUploadProgress()
         #expect(followed.isIndeterminate && followed.isPausable && followed.isCancellable)
         request.resume()
-        var tasks = transport.tasks
-        let task = try #require(await tasks.next())
+        var hops = transport.hops
+        let hop = try #require(await hops.next())
         // Its handlers are called on threads of Foundation's.
         followed.pause()
         while request.status != .suspended { await Task.yield() }
         followed.resume()
         while request.status != .resumed { await Task.yield() }
-        task.send(10)
+        hop.send(10)
         while !followed.isFinished { await Task.yield() }
         #expect(followed.completedUnitCount == 10 && followed.totalUnitCount == 10)
         followed.cancel()
@@ -179,10 +139,10 @@ struct UploadProgressTests {
         let request = await session().upload(.stream(source), to: "http://h/")
         let followed = request.makeUploadProgress()
         request.resume()
-        var tasks = transport.tasks
-        let task = try #require(await tasks.next())
-        if length == nil { task.send(7) }
-        task.answer(200)
+        var hops = transport.hops
+        let hop = try #require(await hops.next())
+        if length == nil { hop.send(7) }
+        hop.answer(200)
         while !followed.isFinished { await Task.yield() }
         #expect(followed.fractionCompleted == 1)
         #expect(followed.totalUnitCount == (length == nil ? 7 : 1))
@@ -191,8 +151,8 @@ struct UploadProgressTests {
     @Test("10,000 observers that come while it goes on hear rising values only, and all of them the last")
     func racing() async throws {
         let request = await session().upload(Data(count: 10_000), to: "http://h/").resume()
-        var tasks = transport.tasks
-        let task = try #require(await tasks.next())
+        var hops = transport.hops
+        let hop = try #require(await hops.next())
         await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<8 {
                 group.addTask {
@@ -207,10 +167,10 @@ struct UploadProgressTests {
                 }
             }
             for count in 1...10_000 as ClosedRange<UInt64> {
-                task.send(count)
+                hop.send(count)
                 if count % 100 == 0 { await Task.yield() }
             }
-            task.answer(200)
+            hop.answer(200)
             for await isRising in group { #expect(isRising) }
         }
         var after = request.uploadProgress.makeAsyncIterator()

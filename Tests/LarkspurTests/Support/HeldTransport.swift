@@ -3,46 +3,56 @@ import Testing
 
 /// A transport whose hops stand still until the test says what happens to them, on the test's own thread.
 final class HeldTransport: Transport {
-    private typealias Delivery = @Sendable (TransportEvent) -> Void
+    private let running = Protected<[HeldHop]>([])
+    private let begun = AsyncStream<HeldHop>.makeStream()
 
-    private let deliver = Protected<[Delivery]>([])
+    /// The hops in the order in which they are begun.
+    var hops: AsyncStream<HeldHop>.Iterator { begun.stream.makeAsyncIterator() }
 
     func task(for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate) -> any TransportTask
     {
-        HeldTask(id: id, delegate: delegate) { [deliver] event in deliver.withLock { $0.append(event) } }
+        HeldHop(id, delegate) { [running, begun] hop in
+            running.withLock { $0.append(hop) }
+            begun.continuation.yield(hop)
+        }
     }
 
     func invalidate() {}
 
     /// Ends the hop that was resumed last: well, with this response, or with the error.
     func answer(_ status: Int = 200, headers: HTTPHeaders = [:], body: String = "text", error: TransportError? = nil) {
-        guard let deliver = deliver.withLock({ $0.popLast() }) else {
+        guard let hop = running.withLock({ $0.popLast() }) else {
             Issue.record("no hop is under way")
             return
         }
-        deliver(.head(ResponseHead(status: status, fields: Array(headers))))
-        if !body.isEmpty { deliver(.body(Data(body.utf8))) }
-        deliver(.metrics(TransportMetrics()))
-        deliver(.completed(error))
+        hop.answer(status, headers, body: body, error: error)
+    }
+}
+
+final class HeldHop: TransportTask {
+    let id: TransportTaskID
+    private let delegate: any TransportDelegate
+    private let begin: @Sendable (HeldHop) -> Void
+
+    init(_ id: TransportTaskID, _ delegate: any TransportDelegate, begin: @escaping @Sendable (HeldHop) -> Void) {
+        (self.id, self.delegate, self.begin) = (id, delegate, begin)
     }
 
-    private final class HeldTask: TransportTask {
-        let id: TransportTaskID
-        private let delegate: any TransportDelegate
-        private let start: @Sendable (@escaping Delivery) -> Void
+    func resume() { begin(self) }
+    func suspend() {}
+    func allow(upTo position: UInt64) {}
+    func cancel() { finish(TransportError(.cancelled)) }
 
-        init(
-            id: TransportTaskID, delegate: any TransportDelegate,
-            start: @escaping @Sendable (@escaping Delivery) -> Void
-        ) {
-            self.id = id
-            self.delegate = delegate
-            self.start = start
-        }
+    func send(_ counts: UInt64...) { for count in counts { delegate.received(.bodySent(count), for: id) } }
 
-        func resume() { start { [delegate, id] event in delegate.received(event, for: id) } }
-        func suspend() {}
-        func cancel() { delegate.received(.completed(.cancelled), for: id) }
-        func allow(upTo position: UInt64) {}
+    func answer(_ status: Int, _ headers: HTTPHeaders = [:], body: String = "", error: TransportError? = nil) {
+        delegate.received(.head(ResponseHead(status: status, fields: Array(headers))), for: id)
+        if !body.isEmpty { delegate.received(.body(Data(body.utf8)), for: id) }
+        finish(error)
+    }
+
+    func finish(_ error: TransportError?) {
+        delegate.received(.metrics(TransportMetrics()), for: id)
+        delegate.received(.completed(error), for: id)
     }
 }
