@@ -33,6 +33,18 @@ struct DownloadTests {
         #expect(try mode(of: target) == mode(of: other))
     }
 
+    @Test("A closure is given the file, too")
+    func toClosure() async throws {
+        let (files, placed) = AsyncStream.makeStream(of: URL?.self)
+        let target = folder.file("a.zip")
+        await session().download(url, to: .file(target)).responseFile { (response: DownloadResponse<URL>) in
+            placed.yield(response.value)
+            placed.finish()
+        }
+        #expect(await files.reduce(into: []) { $0.append($1) } == [target])
+        #expect(try Data(contentsOf: target) == served.bytes)
+    }
+
     @Test("Without a destination the file is a temporary one, the caller's own")
     func temporary() async throws {
         let response = await session().download(url).serializingFile().response

@@ -6,6 +6,28 @@ import Testing
 struct RequestErrorTests {
     private let log = TransportLog()
 
+    @Test(
+        "What fails in the transport fails the request under the same name",
+        arguments: [
+            (TransportError.Code.cancelled, RequestError.Code.cancelled), (.unavailable, .transportUnavailable),
+            (.nameLookup, .nameLookup), (.connectionRefused, .connectionRefused), (.unreachable, .unreachable),
+            (.proxyFailed, .proxyFailed), (.proxyUnauthorized, .proxyUnauthorized),
+            (.connectionLost, .connectionLost), (.timedOut, .timedOut), (.handshake, .handshake),
+            (.tlsVersion, .tlsVersion), (.invalidIdentity, .invalidIdentity), (.untrusted, .untrusted),
+            (.certificateExpired, .certificateExpired), (.certificateNotYetValid, .certificateNotYetValid),
+            (.unknownIssuer, .unknownIssuer), (.selfSigned, .selfSigned), (.certificateRevoked, .certificateRevoked),
+            (.certificateStatusUnknown, .certificateStatusUnknown), (.pinMismatch, .pinMismatch),
+            (.wrongHost, .wrongHost), (.protocolViolation, .protocolViolation), (.truncated, .truncated),
+            (.contentTooLarge, .contentTooLarge), (.bodyFailed, .bodyFailed),
+            (.bodyNotReplayable, .bodyNotReplayable),
+        ])
+    func transportCodes(inTransport: TransportError.Code, inRequest: RequestError.Code) async throws {
+        let session = Session(transport: StubTransport { _ in .failure(inTransport) })
+        let error = try #require(await session.request("http://h/").serializingData().response.error)
+        #expect(error.code == inRequest)
+        #expect(error.stage == .sending || inRequest == .cancelled)
+    }
+
     /// Ways for a request to fail, each in another place.
     enum Failure: String, CaseIterable, Sendable {
         case badURL, badMethod, badField, encoding, modifier, adapter, transport, redirect, redirectLoop

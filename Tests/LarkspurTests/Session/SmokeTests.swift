@@ -9,4 +9,13 @@ struct SmokeTests {
         let joke = try await session.request("http://example.com/joke").serializingJSON().value
         #expect(joke["setup"].string == "knock")
     }
+
+    #if os(Linux)
+        @Test("The session that is there without being made sends requests")
+        func defaultSession() async throws {
+            let server = try MockServer { _ in .text("hello") }
+            #expect(try await Session.default.request(server.url).serializingString().value == "hello")
+            await server.stop()
+        }
+    #endif
 }

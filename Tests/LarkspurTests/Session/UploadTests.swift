@@ -105,6 +105,21 @@ struct UploadTests {
         }
     }
 
+    @Test("Files, forms and bodies of any kind go with a request of one's own")
+    func ownRequests() async throws {
+        let photo = try file("photo.png", Data("png".utf8))
+        let form = MultipartFormData(boundary: "x")
+        _ = try await session.upload(photo, with: try router(.put)).serializingData().value
+        _ = try await session.upload(.data(Data("any".utf8)), with: try router(.put)).serializingData().value
+        _ = try await session.upload(multipart: form, with: try router(.put)).serializingData().value
+        _ = try await session.upload(multipart: { $0.append("Ada", name: "n") }, with: try router(.put))
+            .serializingData().value
+        #expect(server.requests.map(\.method) == ["PUT", "PUT", "PUT", "PUT"])
+        #expect(server.requests.map { $0.headers["X"] } == ["own", "own", "own", "own"])
+        let types = server.requests.map { $0.headers["Content-Type"]?.prefix(19) }
+        #expect(types == ["image/png", nil, "multipart/form-data", "multipart/form-data"])
+    }
+
     @Test("A sequence of unknown length goes in chunks, and its progress is told")
     func sequences() async throws {
         let pieces = AsyncStream<Data>.makeStream()

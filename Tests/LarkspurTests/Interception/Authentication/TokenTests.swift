@@ -92,17 +92,19 @@ struct TokenTests {
         "What the server has against a token request is thrown with its code",
         arguments: [
             ("invalid_grant", 400, OAuth2Error.Code.invalidGrant), ("invalid_client", 401, .invalidClient),
+            ("invalid_request", 400, .invalidRequest), ("invalid_scope", 400, .invalidScope),
+            ("unauthorized_client", 400, .unauthorizedClient), ("unsupported_grant_type", 400, .unsupportedGrantType),
             ("own_code", 400, OAuth2Error.Code(rawValue: "own_code")),
         ])
     func serverError(name: String, status: Int, code: OAuth2Error.Code) async throws {
         let tokens = BearerTokens(clientCredentials: client())
         let session = session(.authentication(tokens)) { _ in
-            .json(#"{"error": "\#(name)", "error_description": "because"}"#, status: status)
+            .json(#"{"error": "\#(name)", "error_description": "because", "error_uri": "http://h/e"}"#, status: status)
         }
         let error = await session.request("http://h/").serializingData().response.error?.authenticationError
         let cause = try #require(error?.underlying as? OAuth2Error)
         #expect(cause.code == code)
-        #expect(cause.details == "because")
+        #expect(cause.details == "because" && cause.uri == "http://h/e")
         #expect(log.count == 1)
     }
 

@@ -1,0 +1,16 @@
+import Larkspur
+import Testing
+
+extension SourceTests {
+    @Test("R7: the package is in the Swift 6 language mode, and switches no check off; a warning is an error")
+    func languageMode() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
+        let manifest = try String(contentsOf: root.appendingPathComponent("Package.swift"), encoding: .utf8)
+        #expect(manifest.contains("swiftLanguageModes: [.v6]"))
+        for relaxation in ["unsafeFlags", ".swiftLanguageMode(", "StrictConcurrency", "treatAllWarnings"] {
+            #expect(!manifest.contains(relaxation))
+        }
+        let ci = try String(contentsOf: root.appendingPathComponent(".ci/run"), encoding: .utf8)
+        #expect(ci.contains("swift build --build-tests --scratch-path .build/strict -Xswiftc -warnings-as-errors"))
+    }
+}
