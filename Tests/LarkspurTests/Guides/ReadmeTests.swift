@@ -3,11 +3,6 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-private typealias User = ReadmeTests.User
-extension Endpoint where Response == [User] {
-    static func users(page: Int) -> Self { Endpoint(.get, "users", query: ["page": page]) }
-}
-
 /// The README's examples, word for word: what is promised there compiles, and does what it says.
 @Suite("The README", .timeLimit(.minutes(10)))
 struct ReadmeTests {
@@ -78,28 +73,6 @@ struct ReadmeTests {
         #expect(reply["name"] == "Ada")
     }
 
-    @Test("The endpoint is sent below the child's base URL")
-    func endpoints() async throws {
-        let session = Session(
-            transport: StubTransport { request in
-                .json(request.url.target == "/v1/users?page=2" ? #"[{"name": "Ada"}]"# : "[]")
-            })
-        let api = session.extending { $0.baseURL = "https://api.example.com/v1" }
-        let users = try await api.send(.users(page: 2))
-        #expect(users.first?.name == "Ada")
-    }
-
-    @Test("The download is there as a whole")
-    func download() async throws {
-        let destination = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).mp4")
-        defer { try? FileManager.default.removeItem(at: destination) }
-        let session = Session(transport: transport)
-        let download = await session.download("https://example.com/film.mp4", to: .file(destination))
-        for await progress in download.downloadProgress { print(progress.fraction ?? 0) }
-        let file = try await download.serializingFile().value
-        #expect(try Data(contentsOf: file) == Data(#"{"name": "Ada"}"#.utf8))
-    }
-
     @Test("The event stream gives its events")
     func events() async throws {
         let connections = Counter()
@@ -112,18 +85,6 @@ struct ReadmeTests {
             print(event.event, event.data)
         }
         #expect(connections.value == 2)
-    }
-
-    @Test("The interceptors sign each request, and time is limited")
-    func interceptors() async throws {
-        actor Signer { func sign(_ request: OutgoingRequest) -> String { "\(request.method) \(request.url.path)" } }
-        let signer = Signer()
-        // swift-format-ignore
-        let signing = Interceptor(adapt: { request, _ in request.headers["X-Signature"] = await signer.sign(request) })
-        let session = Session(transport: transport, interceptor: .composed(signing, .retry(limit: 3)))
-        let request = await session.request("https://api.example.com/users/7").timeout(.total(.seconds(5)))
-        _ = try await request.serializingData().value
-        #expect(request.request?.headers["X-Signature"] == "GET /users/7")
     }
 
     @Test("The tokens are put into requests to their origin")
@@ -141,44 +102,6 @@ struct ReadmeTests {
         let request = await session.request("https://api.example.com/users/7")
         _ = try await request.serializingData().value
         #expect(request.request?.headers["Authorization"] == "Bearer token")
-    }
-
-    @Test("The serializers that come late share one exchange")
-    func serializers() async throws {
-        let session = Session(transport: transport)
-        let request = await session.request("https://api.example.com/users/7").validate()
-        request.responseDecodable(of: User.self) { response in
-            print(response.value?.name ?? "", response.metrics?.total ?? .zero)
-        }
-        let text = try await request.serializingString().value
-        #expect(text == #"{"name": "Ada"}"#)
-    }
-
-    @Test("A session has a log, and its events are a sequence")
-    func monitor() async throws {
-        let session = Session(transport: transport, eventMonitors: [LogMonitor(level: .headers)])
-        let reader = Task {
-            for await event in await session.events { print(event) }
-        }
-        #expect(await session.request("https://api.example.com/users/7").serializingData().response.error == nil)
-        reader.cancel()
-        await reader.value
-    }
-
-    @Test("Every Swift line of the README's examples stands in this file")
-    func wordForWord() throws {
-        let source = try String(contentsOfFile: #filePath, encoding: .utf8)
-        let lines = Set(source.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
-        let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
-        let blocks = readme.components(separatedBy: "```swift\n").dropFirst()
-            .compactMap { $0.components(separatedBy: "```").first }
-            .filter { !$0.contains(".package(url:") }
-        #expect(blocks.count == 11)
-        for line in blocks.flatMap({ $0.split(separator: "\n") }) {
-            let line = line.trimmingCharacters(in: .whitespaces)
-            #expect(lines.contains(line), "not compiled: \(line)")
-        }
     }
 }
 

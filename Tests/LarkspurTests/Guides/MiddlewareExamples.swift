@@ -4,13 +4,31 @@ import Testing
 
 // What the guide to middleware shows, word for word.
 
+/// Says how long an exchange took.
+private struct Stopwatch: RequestMiddleware {
+    func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
+        let start = ContinuousClock.now
+        defer { print(exchange.request, start.duration(to: .now)) }
+        return try await next(exchange)
+    }
+}
+
+/// Undoes what a peer has done to each piece of a body.
+private struct Decrypting: RequestMiddleware {
+    let decrypt: @Sendable (Data) -> Data
+
+    func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
+        var response = try await next(exchange)
+        if case .live(let body) = response.body { response.body = .live(LiveBody(body.map(decrypt))) }
+        return response
+    }
+}
+
 /// Keeps what was got, and asks the server only whether it has changed.
 private actor Cache: RequestMiddleware {
     private var kept: [String: ExchangeResponse] = [:]
 
-    func intercept(
-        _ exchange: Exchange, next: @Sendable (Exchange) async throws -> ExchangeResponse
-    ) async throws -> ExchangeResponse {
+    func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
         guard exchange.request.method == .get else { return try await next(exchange) }
         let key = exchange.request.url.text
         var exchange = exchange
@@ -30,9 +48,7 @@ private actor Cache: RequestMiddleware {
 private struct Signing: RequestMiddleware {
     let sign: @Sendable (String) -> String
 
-    func intercept(
-        _ exchange: Exchange, next: @Sendable (Exchange) async throws -> ExchangeResponse
-    ) async throws -> ExchangeResponse {
+    func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
         var exchange = exchange
         exchange.request.headers["X-Signature"] = sign("\(exchange.request.method) \(exchange.request.url.path)")
         var response = try await next(exchange)
@@ -49,9 +65,7 @@ private struct Signing: RequestMiddleware {
 private struct Faults: RequestMiddleware {
     let random: RandomSource
 
-    func intercept(
-        _ exchange: Exchange, next: @Sendable (Exchange) async throws -> ExchangeResponse
-    ) async throws -> ExchangeResponse {
+    func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
         switch random.fraction() {
         case ..<0.1: throw TransportError(.connectionLost)
         case ..<0.2: return ExchangeResponse(status: 503, headers: ["Retry-After": "1"])
@@ -71,6 +85,27 @@ struct MiddlewareExamples {
         var configuration = SessionConfiguration.bare
         configuration.middleware = [middleware]
         return log.session(configuration, answering: answer)
+    }
+
+    @Test("Middleware is a session's and a request's")
+    func places() async throws {
+        func make() -> Session {
+            let session = Session(configuration: SessionConfiguration { $0.middleware = [Stopwatch()] })
+            return session
+        }
+        let session = Session(
+            configuration: make().configuration, transport: log.transport { _, _ in .text("ok") })
+        let (url, sign) = ("http://h/", { @Sendable (text: String) in text })
+        let request = await session.request(url).middleware(Signing(sign: sign))
+        #expect(await request.serializingData().response.error?.code == .untrusted)
+    }
+
+    @Test("A body that comes piece by piece is decrypted piece by piece")
+    func decrypting() async throws {
+        let session = session(Decrypting { Data($0.reversed()) }) { _, _ in .response(chunks: [Data("ba".utf8)]) }
+        var text = ""
+        for try await piece in await session.streamRequest("http://h/").strings { text += piece }
+        #expect(text == "ab")
     }
 
     @Test("The cache asks with the tag that it was given, and answers a 304 with what it has kept")

@@ -1,0 +1,91 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+// What the guides to credentials, retries and deadlines show, word for word.
+
+@Suite("The guides to credentials and retries", .timeLimit(.minutes(10)))
+struct CredentialExamples {
+    private let log = TransportLog()
+    private let key = "key", password = "word", secret = "secret", other = "another"
+
+    /// A request of such a session, sent over a stub.
+    private func sent(by session: Session, answer: StubAnswer = .text("ok")) async throws -> TransportRequest? {
+        let session = Session(
+            configuration: session.configuration, transport: log.transport { _, _ in answer })
+        _ = await session.request("https://api.example.com/").serializingData().response
+        return log.requests.last
+    }
+
+    @Test("Keys and passwords go to their origin")
+    func fixed() async throws {
+        let keyed = Session(interceptor: .apiKey(key, for: "https://api.example.com"))
+        let named = Session(interceptor: .basic(username: "Ada", password: password, for: "https://api.example.com"))
+        #expect(try await sent(by: keyed)?["X-API-Key"] == "key")
+        #expect(try await sent(by: named)?["Authorization"]?.hasPrefix("Basic ") == true)
+    }
+
+    @Test("Tokens are put into requests, and retries stand behind them")
+    func tokens() async throws {
+        let saved = BearerToken("token")
+        func make() -> Session {
+            let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
+            let tokens = BearerTokens(saved, for: "https://api.example.com", renewedBy: client)
+            let session = Session(
+                configuration: SessionConfiguration { $0.validation = [.standard] },
+                interceptor: .composed(.authentication(tokens), .retry(limit: 3)))
+            return session
+        }
+        #expect(try await sent(by: make())?["Authorization"] == "Bearer token")
+    }
+
+    @Test("A store answers who asks")
+    func store() async throws {
+        func make() throws -> Session {
+            let credentials = CredentialStore()
+            try credentials.set(Credential(username: "ada", password: password), for: "https://api.example.com")
+            // swift-format-ignore
+            try credentials.set(Credential(username: "root", password: other), for: "https://api.example.com", realm: "Admin")
+            let session = Session(configuration: SessionConfiguration { $0.credentials = credentials })
+            return session
+        }
+        let asking = StubAnswer.response(401, headers: ["WWW-Authenticate": #"Basic realm="Admin""#])
+        let authorization = try await sent(by: make(), answer: asking)?["Authorization"]
+        #expect(authorization == HTTPHeader.authorization(username: "root", password: "another").value)
+    }
+
+    @Test("A session has four attempts and half a minute")
+    func retries() async throws {
+        func make() -> Session {
+            let session = Session(
+                configuration: SessionConfiguration {
+                    $0.validation = [.standard]
+                    $0.options.timeouts.total = .seconds(30)
+                }, interceptor: .retry(limit: 3))
+            return session
+        }
+        #expect(make().configuration.options.timeouts.total == .seconds(30))
+        let policy = RetryPolicy(shouldRetry: { error, request in
+            error.statusCode == 409 ? true : nil
+        })
+        let session = log.session(interceptor: .composed(policy)) { _, number in
+            number == 1 ? .response(409) : .text("ok")
+        }
+        #expect(try await session.request("http://h/").validate().serializingString().value == "ok")
+    }
+
+    @Test("A retrier says why not, and a request has limits of its own")
+    func refusals() async throws {
+        let breaker = Interceptor(retry: { _, _, _ in
+            return .doNotRetryWithError(RetryRefusal("the circuit is open"))
+        })
+        let session = log.session(interceptor: breaker) { _, _ in .text("ok") }
+        let url = "https://api.example.com/report"
+        let report = try await session.request(url)
+            .timeout(.connect(.milliseconds(300)), .total(.seconds(5)))
+            .serializingData().value
+        #expect(report == Data("ok".utf8))
+        let response = await session.request(url).validate(statusCode: [204]).serializingData().response
+        #expect(response.error?.retryRefusal == "the circuit is open")
+    }
+}

@@ -1,0 +1,181 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+// What "Extending" shows, word for word.
+
+struct Tracing: RequestAdapter {
+    func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
+        request.headers["X-Trace"] = "\(state.requestID), attempt \(state.attempt)"
+    }
+}
+
+struct LeaderElection: RequestRetrier {
+    func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
+        guard error.statusCode == 421, request.retryCount < 3 else { return .doNotRetry }
+        return .retryAfter(.milliseconds(200))
+    }
+}
+
+struct CSVSerializer: ResponseSerializer {
+    func serialize(_ exchange: CompletedExchange) throws -> [[String]] {
+        let text = String(decoding: exchange.data ?? Data(), as: UTF8.self)
+        return text.split(separator: "\n").map { $0.split(separator: ",").map(String.init) }
+    }
+}
+
+extension ResponseSerializer where Self == CSVSerializer {
+    static var csv: Self { CSVSerializer() }
+}
+
+extension ResponseValidator {
+    static let fresh = ResponseValidator { exchange in
+        guard exchange.head?["Warning"] != nil else { return }
+        throw RequestError(.validationFailed, "the answer is stale")
+    }
+}
+
+struct PlainTextEncoder: ParameterEncoder {
+    func encode<Parameters: Encodable & Sendable>(
+        _ parameters: Parameters, into request: inout OutgoingRequest
+    ) throws {
+        request.body = .data(Data("\(parameters)".utf8))
+        request.headers.update(.contentType("text/plain; charset=utf-8"))
+    }
+}
+
+struct Records: StreamParser {
+    private var rest: [UInt8] = []
+
+    mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> [UInt8]? {
+        let record = bytes.prefix(4 - rest.count)
+        rest += record
+        bytes = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(record.count))
+        guard rest.count == 4 else { return nil }
+        defer { rest = [] }
+        return rest
+    }
+
+    mutating func end() throws -> [UInt8]? {
+        guard rest.isEmpty else { throw RequestError(.incompleteMessage, "the last record has \(rest.count) bytes") }
+        return nil
+    }
+}
+
+struct SlowRequests: EventMonitor {
+    let limit: Duration
+    let report: @Sendable (String) -> Void
+
+    func request(_ request: any Request, did event: RequestEvent) {
+        guard case .gatherMetrics(let metrics) = event, metrics.total ?? .zero > limit else { return }
+        report("\(request.description) took \(metrics.total ?? .zero)")
+    }
+}
+
+final class Staging: Transport {
+    private let inner: any Transport
+
+    init(_ inner: any Transport) {
+        self.inner = inner
+    }
+
+    func task(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> any TransportTask {
+        var request = request
+        request.fields.append(HeaderField(name: "X-Environment", value: "staging"))
+        return inner.task(for: request, id: id, delegate: delegate)
+    }
+
+    func invalidate() { inner.invalidate() }
+}
+
+@Suite("The guide to extending", .timeLimit(.minutes(10)))
+struct ExtendingExamples {
+    private let log = TransportLog()
+
+    @Test("The adapter marks each attempt, and the retrier asks for others while it may")
+    func interceptor() async throws {
+        func make() async -> DataRequest {
+            let session = Session(interceptor: Interceptor(adapter: Tracing(), retrier: LeaderElection()))
+            let request = await session.request("https://api.example.com/orders").validate()
+            return request
+        }
+        #expect(await make().attempts.isEmpty)
+        let clock = ManualClock()
+        var configuration = SessionConfiguration.bare
+        configuration.clock = clock
+        let session = log.session(
+            configuration, interceptor: Interceptor(adapter: Tracing(), retrier: LeaderElection())
+        ) { _, number in number == 1 ? .response(421) : .text("ok") }
+        async let text = session.request("http://h/").validate().serializingString().value
+        await clock.waitForSleepers()
+        clock.advance(by: .milliseconds(200))
+        #expect(try await text == "ok")
+        #expect(log.requests.map { $0["X-Trace"] } == ["#1, attempt 1", "#1, attempt 2"])
+    }
+
+    @Test("The serializer makes rows of lines")
+    func serializer() async throws {
+        let session = log.session { _, _ in .text("a,b\nc,d", contentType: "text/csv") }
+        let rows = try await session.request("https://api.example.com/table").serializingResponse(using: .csv).value
+        #expect(rows == [["a", "b"], ["c", "d"]])
+    }
+
+    @Test("The validator refuses what has a warning", arguments: [true, false])
+    func validator(_ isStale: Bool) async throws {
+        let session = log.session { _, _ in .response(headers: isStale ? ["Warning": "110 - stale"] : [:]) }
+        let response = await session.request("http://h/").validate(using: .fresh).serializingData().response
+        #expect(response.error?.message == (isStale ? "the answer is stale" : nil))
+    }
+
+    @Test("The encoder writes text")
+    func encoder() async throws {
+        let request = await log.session().request(
+            "http://h/", method: .post, parameters: 7, encoder: PlainTextEncoder())
+        _ = try await request.serializingData().value
+        #expect(log.requests.first?.text == "7")
+        #expect(log.requests.first?["Content-Type"] == "text/plain; charset=utf-8")
+    }
+
+    @Test("The parser joins what comes in pieces, and says when the last one is short")
+    func parser() async throws {
+        let session = log.session { _, number in
+            .response(chunks: ["abc", "defg", number == 1 ? "h" : ""].map { Data($0.utf8) })
+        }
+        // swift-format-ignore
+        for try await record in await session.streamRequest("https://api.example.com/records").bytes.parsed(by: Records()) {
+            print(record)
+        }
+        var parser = Records()
+        #expect(try parser.parse(Data("abcdefg".utf8)) == [Array("abcd".utf8)])
+        #expect(throws: RequestError.self) { try parser.end() }
+    }
+
+    @Test("The monitor reports what took longer than its limit")
+    func monitor() async throws {
+        let server = try MockServer { _ in .text("ok") }
+        let (reports, continuation) = AsyncStream.makeStream(of: String.self)
+        let slow = SlowRequests(limit: .zero) { continuation.yield($0) }
+        #if os(Linux)
+            let session = Session(eventMonitors: [slow])
+            _ = try await session.request(server.url).serializingData().value
+            #expect(await reports.first { _ in true }?.contains(" took ") == true)
+        #endif
+        await server.stop()
+    }
+
+    @Test("The transport adds its field to what the other one sends")
+    func transport() async throws {
+        #if os(Linux)
+            func make() -> Session {
+                let session = Session(transport: Staging(CurlTransport()))
+                return session
+            }
+            #expect(await make().requests.isEmpty)
+        #endif
+        let session = Session(transport: Staging(log.transport()))
+        _ = try await session.request("http://h/").serializingData().value
+        #expect(log.requests.first?["X-Environment"] == "staging")
+    }
+}

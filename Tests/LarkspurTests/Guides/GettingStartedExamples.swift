@@ -1,0 +1,112 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+// What "Getting started" shows, word for word.
+
+private struct User: Codable, Sendable {
+    let id: Int
+    let name: String
+}
+
+@Suite("The guide to begin with", .timeLimit(.minutes(10)))
+struct GettingStartedExamples {
+    private let log = TransportLog()
+
+    private var stub: StubTransport {
+        log.transport { request, _ in
+            switch request.url.path {
+            case "/v1/users/0": .text(#"{"title": "nobody"}"#, status: 404, contentType: "application/problem+json")
+            case "/v1/users" where request.method == "GET": .json(#"[{"id": 7, "name": "Ada"}]"#)
+            default: .json(#"{"id": 7, "name": "Ada", "setup": "knock"}"#)
+            }
+        }
+    }
+
+    /// The session that the guide makes, over a stub.
+    private func api() -> Session {
+        func make() -> Session {
+            let session = Session(
+                configuration: SessionConfiguration {
+                    $0.baseURL = "https://api.example.com/v1"
+                    $0.validation = [.standard]
+                    $0.options.timeouts.total = .seconds(30)
+                },
+                interceptor: .retry(limit: 3), eventMonitors: [LogMonitor(level: .basic)])
+            return session
+        }
+        var configuration = make().configuration
+        #expect(configuration.eventMonitors.count == 1)
+        configuration.eventMonitors = []
+        return Session(configuration: configuration, transport: stub)
+    }
+
+    @Test("A first request needs a session and nothing else")
+    func first() async throws {
+        func firstOfAll() async throws {
+            let session = Session()
+            let joke = try await session.request("https://api.example.com/joke").serializingJSON().value
+            print(joke["setup"].string ?? "")
+        }
+        let session = Session(transport: stub)
+        #expect(try await session.request("https://api.example.com/joke").serializingJSON().value["setup"] == "knock")
+    }
+
+    @Test("Values come and go below the base URL")
+    func values() async throws {
+        let session = api()
+        let user = try await session.request("users/7").serializingDecodable(User.self).value
+        // swift-format-ignore
+        let page = try await session.request("users", parameters: ["page": 1, "all": true]).serializingDecodable([User].self).value
+        #expect(user.name == page.first?.name)
+
+        let ada = User(id: 8, name: "Ada")
+        let created = try await session.request("users", method: .post, parameters: ada, encoder: .json)
+            .serializingDecodable(User.self).value
+        #expect(created.id == 7)
+
+        let name = "a/b?"
+        let found = try await session.request("users/\(segment: name)").serializingDecodable(User.self).value
+        #expect(found.id == 7)
+        let targets = ["/v1/users/7", "/v1/users?page=1&all=1", "/v1/users", "/v1/users/a%2Fb%3F"]
+        #expect(log.requests.map { String($0.url.target) } == targets)
+        #expect(log.requests[2].text == #"{"id":8,"name":"Ada"}"# || log.requests[2].text == #"{"name":"Ada","id":8}"#)
+    }
+
+    @Test("A failure says what the server has said")
+    func failures() async throws {
+        let session = api()
+        do {
+            let user = try await session.request("users/0")
+                .serializingDecodable(User.self, failure: APIProblem.self).value
+            print(user.name)
+        } catch let error as RequestError where error.statusCode == 404 {
+            print(error.failure(as: APIProblem.self)?.title ?? "nobody has this number")
+            #expect(error.failure(as: APIProblem.self)?.title == "nobody")
+        }
+        do {
+            let user = try await session.request("users/0")
+                .serializingDecodable(User.self, failure: APIProblem.self).value
+            print(user.name)
+        } catch let error as RequestError where error.statusCode == 404 {
+            print(error.failure(as: APIProblem.self)?.title ?? "nobody has this number")
+        } catch let error as RequestError where error.isConnectivity {
+            print("try again when there is a network: \(error)")
+        }
+        let response = await session.request("users/7").serializingDecodable(User.self).response
+        print(response.head?.status ?? 0, response.metrics?.total ?? .zero, response.attempts.count)
+        #expect(response.attempts.count == 1)
+    }
+
+    @Test("Serializers share one exchange")
+    func several() async throws {
+        let session = api()
+        let request = await session.request("users/7")
+        request.responseDecodable(of: User.self) { response in
+            print(response.value?.name ?? "", response.error ?? "")
+        }
+        let text = try await request.serializingString().value
+        #expect(text.contains("Ada"))
+        #expect(log.count == 1)
+    }
+}

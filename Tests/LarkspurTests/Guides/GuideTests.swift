@@ -1,0 +1,101 @@
+import Larkspur
+import Testing
+
+/// What the guides and the README show compiles, because it stands in the tests of this folder, word for word.
+///
+/// A block may be in parts, which are divided by a blank line or by a line that is only `…`. Each part is found as a whole:
+/// its lines one after another, whatever their indentation. A block that is no code of this library has the comment
+/// `<!-- not compiled: why -->` on the line before it.
+@Suite("The guides", .timeLimit(.minutes(10)))
+struct GuideTests {
+    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    private static let root = folder.appendingPathComponent("../../..").standardizedFileURL
+
+    /// The README and all pages.
+    static let pages: [String] = {
+        let sources = FileManager.default.enumerator(
+            at: root.appendingPathComponent("Sources"), includingPropertiesForKeys: nil)
+        var pages = ["README.md"]
+        while let file = sources?.nextObject() as? URL {
+            let path = file.standardizedFileURL.path
+            guard path.contains(".docc/"), path.hasSuffix(".md") else { continue }
+            pages.append(String(path.dropFirst(root.path.count + 1)))
+        }
+        return pages.sorted()
+    }()
+
+    /// Every file of this folder, as its lines without indentation.
+    private static let tests: [String] = {
+        let files = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
+        return files.filter { $0.pathExtension == "swift" }.compactMap { file in
+            (try? String(contentsOf: file, encoding: .utf8)).map { text in
+                let lines = text.components(separatedBy: "\n").map { plain($0) }
+                return "\n" + lines.filter { $0 != "// swift-format-ignore" }.joined(separator: "\n") + "\n"
+            }
+        }
+    }()
+
+    /// Without what differs between a page and a test: indentation, and who may see a declaration.
+    private static func plain(_ line: String) -> String {
+        let line = line.trimmingCharacters(in: .whitespaces)
+        return line.hasPrefix("private ") ? String(line.dropFirst(8)) : line
+    }
+
+    /// The parts of a page's Swift blocks.
+    static func parts(of page: String) -> [String] {
+        var parts: [String] = []
+        var part: [String]?
+        var before = ""
+        for line in page.components(separatedBy: "\n").map(plain) {
+            if part == nil {
+                if line == "```swift", !before.hasPrefix("<!-- not compiled:") { part = [] }
+            } else if ["", "…", "```"].contains(line) {
+                if let lines = part, !lines.isEmpty { parts.append(lines.joined(separator: "\n")) }
+                part = line == "```" ? nil : []
+            } else {
+                part?.append(line)
+            }
+            before = line
+        }
+        return parts
+    }
+
+    @Test("What a page shows stands in a test", arguments: pages)
+    func wordForWord(_ page: String) throws {
+        let text = try String(contentsOf: Self.root.appendingPathComponent(page), encoding: .utf8)
+        for part in Self.parts(of: text) {
+            #expect(Self.tests.contains { $0.contains("\n\(part)\n") }, "not compiled: \(part)")
+        }
+    }
+
+    @Test("There are pages, and they show something")
+    func amount() throws {
+        #expect(Self.pages.count > 15)
+        let parts = try Self.pages.flatMap { page in
+            Self.parts(of: try String(contentsOf: Self.root.appendingPathComponent(page), encoding: .utf8))
+        }
+        #expect(parts.count > 100)
+    }
+
+    @Test("A block is read in parts, and one that says why is left out")
+    func reading() {
+        let page = """
+            ```swift
+                let a = 1
+            let b = 2
+
+            let c = 3
+            …
+            let d = 4
+            ```
+            <!-- not compiled: of another library -->
+            ```swift
+            let e = 5
+            ```
+            ```
+            let f = 6
+            ```
+            """
+        #expect(Self.parts(of: page) == ["let a = 1\nlet b = 2", "let c = 3", "let d = 4"])
+    }
+}

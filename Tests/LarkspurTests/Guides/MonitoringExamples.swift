@@ -1,0 +1,48 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+// What the guide to monitoring shows, word for word.
+
+@Suite("The guide to monitoring", .timeLimit(.minutes(10)))
+struct MonitoringExamples {
+    private let log = TransportLog()
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test("A log goes where it is told, and hides what it is told")
+    func logs() async throws {
+        func plain() -> Session {
+            let session = Session(eventMonitors: [LogMonitor(level: .headers)])
+            return session
+        }
+        #expect(plain().configuration.eventMonitors.count == 1)
+        let file = folder["log"]
+        var redaction = Redaction.standard
+        redaction.names.insert("iban")
+        let log = LogMonitor(level: .body, to: try .file(file), redacting: redaction)
+        #expect(FileManager.default.fileExists(atPath: file.path))
+        _ = log
+    }
+
+    @Test("Monitors and sequences are told of a request's events")
+    func events() async throws {
+        func session() -> Session {
+            // swift-format-ignore
+            let session = Session(eventMonitors: [ClosureEventMonitor { request, event in print(request.id, event.name) }])
+            return session
+        }
+        #expect(session().configuration.eventMonitors.count == 1)
+        let (session, monitor, url) = (log.session(), EventRecorder(), "http://h/")
+        let request = await session.request(url).eventMonitor(monitor)
+        let reader = Task {
+            for await event in await session.events { print(event) }
+        }
+        for await event in request.events { print(event) }
+        await monitor.wait { $0.last?.name == "finish" }
+        reader.cancel()
+        await reader.value
+        #expect(request.status == .finished)
+    }
+}

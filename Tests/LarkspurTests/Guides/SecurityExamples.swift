@@ -1,0 +1,135 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+// What the guides to security, trust, redirects, cookies and connections show, word for word.
+
+@Suite("The guides to security", .timeLimit(.minutes(10)))
+struct SecurityExamples {
+    private let log = TransportLog()
+    private let folder: TemporaryFolder
+    private let url = "https://api.example.com/a"
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test("What is confidential, too large or secret is named")
+    func limits() async throws {
+        var configuration = SessionConfiguration.bare
+        configuration.options.confidentialHeaders = ["X-API-Key"]
+        let session = log.session(configuration) { _, _ in .text("ok") }
+        let request = await session.request("https://example.com/feed") { $0.options.maximumBodySize = 10 << 20 }
+        _ = try await request.serializingData().value
+        #expect(request.request?.options.maximumBodySize == 10 << 20)
+        #expect(request.request?.options.confidentialHeaders == ["X-API-Key"])
+        var redaction = Redaction.standard
+        redaction.names.insert("iban")
+        print(request.cURLDescription(redacting: redaction))
+        #expect(redaction.hides("IBAN"))
+    }
+
+    @Test("Pins are given for hosts, and a transport is told the rest")
+    func trust() async throws {
+        let (current, spare) = (String(repeating: "A", count: 43) + "=", String(repeating: "B", count: 42) + "A=")
+        func make() throws -> Session {
+            // swift-format-ignore
+            let trust = ServerTrustManager(evaluators: [
+                "api.example.com": .pinnedKeys(try PublicKeyPin("sha256/\(current)"), try PublicKeyPin("sha256/\(spare)")),
+                "**.example.com": .default,
+            ])
+            let session = Session(configuration: SessionConfiguration { $0.serverTrust = trust })
+            return session
+        }
+        let manager = try make().configuration.serverTrust
+        #expect(try manager?.evaluator(for: "www.example.com") is DefaultTrustEvaluator)
+        #if os(Linux)
+            func identified(_ bytes: [UInt8], _ password: String) -> Session {
+                // swift-format-ignore
+                let transport = CurlTransport(configuration: .init {
+                    $0.identity = ClientIdentity(pkcs12: bytes, password: password)
+                    $0.requiresStapledStatus = true
+                })
+                let session = Session(transport: transport)
+                return session
+            }
+            let session = identified([0], "word")
+            #expect(await session.request("https://127.0.0.1:1").serializingData().response.error != nil)
+        #endif
+    }
+
+    #if os(Linux)
+        @Test("Ways are set for a transport")
+        func connections() async throws {
+            // swift-format-ignore
+            func make() throws -> Session {
+                let proxies = try Proxies(Proxy("http://user:secret@proxy.example.com:3128"), except: ["internal.example.com", "10.0.0.0/8"])
+                let transport = CurlTransport(configuration: .init {
+                    $0.proxies = proxies
+                    $0.hosts["docker"] = .unixSocket(path: "/var/run/docker.sock")
+                })
+                let session = Session(transport: transport)
+                return session
+            }
+            #expect(try await make().requests.isEmpty)
+        }
+    #endif
+
+    @Test("Redirects are limited, delivered, decided about")
+    func redirects() async throws {
+        var configuration = SessionConfiguration.bare
+        configuration.options.redirects = .follow(limit: 5)
+        configuration.redirectHandler = Redirector { redirect in
+            try redirect.proposal.url.host == "api.example.com" ? .follow : .doNotFollow
+        }
+        let session = log.session(configuration) { request, _ in
+            request.url.path == "/b" ? .text("ok") : .redirect(to: "https://api.example.com/b")
+        }
+        let login = await session.request(url) { $0.options.redirects = .deliver }
+        let request = await session.request(url).redirect(using: .doNotFollow)
+        // swift-format-ignore
+        let marked = await session.request(url).redirect(using: .modify { request, _ in request.headers["X-Redirected"] = "yes" })
+        let plain = await session.request(url)
+        var statuses: [Int?] = []
+        for request in [login, request, marked, plain] {
+            statuses.append(await request.serializingData().response.head?.status)
+        }
+        #expect(statuses == [302, 302, 200, 200])
+        #expect(marked.request?.headers["X-Redirected"] == "yes")
+    }
+
+    @Test("Cookies are kept, shared, left out, looked at and saved")
+    func cookies() async throws {
+        func first(_ login: JSON) async throws {
+            let session = Session()
+            // swift-format-ignore
+            _ = try await session.request("https://example.com/login", method: .post, parameters: login).serializingData().value
+
+            // swift-format-ignore
+            _ = try await session.request("https://example.com/inbox").serializingJSON().value  // with the login's cookie
+        }
+        func jarOfAFile(_ folder: URL) async throws -> Session {
+            let jar = try CookieJar(file: folder.appendingPathComponent("cookies.json"))
+            let session = Session(configuration: SessionConfiguration { $0.cookieJar = jar })
+
+            try await jar.save()
+            return session
+        }
+        let jar = try #require(try await jarOfAFile(folder.url).cookieJar)
+        let shared = SessionConfiguration { $0.cookieJar = jar }  // for all sessions made from it
+        let without = SessionConfiguration { $0.cookieJar = nil }  // no cookies
+        #expect(without.cookieJar == nil)
+        let session = log.session(shared)
+        session.cookieJar?.set(try Cookie(name: "theme", value: "dark", domain: "example.com", isHostOnly: false))
+        let request = await session.request(url) { $0.options.usesCookieJar = false }
+        _ = try await request.serializingData().value
+        _ = try await session.request(url).serializingData().value
+        #expect(log.requests.map { $0["Cookie"] } == [nil, "theme=dark"])
+        func look() throws {
+            print(session.cookieJar?.cookies(for: try RequestURL("https://example.com/")) ?? [])
+            session.cookieJar?.set(try Cookie(name: "theme", value: "dark", domain: "example.com", isHostOnly: false))
+            session.cookieJar?.removeAll { $0.domain == "example.com" }
+        }
+        try look()
+        #expect(jar.all.isEmpty)
+        try await jar.save()
+    }
+}

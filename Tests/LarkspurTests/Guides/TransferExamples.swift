@@ -1,0 +1,101 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+// What the guides to uploads, downloads and streams show, word for word.
+
+private struct Tick: Decodable, Sendable { let price: Int }
+
+@Suite("The guides to bodies", .timeLimit(.minutes(10)))
+struct TransferExamples {
+    private let log = TransportLog()
+    private let folder: TemporaryFolder
+    private let url = "https://api.example.com/file"
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Sendable private static func lines() -> AsyncStream<Data> {
+        AsyncStream { pieces in
+            pieces.yield(Data("line\n".utf8))
+            pieces.finish()
+        }
+    }
+
+    @Test("Uploads from memory, from disk, from code")
+    func uploads() async throws {
+        let session = log.session { _, _ in .json(#"{"name": "Ada"}"#) }
+        let (data, photo, lines) = (Data("text".utf8), try folder.write("text".utf8, to: "photo.png"), Self.lines)
+        let fromMemory = await session.upload(data, to: "https://api.example.com/notes/7", method: .put)
+        let fromDisk = await session.upload(photo, to: "https://api.example.com/photos")
+        let fromCode = await session.upload(.sequence { lines() }, to: "https://api.example.com/log")
+        for request in [fromMemory, fromDisk, fromCode] { _ = try await request.serializingData().value }
+        #expect(log.requests.map(\.body.length) == [4, 4, nil])
+
+        let upload = await session.upload(
+            multipart: { form in
+                form.append("Ada", name: "author")
+                form.append(photo, name: "photo")
+                form.append(.sequence { lines() }, name: "log", fileName: "log.txt", mimeType: "text/plain")
+            }, to: "https://api.example.com/photos")
+        for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
+        let reply = try await upload.validate().serializingJSON().value
+        #expect(reply["name"] == "Ada")
+    }
+
+    @Test("A resumable upload asks for an upload first")
+    func resumable() async throws {
+        let photo = try folder.write("text".utf8, to: "photo.png")
+        let session = log.session { request, _ in
+            request.method == "POST"
+                ? .response(201, headers: ["Location": "/files/1", "Tus-Resumable": "1.0.0"])
+                : .response(204, headers: ["Upload-Offset": "4", "Tus-Resumable": "1.0.0"])
+        }
+        let upload = await session.resumableUpload(photo, to: "https://api.example.com/files", using: .tus)
+        let response = try await upload.value
+        #expect(response.head?.status == 204)
+        #expect(log.requests.map(\.method) == ["POST", "PATCH"])
+    }
+
+    @Test("Downloads to a place, and checked")
+    func downloads() async throws {
+        let session = log.session { _, _ in .text("text") }
+        let destination = folder["film.mp4"]
+        let file = try await session.download(url, to: .file(destination)).serializingFile().value
+        #expect(file == destination)
+        let (archive, checksum) = (folder["archive"], String(repeating: "0", count: 64))
+        let checked = await session.download(url, to: .file(archive), options: [.checksum(.sha256, checksum)])
+        #expect(await checked.serializingFile().response.error?.code == .checksumMismatch)
+    }
+
+    @Test("Streams as chunks, lines, texts and values")
+    func streams() async throws {
+        @Sendable func show(_ tick: Tick) { #expect(tick.price == 7) }
+        @Sendable func show(_ result: Result<Tick, RequestError>) {
+            #expect((try? result.get().price) == 7)
+        }
+        let session = log.session { _, _ in .text("{\"price\": 7}\n", contentType: "application/x-ndjson") }
+        for try await chunk in await session.streamRequest(url).bytes { print(chunk.count) }
+        for try await line in await session.streamRequest(url).lines { print(line) }
+        for try await text in await session.streamRequest(url).strings { print(text) }  // no character is torn apart
+        // swift-format-ignore
+        for try await tick in await session.streamRequest(url).decodables(of: Tick.self, framing: .jsonLines) { show(tick) }
+        await session.streamRequest(url).responseStreamDecodable(of: Tick.self, framing: .jsonLines) { stream in
+            switch stream.event {
+            case .stream(let result): show(result)
+            case .complete(let completion): print(completion.error ?? "done")
+            }
+        }
+        #expect(log.requests.count >= 4)
+    }
+
+    @Test("Events are kept up until the server has no more")
+    func events() async throws {
+        let session = log.session { _, number in
+            guard number == 1 else { return .response(204) }
+            return .text("data: knock\nretry: 1\n\n", contentType: "text/event-stream")
+        }
+        let events = await session.streamRequest(url).serverSentEvents()
+        for try await event in events { print(event.event, event.data) }
+        #expect(log.count == 2)
+    }
+}
