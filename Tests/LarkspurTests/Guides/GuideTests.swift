@@ -77,6 +77,17 @@ struct GuideTests {
         #expect(parts.count > 100)
     }
 
+    @Test("What the README leads to is there")
+    func links() throws {
+        let text = try String(contentsOf: Self.root.appendingPathComponent("README.md"), encoding: .utf8)
+        let paths = text.components(separatedBy: "](").dropFirst().compactMap { $0.split(separator: ")").first }
+        #expect(paths.count > 10)
+        for path in paths where !path.hasPrefix("http") {
+            let file = Self.root.appendingPathComponent(String(path))
+            #expect(FileManager.default.fileExists(atPath: file.path), "\(path)")
+        }
+    }
+
     @Test("A block is read in parts, and one that says why is left out")
     func reading() {
         let page = """
