@@ -27,12 +27,14 @@ package final class RequestCore: Sendable {
         self.receiver = receiver
         context = session.context
         self.startsAutomatically = startsAutomatically ?? context.configuration.startsRequestsAutomatically
-        var settings = RequestSettings(
-            middleware: context.configuration.middleware, redirectHandler: context.configuration.redirectHandler,
-            validators: context.configuration.validation,
-            monitors: listeners.isEmpty ? context.monitors : context.monitors + listeners)
-        if let interceptor { settings.interceptors = [interceptor] }
-        box = Protected(RequestState(settings: settings, session: session))
+        box = Protected(
+            RequestState(
+                settings: RequestSettings(
+                    interceptors: interceptor.map { [$0] } ?? [], middleware: context.configuration.middleware,
+                    redirectHandler: context.configuration.redirectHandler,
+                    validators: context.configuration.validation,
+                    monitors: listeners.isEmpty ? context.monitors : context.monitors + listeners),
+                session: session))
     }
 
     func read<Value: Sendable>(_ body: (inout RequestState) -> Value) -> Value {

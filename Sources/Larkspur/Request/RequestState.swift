@@ -276,7 +276,7 @@ struct RequestState: ~Copyable {
         switch event {
         case .head(let head):
             hop.head = head
-            if settings.redirectHandler != nil, hop.isAwaited, HopPolicy.isRedirect(head, options: hop.request.options)
+            if hop.isAwaited, settings.redirectHandler != nil, HopPolicy.isRedirect(head, options: hop.request.options)
             {
                 hop.isAskedAbout = true
                 return takeHead(hop)
