@@ -4,34 +4,36 @@ import Testing
 
 @Suite("The forms of an answer", .timeLimit(.minutes(10)))
 struct ResponseFormsTests {
-    private func request(_ answer: StubAnswer = .json("[7]")) async -> DataRequest {
-        await TransportLog().session { _, _ in answer }.request("http://h/p")
-    }
+    private let log = TransportLog()
 
     @Test("A serializer gives the same as a handle, by its name, and to a closure")
     func forms() async throws {
-        let request = await request()
+        let session = log.session { _, _ in .json("[7]") }
+        let (request, seven) = (await session.request("http://h/p"), JSON.array([7]))
         let (answers, answered) = AsyncStream.makeStream(of: JSON?.self)
         request.responseJSON {
             answered.yield($0.value)
             answered.finish()
         }
-        #expect(await answers.reduce(into: []) { $0.append($1) } == [[7]])
-        #expect(try await request.serializingJSON().value == [7])
-        #expect(try await request.serializingResponse(using: .json).value == [7])
+        for await answer in answers { #expect(answer == seven) }
+        #expect(try await request.serializingJSON().value == seven)
+        #expect(try await request.serializingResponse(using: .json).value == seven)
         #expect(try await request.serializingResponse(using: .string).value == "[7]")
         #expect(try await request.serializingResponse(using: .data).value == Data("[7]".utf8))
+        withExtendedLifetime(session) {}
     }
 
     @Test("A named serializer takes the rules for empty bodies, too")
     func emptyBody() async throws {
-        let serializing = await request(.response(200)).serializingResponse(using: .json(emptyResponseCodes: [200]))
+        let request = await log.session { _, _ in .response(200) }.request("http://h/p")
+        let serializing = request.serializingResponse(using: .json(emptyResponseCodes: [200]))
         #expect(try await serializing.value == .null)
     }
 
     @Test("A request and its attempts have the head, also as Foundation's value")
     func heads() async throws {
-        let request = await request(.response(203, headers: ["X-B": "2", "X-A": "1"]))
+        let session = log.session { _, _ in .response(203, headers: ["X-B": "2", "X-A": "1"]) }
+        let request = await session.request("http://h/p")
         #expect(request.response == nil && request.timeline.isEmpty)
         _ = try await request.serializingData().value
         #expect(request.attempts.map(\.head?.status) == [203])
@@ -39,11 +41,13 @@ struct ResponseFormsTests {
         let response = try #require(request.response)
         #expect(response.statusCode == 203)
         #expect(response.headers.filter { $0.name.hasPrefix("X-") }.map(\.value) == ["1", "2"])
+        withExtendedLifetime(session) {}
     }
 
     @Test("A handle holds its request, and lets it go on")
     func pace() async throws {
-        let request = await request()
+        let session = log.session { _, _ in .json("[7]") }
+        let request = await session.request("http://h/p")
         request.suspend()
         let task = request.serializingString()
         #expect(request.status == .suspended)
@@ -51,11 +55,12 @@ struct ResponseFormsTests {
         #expect(try await task.value == "[7]")
         task.suspend()
         #expect(request.status == .finished, "it is too late to hold it")
+        withExtendedLifetime(session) {}
     }
 
     @Test("A stream is read as lines and as texts")
     func streams() async throws {
-        let session = TransportLog().session { _, _ in .text("a\nb\n") }
+        let session = log.session { _, _ in .text("a\nb\n") }
         var lines: [String] = []
         for try await line in await session.streamRequest("http://h/p").lines { lines.append(line) }
         #expect(lines == ["a", "b"])
