@@ -20,6 +20,9 @@ final class CurlHop {
     var challenge: (head: ResponseHead, reader: CurlHead)?
     /// Whether libcurl may have answered a challenge of before, and no other one since.
     var answersOldChallenge = false
+    /// How many connections libcurl had made for the hop when it was asked who it is: with no more of them, the answer goes
+    /// over one that has carried a response.
+    var connectionsBefore = 0
     @exclusivity(unchecked) var received: UInt64 = 0
     /// Received and not yet delivered.
     @exclusivity(unchecked) var pending: CurlBuffer
@@ -128,6 +131,7 @@ final class CurlHop {
     func beginSending(at now: CurlClock.Instant) {
         sends += 1
         isConnected = false
+        connectionsBefore = 0
         lastSend = now
     }
 

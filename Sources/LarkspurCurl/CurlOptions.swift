@@ -76,6 +76,7 @@ enum CurlInfo {
     static let localPort: Int32 = 0x200000 + 42
     static let nameLookupTime: Int32 = 0x600000 + 51
     static let connectTime: Int32 = 0x600000 + 52
+    static let sentBytes: Int32 = 0x600000 + 7
     static let preTransferTime: Int32 = 0x600000 + 53
     static let startTransferTime: Int32 = 0x600000 + 54
     static let appConnectTime: Int32 = 0x600000 + 56

@@ -37,7 +37,8 @@ extension CurlTransfer {
     /// libcurl is about to send the request; what was answered already is not sent again.
     private func mayBegin() -> Bool {
         guard let hop, !hop.isExpectationRefused else { return false }
-        if hop.challenge != nil { hop.answersOldChallenge = false }
+        // The challenge is answered: what becomes of the request now is no word of the one who asked.
+        if hop.challenge != nil { (hop.challenge, hop.answersOldChallenge) = (nil, false) }
         if hop.request.asksForTrust, hop.request.url.isHTTPS {
             hop.fault = CurlTrust(easy, of: hop.request.url).fault { hop.delegate.answer($0, for: hop.task.id) }
             if hop.fault != nil { return false }
@@ -66,7 +67,10 @@ extension CurlTransfer {
         case .head(let head):
             if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
             loop.setAlarm(hop.deadline.time, for: slot)
-            if hop.holds(head) { return count }
+            if hop.holds(head) {
+                hop.connectionsBefore = clarkspur_easy_long(easy, CurlInfo.connections)
+                return count
+            }
             hop.isExpectationRefused = hop.expects && head.status == 417
             // libcurl may want no more of the body after this head, and finds that out by asking once more.
             if hop.uploadFlow != .running { hop.task.wake() }

@@ -224,16 +224,23 @@ final class CurlTransfer {
             return false
         }
         let failure = failure(code, hop)
-        let isReused = clarkspur_easy_long(easy, CurlInfo.connections) == 0
+        let isReused = clarkspur_easy_long(easy, CurlInfo.connections) == hop.connectionsBefore
         if failure.isForFreshConnection, isReused {
             hop.needsFreshConnection = true
             return hop.rewind(at: loop.now)
         }
         guard failure.isLoss,
-            ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method) || failure.isGivingUp,
+            ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method) || failure.isGivingUp
+                || !failure.isHTTP2 && isCutShort(hop),
             failure.isHTTP2 || isReused
         else { return false }
         return hop.rewind(at: loop.now)
+    }
+
+    /// Whether less of the body was sent than the head has declared, so that the peer has no request to act on.
+    private func isCutShort(_ hop: CurlHop) -> Bool {
+        guard let length = hop.request.body.length else { return false }
+        return UInt64(max(0, clarkspur_easy_offset(easy, CurlInfo.sentBytes))) < length
     }
 
     // MARK: What it came to

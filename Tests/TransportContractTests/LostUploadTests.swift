@@ -1,0 +1,62 @@
+#if os(Linux)
+    import Larkspur
+    import Testing
+
+    /// Uploads whose connection is lost in their midst.
+    @Suite("Lost uploads", .timeLimit(.minutes(10)))
+    struct LostUploadTests {
+        private static let size = 250_000
+
+        private static func serve(_ wire: Wire) throws {
+            while try !wire.head().contains("POST ") {
+                try wire.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+
+        /// Sends an upload over a connection, kept or new, that is reset before its last piece is sent; says what came of
+        /// it, and how many uploads had begun.
+        private func upload(length: UInt64?, isKept: Bool) async throws -> (trace: Trace, uploads: Int) {
+            let cut = Cut()
+            let peer = try WirePeer(
+                { wire in
+                    try Self.serve(wire)
+                    cut.perform(on: wire)
+                },
+                { wire in
+                    try Self.serve(wire)
+                    try wire.body(Self.size)
+                    try wire.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                    try wire.drain()
+                })
+            let transport = CurlTransport()
+            let url = try RequestURL(peer.url + "/")
+            if isKept { try await transport.run(TransportRequest(url: url)).check(.response("ok")) }
+            let source = TransportBodySource(length: length, isReplayable: true) {
+                WatchedStream(Self.size) { if $0 == 50_000 { cut.cut() } }
+            }
+            let delegate = RecordingDelegate(answering: { question in
+                if case .bodyFromStart(_, let reply) = question { reply(WatchedStream(Self.size)) }
+            })
+            let request = TransportRequest(method: "POST", url: url, body: .stream(source))
+            transport.task(for: request, id: TransportTaskID(1), delegate: delegate).resume()
+            let trace = try await delegate.wait { $0.isCompleted && $0.depth == 0 }
+            return (trace, peer.heads.count { $0.hasPrefix("POST ") })
+        }
+
+        @Test("A kept connection that dies before the body is whole gave nobody a request: a POST is sent again, too")
+        func cutShort() async throws {
+            let (trace, uploads) = try await upload(length: UInt64(Self.size), isKept: true)
+            trace.check(.response("ok"))
+            #expect(uploads == 2)
+        }
+
+        @Test(
+            "A POST that the peer may have acted on is not sent again: one without a length, or over a connection of its own",
+            arguments: [(nil, true), (UInt64(size), false)])
+        func mayBeProcessed(length: UInt64?, isKept: Bool) async throws {
+            let (trace, uploads) = try await upload(length: length, isKept: isKept)
+            trace.check(.failure(.connectionLost))
+            #expect(uploads == 1)
+        }
+    }
+#endif
