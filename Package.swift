@@ -24,9 +24,10 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(name: "LarkspurTesting", dependencies: ["Larkspur", "CLarkspur"], swiftSettings: settings),
-        .testTarget(name: "LarkspurTransportTests", dependencies: ["LarkspurTransport"]),
-        .testTarget(name: "LarkspurTests", dependencies: ["Larkspur", "LarkspurTesting"]),
-        .testTarget(name: "TransportContractTests", dependencies: ["CLarkspur", "LarkspurTesting"]),
+        .target(name: "CTestWidth", path: "Tests/CTestWidth"),
+        .testTarget(name: "LarkspurTransportTests", dependencies: ["CTestWidth", "LarkspurTransport"]),
+        .testTarget(name: "LarkspurTests", dependencies: ["CTestWidth", "Larkspur", "LarkspurTesting"]),
+        .testTarget(name: "TransportContractTests", dependencies: ["CTestWidth", "CLarkspur", "LarkspurTesting"]),
     ],
     swiftLanguageModes: [.v6]
 )

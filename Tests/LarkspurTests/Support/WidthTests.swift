@@ -1,0 +1,23 @@
+#if compiler(>=6.3)
+    import CTestWidth
+    import Larkspur
+    import Testing
+
+    /// What the tests themselves rely on: those that keep time get their turns.
+    @Suite("Width", .timeLimit(.minutes(10)))
+    struct WidthTests {
+        private static let running = Protected(0)
+
+        @Test("No more tests run at once than the process was told", arguments: 0..<50)
+        func width(_: Int) async throws {
+            let text = try #require(ProcessInfo.processInfo.environment[TEST_WIDTH_VARIABLE])
+            let now = Self.running.withLock { running in
+                running += 1
+                return running
+            }
+            #expect(now <= Int(text) ?? 0)
+            for _ in 0..<1_000 { await Task.yield() }
+            Self.running.withLock { $0 -= 1 }
+        }
+    }
+#endif
