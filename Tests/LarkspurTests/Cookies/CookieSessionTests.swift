@@ -217,8 +217,10 @@ struct CookieSessionTests {
             #expect(session.cookieJar?.all.count == 1)
         }
         session.cookieJar?.removeAll()
-        _ = try await session.download("https://h/").serializingFile().value
-        #expect(try await session.download("https://h/x").serializingData().value.count == 2)
+        try FileManager.default.removeItem(at: await session.download("https://h/").serializingFile().value)
+        let response = await session.download("https://h/x").serializingData().response
+        #expect(response.value?.count == 2)
+        try FileManager.default.removeItem(at: #require(response.fileURL))
         #expect(sent == [nil, nil, "a=1"])
     }
 

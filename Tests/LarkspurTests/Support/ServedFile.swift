@@ -50,7 +50,7 @@ final class Folder: Sendable {
     /// Where files are on another volume, on most systems with Linux.
     static let otherVolume = URL(fileURLWithPath: "/dev/shm")
 
-    deinit { try? FileManager.default.removeItem(at: url) }
+    deinit { url.removeFolder() }
 
     func file(_ name: String) -> URL { url.appendingPathComponent(name) }
 

@@ -9,9 +9,7 @@ final class TemporaryFolder: Sendable {
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
     }
 
-    deinit {
-        try? FileManager.default.removeItem(at: url)
-    }
+    deinit { url.removeFolder() }
 
     /// The place of a file that is not there yet.
     subscript(name: String) -> URL { url.appendingPathComponent(name) }
@@ -26,6 +24,13 @@ final class TemporaryFolder: Sendable {
 }
 
 extension URL {
+    /// Removes a folder, also one to which somebody writes a last file meanwhile: a cookie jar does that in its own time.
+    func removeFolder() {
+        for _ in 0..<100 where FileManager.default.fileExists(atPath: path) {
+            try? FileManager.default.removeItem(at: self)
+        }
+    }
+
     /// How large the file is now; nil if there is none. Foundation leaks what it reads of one that grows meanwhile.
     var fileSize: Int? {
         (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int
