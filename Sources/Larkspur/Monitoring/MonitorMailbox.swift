@@ -10,7 +10,13 @@ package final class MonitorMailbox: Sendable {
     private struct Mail {
         var drain = Drain.idle
         var queue: EventQueue
-        var invalidations: [(any Error)?] = []
+        var invalidations: [Invalidation] = []
+    }
+
+    /// The end of a session, which comes behind so many of the letters that wait.
+    struct Invalidation: Sendable {
+        let place: Int
+        let error: (any Error)?
     }
 
     /// Who is told.
@@ -38,7 +44,7 @@ package final class MonitorMailbox: Sendable {
     }
 
     package func postInvalidation(_ error: (any Error)?) {
-        add { $0.invalidations.append(error) }
+        add { $0.invalidations.append(Invalidation(place: $0.queue.letters.count, error: error)) }
     }
 
     private func add(_ change: (inout Mail) -> Void) {
@@ -59,14 +65,21 @@ package final class MonitorMailbox: Sendable {
     func run() {
         guard case .monitor(let monitor) = reader else { return }
         while let mail = take() {
-            for letter in mail.letters { monitor.request(letter.request, did: letter.event) }
+            var invalidations = mail.invalidations[...]
+            for (place, letter) in mail.letters.enumerated() {
+                while let next = invalidations.first, next.place <= place {
+                    monitor.sessionDidInvalidate(next.error)
+                    invalidations.removeFirst()
+                }
+                monitor.request(letter.request, did: letter.event)
+            }
             if mail.missed > 0 { monitor.didMiss(mail.missed) }
-            for error in mail.invalidations { monitor.sessionDidInvalidate(error) }
+            for invalidation in invalidations { monitor.sessionDidInvalidate(invalidation.error) }
         }
     }
 
     /// What waits; nil, and whoever posts next has it drained again, if nothing does.
-    func take() -> (letters: [EventQueue.Letter], missed: Int, invalidations: [(any Error)?])? {
+    func take() -> (letters: [EventQueue.Letter], missed: Int, invalidations: [Invalidation])? {
         box.withLock { mail in
             let (letters, missed) = mail.queue.take()
             let invalidations = mail.invalidations

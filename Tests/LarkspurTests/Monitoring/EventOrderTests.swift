@@ -154,12 +154,17 @@ struct EventOrderTests {
         #expect(await names(of: request) == ["cancel", "serialize", "finish"])
     }
 
-    @Test("The end of a session is told once, however often it is ended")
-    func invalidated() async {
+    @Test(
+        "The end of a session is told once, however often it is ended, and before what it does to requests",
+        arguments: [false, true])
+    func invalidated(isBusy: Bool) async {
         final class Ends: EventMonitor {
             let journal = Journal()
             let told = Gate()
+            /// While a monitor is busy, what happens comes to it as one.
+            let busy = DispatchSemaphore(value: 0)
             func request(_ request: any Request, did event: RequestEvent) {
+                if case .start = event { busy.wait() }
                 if case .finish(let error?) = event { journal.note(error.code.rawValue) }
                 if case .finish = event { told.open() }
             }
@@ -167,10 +172,12 @@ struct EventOrderTests {
         }
         let ends = Ends()
         let session = Session(transport: StubTransport { _ in StubAnswer([.stall]) }, eventMonitors: [ends])
+        if !isBusy { ends.busy.signal() }
         let request = await session.request(url).resume()
         await session.invalidate()
         await session.invalidate()
         _ = await request.serializingData().response
+        if isBusy { ends.busy.signal() }
         await ends.told.pass()
         #expect(ends.journal.lines == ["end", "invalidated"])
     }
