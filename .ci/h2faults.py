@@ -6,6 +6,8 @@
   /reset             Content-Length 1000, ten bytes, then a TCP reset
   /close             TCP closed before any head
   /goaway?KEY        the first time: GOAWAY with last stream 0, then closed; after that: like /ok
+  /goaway-open?KEY   the first time: GOAWAY with last stream 0, and the connection left open; after that: like /ok
+  /goaway-after?KEY  the first time: when all of the request is here, GOAWAY with it for the last, then closed; after that: like /ok
   /refused?KEY       the first time: RST_STREAM REFUSED_STREAM; after that: like /ok
   /stall-head        no answer
   /stall-body        Content-Length 1000, ten bytes, then nothing
@@ -118,6 +120,11 @@ class Connection:
             self.flush()
             self.stream.sendall(GoAwayFrame(stream_id=0, last_stream_id=0, error_code=0).serialize())
             raise Closed
+        if name == "/goaway-open" and first_time(path):
+            self.flush()
+            self.stream.sendall(GoAwayFrame(stream_id=0, last_stream_id=0, error_code=0).serialize())
+            self.paths[stream] = ""
+            return
         if name == "/refused" and first_time(path):
             self.reset_stream(stream, h2.errors.ErrorCodes.REFUSED_STREAM)
         elif name == "/reset":
@@ -132,7 +139,11 @@ class Connection:
     def end(self, stream, path):
         """What is done when all of a request is here."""
         name = path.partition("?")[0]
-        if name in ("/ok", "/goaway", "/refused"):
+        if name == "/goaway-after" and first_time(path):
+            self.flush()
+            self.stream.sendall(GoAwayFrame(stream_id=0, last_stream_id=stream, error_code=0).serialize())
+            raise Closed
+        if name in ("/ok", "/goaway", "/goaway-open", "/goaway-after", "/refused"):
             self.answer(stream, self.lengths[stream])
         elif name == "/flood":
             self.h2.send_headers(stream, [(":status", "200"), ("content-length", str(FLOOD))])

@@ -1,5 +1,6 @@
 #if os(Linux)
     import Larkspur
+    import LarkspurTesting
     import Testing
 
     /// Uploads whose connection is lost in their midst.
@@ -41,6 +42,25 @@
             transport.task(for: request, id: TransportTaskID(1), delegate: delegate).resume()
             let trace = try await delegate.wait { $0.isCompleted && $0.depth == 0 }
             return (trace, peer.heads.count { $0.hasPrefix("POST ") })
+        }
+
+        @Test("T23: a body that is sent again has its time for the first byte anew, and the hop the rest of its own")
+        func clocks() async throws {
+            let server = try MockServer()
+            server.on("GET", "/", .text("ok"))
+            server.on("PUT", "/dies", MockResponse([.wait(.seconds(1)), .close]), .stall)
+            let transport = CurlTransport()
+            try await transport.run(TransportRequest(url: try RequestURL(server.url + "/"))).check(.response("ok"))
+            var request = TransportRequest(method: "PUT", url: try RequestURL(server.url + "/dies"))
+            request.body = .data(Data(count: Self.size))
+            // The first byte's time of the first sending would be the first to pass, then the hop's, then that of the second.
+            request.timeouts.firstByte = .milliseconds(3_600)
+            request.timeouts.total = .seconds(4)
+            let trace = try await transport.run(request)
+            trace.check(.failure(.timedOut))
+            #expect(trace.error?.message.contains("total timeout of 4.0 seconds") == true)
+            #expect(trace.error?.phase == .waiting)
+            #expect(server.requests.map(\.bodyCount) == [0, UInt64(Self.size), UInt64(Self.size)])
         }
 
         @Test("A kept connection that dies before the body is whole gave nobody a request: a POST is sent again, too")

@@ -32,6 +32,32 @@
             return CurlTransport(configuration: configuration)
         }
 
+        // MARK: Authorities
+
+        enum Given: String, CaseIterable { case file, pem, systemAnd }
+
+        @Test(
+            "The authorities that are given are believed, from a file, from memory or beside the system's, and no others",
+            arguments: Given.allCases, [["ca.pem"], ["other-ca.pem"], ["ca.pem", "other-ca.pem"]])
+        func authorities(given: Given, files: [String]) async throws {
+            let pem = try files.flatMap { try bytes($0) }
+            let file = folder.appendingPathComponent("authorities-\(UUID().uuidString)")
+            defer { try? FileManager.default.removeItem(at: file) }
+            try Data(pem).write(to: file)
+            let transport = transport {
+                switch given {
+                case .file: $0.certificateAuthorities = .file(path: file.path)
+                case .pem: $0.certificateAuthorities = .pem(pem)
+                case .systemAnd: $0.certificateAuthorities = .systemAnd(pem: pem)
+                }
+            }
+            for (authority, server) in [("ca.pem", "NGINX_TLS"), ("other-ca.pem", "TLS_UNTRUSTED")] {
+                let isBelieved = files.contains(authority)
+                try await transport.run(Self.request(server)).check(
+                    isBelieved ? .response("Hello, world!") : .failure(.unknownIssuer))
+            }
+        }
+
         // MARK: Identities
 
         @Test("A client shows its certificate where it is asked for one, however it is kept")

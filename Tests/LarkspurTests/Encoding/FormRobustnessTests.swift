@@ -281,36 +281,3 @@ struct FormRobustnessTests {
         }
     }
 }
-
-/// The machine's own Python, for a second opinion.
-private enum Python {
-    static let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-        .map { "\($0)/python3" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-
-    static func run(_ program: String, input: String) async throws -> String {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let file = directory.appendingPathComponent("forms")
-        try Data(input.utf8).write(to: file)
-        let script = directory.appendingPathComponent("program.py")
-        try Data(program.utf8).write(to: script)
-        let command = "'\(try #require(path))' '\(script.path)' < '\(file.path)'"
-        // Not Foundation's Process: it reads behind the end of a list where the process has many files open.
-        return try await withCheckedThrowingContinuation { continuation in
-            Thread.detachNewThread {
-                continuation.resume(
-                    with: Result {
-                        let stream = try #require(popen(command, "r"))
-                        defer { pclose(stream) }
-                        var output = Data()
-                        var buffer = [UInt8](repeating: 0, count: 65_536)
-                        while case let count = fread(&buffer, 1, buffer.count, stream), count > 0 {
-                            output += buffer[..<count]
-                        }
-                        return String(decoding: output, as: UTF8.self)
-                    })
-            }
-        }
-    }
-}

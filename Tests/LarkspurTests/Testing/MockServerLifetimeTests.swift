@@ -82,14 +82,50 @@ struct MockServerLifetimeTests {
         try await server.wait { $0.connectionCount == 0 }
     }
 
+    /// As many connections as it is told, each with a request before the first answer is read; then how many different
+    /// answers came. They end with resets, or else their ports would be taken for a while.
+    private static let clients = """
+        import resource, socket, struct
+        port, count = map(int, input().split())
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        clients = [socket.create_connection(("127.0.0.1", port), timeout=120) for _ in range(count)]
+        for client in clients:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.sendall(b"GET / HTTP/1.1\\r\\n\\r\\n")
+        print(len({client.recv(1000).rpartition(b"\\n")[2] for client in clients}))
+        """
+
+    @Test(
+        "10,000 connections are held, as many as the system lets a process have",
+        .enabled(if: Python.path != nil, "there is no python3 in PATH"))
+    func tenThousandConnections() async throws {
+        let (server, held, gate) = (try MockServer(), Counter(), Gate())
+        // Other tests have descriptors, too.
+        let most = Self.descriptorLimit() - 2_000
+        let count = min(10_000, most)
+        if count < 10_000 { print("The process may have no more than \(count) connections for this test.") }
+        server.on("GET", "/") { request in
+            if held.increment() == count { gate.open() }
+            await gate.pass()
+            return .text("<\(request.connection)>")
+        }
+        let output = try await Python.run(Self.clients, input: "\(server.port) \(count)")
+        #expect(output == "\(count)\n")
+        #expect(held.value == count)
+        try await server.wait { $0.connectionCount == 0 }
+    }
+
     /// Both ends are in this process, and other tests have theirs.
-    private static func affordableConnections() -> Int {
+    private static func affordableConnections() -> Int { min(4_000, descriptorLimit() / 2 - 200) }
+
+    private static func descriptorLimit() -> Int {
         var limit = rlimit()
         #if os(Linux)
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         #else
             getrlimit(RLIMIT_NOFILE, &limit)
         #endif
-        return min(4_000, Int(clamping: limit.rlim_cur) / 2 - 200)
+        return Int(clamping: limit.rlim_cur)
     }
 }

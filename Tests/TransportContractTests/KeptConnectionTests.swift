@@ -1,0 +1,85 @@
+#if os(Linux)
+    import CLarkspur
+    import Larkspur
+    import LarkspurTesting
+    import Testing
+
+    /// Which connections are kept, and for how long.
+    @Suite("Kept connections", .timeLimit(.minutes(10)))
+    struct KeptConnectionTests {
+        /// Longer than libcurl takes for one second.
+        private static let moreThanOneSecond = Duration.milliseconds(2_100)
+
+        private static let tellsOfAge =
+            clarkspur_curl_load() == nil && clarkspur_curl_get_version().number >= 0x075000
+
+        private func server() throws -> MockServer {
+            let server = try MockServer()
+            server.on("GET", "/", .text("ok"))
+            server.on("GET", "/slow", .text("ok").after(Self.moreThanOneSecond))
+            return server
+        }
+
+        /// Whether a request went over a connection that was there.
+        private func isKept(
+            _ transport: CurlTransport, _ server: MockServer, _ path: String = "/",
+            sourceLocation: SourceLocation = #_sourceLocation
+        ) async throws -> Bool {
+            let trace = try await transport.run(TransportRequest(url: try RequestURL(server.url + path)))
+            #expect(trace.isSuccess, sourceLocation: sourceLocation)
+            return try #require(trace.metrics.first?.connectionWasReused, sourceLocation: sourceLocation)
+        }
+
+        @Test("One that was idle for longer than it may be is not used again", arguments: [1, 60])
+        func idleLifetime(seconds: Int) async throws {
+            let (server, other) = (try server(), try server())
+            let transport = CurlTransport(configuration: .init { $0.idleLifetime = .seconds(seconds) })
+            #expect(try await !isKept(transport, server))
+            #expect(try await isKept(transport, server))
+            _ = try await isKept(transport, other, "/slow")  // idle meanwhile
+            #expect(try await isKept(transport, server) == (seconds == 60))
+        }
+
+        @Test(
+            "One that is older than it may be is not used again, however busy it was",
+            .enabled(if: tellsOfAge, "libcurl before 7.80 cannot tell"), arguments: [1, nil])
+        func connectionLifetime(seconds: Int?) async throws {
+            let server = try server()
+            let lifetime = seconds.map { Duration.seconds($0) }
+            let transport = CurlTransport(configuration: .init { $0.connectionLifetime = lifetime })
+            #expect(try await !isKept(transport, server))
+            _ = try await isKept(transport, server, "/slow")  // busy meanwhile
+            #expect(try await isKept(transport, server) == (seconds == nil))
+        }
+
+        @Test("As many are kept as were in use at once, and so many more; the oldest go first")
+        func maximumIdle() async throws {
+            let servers = try (0..<5).map { _ in try server() }
+            let transport = CurlTransport(configuration: .init { $0.maximumIdleConnections = 2 })
+            for server in servers { #expect(try await !isKept(transport, server)) }
+            for server in servers.prefix(2) { try await server.wait { $0.connectionCount == 0 } }
+            for server in servers.suffix(3) { #expect(try await isKept(transport, server)) }
+            #expect(try await !isKept(transport, servers[0]))
+            #expect(servers.map(\.log.connectionsAccepted) == [2, 1, 1, 1, 1])
+        }
+
+        @Test("A host has no more connections than it may have, each of them used again", arguments: [1, 3])
+        func maximumPerHost(limit: Int) async throws {
+            let (server, other, gate) = (try MockServer(), try server(), Gate())
+            server.on("GET", "/", MockResponse([.pause { try await gate.pass() }] + MockResponse.text("ok").steps))
+            let transport = CurlTransport(configuration: .init { $0.maximumConnectionsPerHost = limit })
+            let request = TransportRequest(url: try RequestURL(server.url + "/"))
+            let delegates = (0..<12).map { _ in transport.start(request) }
+            try await server.wait { $0.requests.count == limit }
+            // Whatever else the transport would send by itself, it has sent before these were answered.
+            for _ in 0..<3 { _ = try await isKept(transport, other) }
+            #expect(server.requests.count == limit)
+            gate.open()
+            for delegate in delegates {
+                try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.response("ok"))
+            }
+            #expect(server.log.connectionsAccepted == limit)
+            #expect(server.requests.count == 12)
+        }
+    }
+#endif
