@@ -22,21 +22,22 @@ struct Signed: RequestAdapter {
 @Suite("The guide for those who come from Alamofire", .timeLimit(.minutes(10)))
 struct AlamofireExamples {
     private let log = TransportLog()
+    private let recorder = EventRecorder()
     private let folder: TemporaryFolder
     private let session: Session
 
     init() throws {
         folder = try TemporaryFolder()
-        session = log.session { request, _ in
+        let transport = log.transport { request, _ in
             switch request.url.path {
             case "/users": .json(#"[{"name": "Ada"}]"#)
             case "/login": .redirect(to: "/elsewhere")
             case "/log": .text("one\ntwo\n")
             case "/renew": .json(#"{"accessToken": "new"}"#)
-            case "/table": .text("a,b\nc,d")
             default: .json(#"{"name": "Ada"}"#)
             }
         }
+        session = Session(configuration: .bare, transport: transport, eventMonitors: [recorder])
     }
 
     @Test("A value, and a closure for one")
@@ -51,6 +52,7 @@ struct AlamofireExamples {
             case .failure(let error): print(error)
             }
         }
+        await recorder.wait { events in events.count { $0.name == "finish" } == 2 }
         let api = session.extending { $0.baseURL = "https://api.example.com" }
         let seven = try await api.send(.user(7))
         #expect(seven.name == "Ada")

@@ -73,7 +73,9 @@ struct TransferExamples {
         @Sendable func show(_ result: Result<Tick, RequestError>) {
             #expect((try? result.get().price) == 7)
         }
-        let session = log.session { _, _ in .text("{\"price\": 7}\n", contentType: "application/x-ndjson") }
+        let (recorder, answer) = (EventRecorder(), "{\"price\": 7}\n")
+        let transport = log.transport { _, _ in .text(answer, contentType: "application/x-ndjson") }
+        let session = Session(configuration: .bare, transport: transport, eventMonitors: [recorder])
         for try await chunk in await session.streamRequest(url).bytes { print(chunk.count) }
         for try await line in await session.streamRequest(url).lines { print(line) }
         for try await text in await session.streamRequest(url).strings { print(text) }  // no character is torn apart
@@ -85,7 +87,8 @@ struct TransferExamples {
             case .complete(let completion): print(completion.error ?? "done")
             }
         }
-        #expect(log.requests.count >= 4)
+        await recorder.wait { events in events.count { $0.name == "finish" } == 5 }
+        #expect(log.count == 5)
     }
 
     @Test("Events are kept up until the server has no more")
