@@ -119,7 +119,7 @@ final class CurlTransfer {
         }
         hop.beginSending(at: loop.now)
         options.set(
-            request, shape: shape(of: hop), version: CurlVersion(request, loop.configuration, .current),
+            request, shape: prepareBody(of: hop), version: CurlVersion(request, loop.configuration, .current),
             fields: fields.set(request, handedOver: hop.route?.handsOver(request.url) == true), route: hop.route,
             isFresh: hop.needsFreshConnection)
         if clarkspur_multi_add(loop.multi, easy) != 0 {
@@ -129,7 +129,7 @@ final class CurlTransfer {
         loop.setAlarm(hop.deadline.time, for: slot)
     }
 
-    private func shape(of hop: CurlHop) -> CurlOptions.Shape {
+    private func prepareBody(of hop: CurlHop) -> CurlOptions.Shape {
         if let data = hop.post {
             let count = data.count
             if post.count < count {

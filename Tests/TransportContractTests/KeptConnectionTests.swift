@@ -27,7 +27,9 @@
         ) async throws -> Bool {
             let trace = try await transport.run(TransportRequest(url: try RequestURL(server.url + path)))
             #expect(trace.isSuccess, sourceLocation: sourceLocation)
-            return try #require(trace.metrics.first?.connectionWasReused, sourceLocation: sourceLocation)
+            let metrics = try #require(trace.metrics.first, sourceLocation: sourceLocation)
+            #expect(metrics.connectionWasReused != nil, sourceLocation: sourceLocation)
+            return metrics.connectionWasReused == true
         }
 
         @Test("One that was idle for longer than it may be is not used again", arguments: [1, 60])

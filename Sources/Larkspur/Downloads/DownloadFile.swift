@@ -63,7 +63,7 @@ actor DownloadFile: BodyReceiver {
             if let (algorithm, hexadecimal) = options.checksum { try algorithm.check(hexadecimal) }
             self.url = url.withoutUserInfo.description
             if partial == nil { try claim() }
-            return try resuming(request, from: current())
+            return try askingForRest(request, of: current())
         } catch {
             throw RequestError(wrapping: error, as: .fileUnwritable, stage: .building, about: request)
         }
@@ -82,7 +82,7 @@ actor DownloadFile: BodyReceiver {
         }
     }
 
-    private func resuming(_ request: OutgoingRequest, from partial: PartialFile) -> OutgoingRequest {
+    private func askingForRest(_ request: OutgoingRequest, of partial: PartialFile) -> OutgoingRequest {
         var request = request
         // The limit is for what is kept in memory. The ratio stays.
         if request.options.decodingLimits == nil {
@@ -92,7 +92,7 @@ actor DownloadFile: BodyReceiver {
         guard request.method == .get, request.headers["Range"] == nil, let record = partial.currentRecord else {
             return request
         }
-        request.resume(Resumption(offset: record.offset, validator: record.validator, total: record.total))
+        request.askForRest(Resumption(offset: record.offset, validator: record.validator, total: record.total))
         return request
     }
 

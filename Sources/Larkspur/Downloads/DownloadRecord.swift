@@ -83,7 +83,7 @@ struct Resumption: Hashable, Sendable {
 
 extension OutgoingRequest {
     /// Asks for what follows the bytes that are there.
-    mutating func resume(_ resumption: Resumption) {
+    mutating func askForRest(_ resumption: Resumption) {
         headers.update(name: "Range", value: "bytes=\(resumption.offset)-")
         headers.update(name: "If-Range", value: resumption.validator)
         options.resumption = resumption

@@ -330,7 +330,7 @@ package final class RequestCore: Sendable {
         case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
         case .endBody(let channel, let error, _):
             channel?.end(error.map { RequestError(wrapping: $0, as: .connectionLost) })
-        case .answer(let exchange, let work, _): answer(exchange, work)
+        case .answer(let exchange, let work, _): settleShortWay(exchange, work)
         }
     }
 

@@ -91,7 +91,7 @@ extension RequestPipeline {
 
     /// Ends the hop if it has not ended, and gives what came of it.
     func end(_ body: ByteChannel) async throws(Exit) -> CompletedExchange {
-        let outcome = await core.hopEnd(.cutOff)
+        let outcome = await core.hopEnd(.unwanted)
         // Somebody may have kept the body; what waits in it can still be read.
         body.end(RequestError(.receivingFailed, "the exchange is over, and the rest of its body was thrown away"))
         try core.step(.settle)
@@ -105,7 +105,7 @@ extension RequestCore {
     func endHop() { read { $0.hop?.task }?.cancel() }
 
     /// What becomes of a body that is still to come.
-    enum RestOfBody { case collected, thrownAway, cutOff }
+    enum RestOfBody { case collected, thrownAway, unwanted }
 
     /// The end of the hop whose head was taken: what came of it, or what comes of it when its body has gone this way.
     func hopEnd(_ rest: RestOfBody) async -> HopOutcome {
@@ -122,7 +122,7 @@ extension RequestCore {
             switch rest {
             case .collected: break
             case .thrownAway where !isLong: task.allow(upTo: .max)
-            case .thrownAway, .cutOff: task.cancel()
+            case .thrownAway, .unwanted: task.cancel()
             }
         }
     }

@@ -22,7 +22,7 @@ extension RequestPipeline {
 
 extension RequestCore {
     /// The end of a hop on the short way, on the transport's thread.
-    func answer(_ exchange: CompletedExchange, _ work: RequestState.ShortWork?) {
+    func settleShortWay(_ exchange: CompletedExchange, _ work: RequestState.ShortWork?) {
         if let work, exchange.codings.isEmpty, !hasNewCookies(exchange.hop),
             !hasRefusedCredential(exchange.hop),
             work.validators.allSatisfy({ $0.acceptsAtOnce(exchange) }),

@@ -59,7 +59,7 @@ struct RequestPipeline: Sendable {
     ///
     /// - Parameter sent: What came of the first hop, if it was sent already.
     private func attempt(_ number: Int, after sent: CompletedExchange? = nil) async throws(Exit) -> Bool {
-        var exchange = if let sent { try await follow(.ended(sent)) } else { try await send(number) }
+        var exchange = if let sent { try await goThroughHops(.ended(sent)) } else { try await send(number) }
         // The heads of live bodies were validated before anybody was given the first byte.
         if exchange.error == nil, core.receiver == nil {
             exchange = try await passGatesInTime(exchange)
@@ -130,11 +130,11 @@ struct RequestPipeline: Sendable {
         core.emit(.create(request))
         let middleware = core.read { $0.settings.middleware }
         guard middleware.isEmpty else { return try await send(request, through: middleware, attempt: number) }
-        return try await follow(core.perform(request, for: session))
+        return try await goThroughHops(core.perform(request, for: session))
     }
 
     /// From what came of the first hop to what came of the last one, its body received.
-    private func follow(_ first: HopOutcome) async throws(Exit) -> CompletedExchange {
+    private func goThroughHops(_ first: HopOutcome) async throws(Exit) -> CompletedExchange {
         switch try await hops(first) {
         case .ended(let exchange): return exchange
         case .live(let head, let body): return try await receive(body, of: head)
@@ -159,8 +159,8 @@ struct RequestPipeline: Sendable {
             core.learnFromCredential(of: outcome)
             let step: Step
             switch outcome {
-            case .ended(let exchange): step = try await judge(exchange, after: earlier, &inquiries)
-            case .redirect(let head, let body): step = try await judge(head, body, after: earlier)
+            case .ended(let exchange): step = try await judgeEnd(exchange, after: earlier, &inquiries)
+            case .redirect(let head, let body): step = try await judgeRedirect(head, body, after: earlier)
             case .live, .notBegun: return outcome
             }
             switch step {
@@ -174,7 +174,7 @@ struct RequestPipeline: Sendable {
     ///
     /// - Parameter inquiries: How often the loop has asked about the peer: one that shows another certificate each time
     ///   is asked about no more than a few times.
-    private func judge(
+    private func judgeEnd(
         _ exchange: CompletedExchange, after earlier: Int, _ inquiries: inout Int
     ) async throws(Exit) -> Step {
         try core.step(.settle)
@@ -185,7 +185,7 @@ struct RequestPipeline: Sendable {
             error = refusal
         }
         if let error { return .stop(.ended(try failed(by: error, exchange))) }
-        switch HopPolicy.verdict(on: hops(after: earlier), cookies: { core.cookies(for: $0) }) {
+        switch HopPolicy.verdict(on: record(after: earlier), cookies: { core.cookies(for: $0) }) {
         case .deliver: return .stop(.ended(decoded(exchange)))
         case .refuse(let error), .fail(let error):
             return .stop(
@@ -197,7 +197,7 @@ struct RequestPipeline: Sendable {
     }
 
     /// The attempt's hops, without so many of the first.
-    private func hops(after earlier: Int) -> [Hop] {
+    private func record(after earlier: Int) -> [Hop] {
         let hops = core.read { $0.attempt?.hops ?? [] }
         return earlier == 0 ? hops : Array(hops.dropFirst(earlier))
     }
