@@ -49,8 +49,14 @@ public final class CurlTransport: Transport {
         /// A version of TLS.
         public enum TLSVersion: Int, Sendable, Comparable {
             // Under libcurl's numbers.
+            /// Broken, and given up in 2021 (RFC 8996).
             case tls1_0 = 4
-            case tls1_1, tls1_2, tls1_3
+            /// Given up with it.
+            case tls1_1
+            /// Safe where its ciphers are.
+            case tls1_2
+            /// The latest.
+            case tls1_3
 
             public static func < (lhs: TLSVersion, rhs: TLSVersion) -> Bool { lhs.rawValue < rhs.rawValue }
         }

@@ -26,11 +26,15 @@ public struct Proxy: Hashable, Sendable {
         case digest
     }
 
+    /// What it speaks.
     public let kind: Kind
     /// An IPv6 address without brackets.
     public let host: String
+    /// Its own, or that of its scheme.
     public let port: Int
+    /// Who asks, if it wants to know.
     public let username: String?
+    /// The user's password.
     public let password: String?
     /// Basic by default.
     public var authentication = Authentication.basic

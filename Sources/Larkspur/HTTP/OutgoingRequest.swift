@@ -21,6 +21,7 @@ public struct OutgoingRequest: Sendable {
 
     private var storage: Storage
 
+    /// A request from its parts; what is wrong with them is said when it is sent.
     public init(
         method: HTTPMethod = .get, url: RequestURL, headers: HTTPHeaders = [:], body: TransportBody = .none,
         options: RequestOptions = RequestOptions()
@@ -46,11 +47,13 @@ public struct OutgoingRequest: Sendable {
 
     // Read in place: what is asked for most often is one field of the options, and a copy of all of them has its price.
 
+    /// As it is written.
     public var method: HTTPMethod {
         _read { yield storage.content.method }
         set { change { $0.method = newValue } }
     }
 
+    /// Where it goes.
     public var url: RequestURL {
         _read { yield storage.content.url }
         set {
@@ -61,16 +64,19 @@ public struct OutgoingRequest: Sendable {
         }
     }
 
+    /// In their order, repeats included.
     public var headers: HTTPHeaders {
         _read { yield storage.content.headers }
         set { change { $0.headers = newValue } }
     }
 
+    /// None, bytes, a file or a stream.
     public var body: TransportBody {
         _read { yield storage.content.body }
         set { change { $0.body = newValue } }
     }
 
+    /// What is not sent, and says how it is sent.
     public var options: RequestOptions {
         _read { yield storage.content.options }
         set { change { $0.options = newValue } }
@@ -101,6 +107,7 @@ public struct OutgoingRequest: Sendable {
 
 /// What may be set for a single request beside what is sent.
 public struct RequestOptions: Sendable, Hashable {
+    /// What becomes of a redirect.
     public enum Redirects: Sendable, Hashable {
         /// Followed, up to so many in one attempt.
         case follow(limit: Int)
@@ -187,6 +194,7 @@ public struct RequestOptions: Sendable, Hashable {
         confidentialHeaders += session.confidentialHeaders.filter { !known.contains($0) }
     }
 
+    /// The options as they are unless set.
     public init() {}
 }
 

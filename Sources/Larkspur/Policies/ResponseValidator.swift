@@ -44,6 +44,7 @@ public struct ResponseValidator: Sendable {
         if !accept.isEmpty { try validateContentType(exchange, accept) }
     })
 
+    /// Status codes; any other fails the request.
     public static func status(_ acceptable: some Sequence<Int> & Sendable) -> ResponseValidator {
         let acceptable = Set(acceptable)  // a sequence may be gone after its first use
         return ResponseValidator(own: { try validateStatus($0, acceptable) })
