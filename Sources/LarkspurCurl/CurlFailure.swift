@@ -21,6 +21,9 @@ struct CurlFailure {
     /// Codes that a connection's end can show as.
     var isLoss: Bool { [16, 18, 52, 55, 56, 92].contains(code) }
 
+    /// The connection took no more.
+    var isOfSending: Bool { code == 55 }
+
     /// Only HTTP/2 fails so: a whole connection's end reaches all its requests, of which none may have been processed.
     var isHTTP2: Bool { code == 16 || code == 92 }
 

@@ -231,7 +231,7 @@ final class CurlTransfer {
         }
         guard failure.isLoss,
             ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method) || failure.isGivingUp
-                || !failure.isHTTP2 && isCutShort(hop),
+                || failure.isOfSending && isCutShort(hop),
             failure.isHTTP2 || isReused
         else { return false }
         return hop.rewind(at: loop.now)
