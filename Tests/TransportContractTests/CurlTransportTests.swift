@@ -181,8 +181,8 @@
                 ArrayStream(.pattern(100), piece: 10, pendingAt: gate)
             }
             var request = TransportRequest(method: "PUT", url: try RequestURL(server.url + "/"), body: .stream(source))
-            request.timeouts.idle = .milliseconds(50)
-            request.timeouts.total = .milliseconds(400)
+            request.timeouts.idle = .milliseconds(250)
+            request.timeouts.total = .seconds(1)
             let error = try #require(try await CurlTransport().run(request).error)
             #expect(error.code == .timedOut)
             #expect(error.message.contains("total"))

@@ -11,6 +11,6 @@ extension SourceTests {
             #expect(!manifest.contains(relaxation))
         }
         let ci = try String(contentsOf: root.appendingPathComponent(".ci/run"), encoding: .utf8)
-        #expect(ci.contains("swift build --build-tests --scratch-path .build/strict -Xswiftc -warnings-as-errors"))
+        #expect(ci.contains("swift build --build-tests -Xswiftc -warnings-as-errors"))
     }
 }
