@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,15 @@ typedef struct {
     void *context;
 } start;
 
+// All but those of a thread's own faults.
+static bool block_signals(sigset_t *before) {
+    sigset_t signals;
+    sigfillset(&signals);
+    const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) { sigdelset(&signals, own[i]); }
+    return pthread_sigmask(SIG_BLOCK, &signals, before) == 0;
+}
+
 static void *run(void *argument) {
     start given = *(start *)argument;
     free(argument);
@@ -21,11 +31,7 @@ static void *run(void *argument) {
 #else
     pthread_setname_np(pthread_self(), given.name);
 #endif
-    sigset_t signals;
-    sigfillset(&signals);
-    const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) { sigdelset(&signals, own[i]); }
-    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    block_signals(NULL);
     given.function(given.context);
     return NULL;
 }
@@ -47,7 +53,10 @@ bool clarkspur_thread_start(const char *name, void (*function)(void *context), v
 
 struct clarkspur_turn {
     pthread_mutex_t lock;
-    bool has_mask;
+    atomic_int waiting;
+    // Of the thread that has borrowed it.
+    bool is_lent;
+    bool had_signal;
     sigset_t mask;
 };
 
@@ -64,37 +73,49 @@ void clarkspur_turn_close(clarkspur_turn *turn) {
     free(turn);
 }
 
-void clarkspur_turn_begin(clarkspur_turn *turn) { pthread_mutex_lock(&turn->lock); }
+void clarkspur_turn_begin(clarkspur_turn *turn) {
+    if (pthread_mutex_trylock(&turn->lock) == 0) { return; }
+    atomic_fetch_add(&turn->waiting, 1);
+    pthread_mutex_lock(&turn->lock);
+    atomic_fetch_sub(&turn->waiting, 1);
+}
+
+bool clarkspur_turn_is_wanted(clarkspur_turn *turn) { return atomic_load(&turn->waiting) > 0; }
+
+static bool is_pipe_pending(void) {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE);
+}
 
 bool clarkspur_turn_borrow(clarkspur_turn *turn) {
-    if (pthread_mutex_trylock(&turn->lock) != 0) { return false; }
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    turn->has_mask = pthread_sigmask(SIG_BLOCK, &pipe, &turn->mask) == 0 && !sigismember(&turn->mask, SIGPIPE);
+    // Who ends a turn and takes the next would always be faster than who has to be woken first.
+    if (clarkspur_turn_is_wanted(turn) || pthread_mutex_trylock(&turn->lock) != 0) { return false; }
+    turn->is_lent = block_signals(&turn->mask);
+    turn->had_signal = turn->is_lent && sigismember(&turn->mask, SIGPIPE) && is_pipe_pending();
     return true;
 }
 
-// What has come meanwhile is ours: the signal of a write goes to the thread that has written.
-static void restore(const sigset_t *mask) {
+static void take_pipe(void) {
     sigset_t pipe;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
 #if defined(__APPLE__)
-    sigset_t pending;
     int signal;
-    if (sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE)) { sigwait(&pipe, &signal); }
+    if (is_pipe_pending()) { sigwait(&pipe, &signal); }
 #else
     const struct timespec none = {0, 0};
     sigtimedwait(&pipe, NULL, &none);
 #endif
-    pthread_sigmask(SIG_SETMASK, mask, NULL);
 }
 
 void clarkspur_turn_end(clarkspur_turn *turn) {
-    bool has_mask = turn->has_mask;
+    bool is_lent = turn->is_lent;
+    bool had_signal = turn->had_signal;
     sigset_t mask = turn->mask;
-    turn->has_mask = false;
+    turn->is_lent = false;
     pthread_mutex_unlock(&turn->lock);
-    if (has_mask) { restore(&mask); }
+    if (!is_lent) { return; }
+    // A SIGPIPE that has come meanwhile is ours: the signal of a write goes to the thread that has written.
+    if (!had_signal) { take_pipe(); }
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }

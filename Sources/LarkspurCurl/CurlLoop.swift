@@ -11,7 +11,7 @@ import LarkspurTransport
 
 /// The one thread that owns libcurl's handles, and lends them out while it sleeps.
 ///
-/// Other threads post tasks to the inbox. Whether the loop sleeps is guarded together with the inbox, so nothing posted is
+/// Other threads post tasks to the inbox, which knows whether the loop sleeps, so nothing posted is
 /// ever slept on. Who posts a new task while it does takes its turn and sends the request at once; all others only wake it. To
 /// wake a thread costs more than all else that is done to send a small request.
 ///
@@ -28,17 +28,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     private let turn = clarkspur_turn_open()
 
     // Guarded by the box
-    private let inbox = Protected(Inbox())
-
-    private struct Inbox {
-        enum Life { case unborn, running, stopping, invalidated, ended }
-
-        var life = Life.unborn
-        var isAsleep = false
-        var posted: [CurlTask] = []
-        /// What tasks are answered with after the end.
-        var reason = TransportError(.invalidated, "the transport was invalidated; make another one for new requests")
-    }
+    private let inbox = Protected(CurlInbox())
 
     // Whose turn it is. A thread cannot race with itself, and each of these is read for every event: unchecked.
     @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
@@ -55,6 +45,10 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     @exclusivity(unchecked) private var origins: CurlOrigins
     @exclusivity(unchecked) private var pending: [CurlTransfer.Slot] = []
     @exclusivity(unchecked) private var admitted: [(CurlTask, CurlOrigins.Index)] = []
+    /// Whether another thread than the loop's own has the turn.
+    private var isLent = false
+    /// How many transfers have bodies that are read from somewhere.
+    private var readers = 0
 
     init(configuration: CurlTransport.Configuration) {
         self.configuration = configuration
@@ -74,22 +68,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
 
     /// Takes up a new task, or says why not.
     func submit(_ task: CurlTask) -> TransportError? {
-        enum Answer { case taken(isFirst: Bool), begins, refused(TransportError) }
-        let answer = inbox.withLock { inbox -> Answer in
-            switch inbox.life {
-            case .unborn:
-                inbox.life = .running
-                inbox.posted.append(task)
-                return .begins
-            case .running:
-                inbox.posted.append(task)
-                defer { inbox.isAsleep = false }
-                return .taken(isFirst: inbox.isAsleep)
-            case .stopping, .invalidated, .ended:
-                return .refused(inbox.reason)
-            }
-        }
-        switch answer {
+        switch inbox.withLock({ $0.submit(task) }) {
         case .taken(let isFirst):
             if isFirst, !(task.isPrompt && takeTurn()) { clarkspur_poller_wake(poller) }
             return nil
@@ -103,13 +82,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
 
     /// Has the loop look at a task's orders.
     func post(_ task: CurlTask) {
-        let wakes = inbox.withLock { inbox -> Bool in
-            guard inbox.life != .ended else { return false }
-            inbox.posted.append(task)
-            defer { inbox.isAsleep = false }
-            return inbox.isAsleep
-        }
-        if wakes { clarkspur_poller_wake(poller) }
+        if inbox.withLock({ $0.post(task) }) { clarkspur_poller_wake(poller) }
     }
 
     /// Ends the thread; there are no tasks, because each of them holds the transport.
@@ -117,17 +90,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
 
     func invalidate() { leave(.invalidated) }
 
-    private func leave(_ life: Inbox.Life) {
-        let wakes = inbox.withLock { inbox -> Bool in
-            switch inbox.life {
-            case .unborn: inbox.life = .ended
-            case .running, .stopping: inbox.life = life
-            case .invalidated, .ended: break
-            }
-            defer { inbox.isAsleep = false }
-            return inbox.isAsleep
-        }
-        if wakes { clarkspur_poller_wake(poller) }
+    private func leave(_ life: CurlInbox.Life) {
+        if inbox.withLock({ $0.leave(life) }) { clarkspur_poller_wake(poller) }
     }
 
     /// Starts the thread with the first task; those that come before it is there find their way into the inbox.
@@ -169,18 +133,16 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
 
     // MARK: Whose turn it is
 
-    /// Does what there is to do, once, while the loop's thread sleeps; false if it does not.
-    private func takeTurn() -> Bool {
+    /// Does what there is to do, once, while the loop's thread sleeps; false if that one has to be woken for it, or for more.
+    ///
+    /// What may take time, or is code of the user's, is left to the loop's thread: bodies that are read from somewhere.
+    func takeTurn() -> Bool {
         guard clarkspur_turn_borrow(turn) else { return false }
-        let goesOn = work()
-        let next = min(timer, alarms.next)
-        let isDone = inbox.withLock { inbox in
-            inbox.isAsleep = inbox.posted.isEmpty && inbox.life == .running
-            return inbox.isAsleep
-        }
-        if !goesOn || !isDone || next < wakeTime { clarkspur_poller_wake(poller) }
-        clarkspur_turn_end(turn)
-        return true
+        defer { clarkspur_turn_end(turn) }
+        isLent = true
+        defer { isLent = false }
+        guard readers == 0, work() else { return false }
+        return inbox.withLock { $0.fallAsleep() } && min(timer, alarms.next) >= wakeTime
     }
 
     private func run() {
@@ -200,16 +162,17 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         clarkspur_turn_end(turn)
     }
 
-    /// False if the loop is to end.
+    /// False if the loop is to end, or has, or if this is not for who has the turn.
     private func work() -> Bool {
-        let life = takePosted()
+        guard let life = inbox.withLock({ $0.take(into: &posted, isLent: isLent) }) else { return false }
         now = CurlClock.now
         for task in posted { look(at: task) }
         posted.removeAll(keepingCapacity: true)
         deliverPending()
-        if life == .invalidated || life == .stopping { return false }
+        guard life == .running else { return false }
         ring()
-        if now >= timer {
+        // A place that became free may have gone to a body that is read.
+        if now >= timer, !isLent || readers == 0 {
             timer = CurlClock.never
             act(nil)
             harvest()
@@ -240,32 +203,17 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         Unmanaged<CurlLoop>.fromOpaque(context).takeUnretainedValue()
     }
 
-    private func takePosted() -> Inbox.Life {
-        inbox.withLock { inbox in
-            inbox.isAsleep = false
-            swap(&inbox.posted, &posted)
-            return inbox.life
-        }
-    }
-
     /// How long to wait; not at all if something was posted meanwhile.
     private func sleepLimit() -> Int32 {
         wakeTime = min(timer, alarms.next)
         let limit = wakeTime == CurlClock.never ? -1 : CurlClock.milliseconds(from: CurlClock.now, to: wakeTime)
         guard limit != 0 else { return 0 }
-        return inbox.withLock { inbox in
-            inbox.isAsleep = inbox.posted.isEmpty && inbox.life == .running
-            return inbox.isAsleep ? limit : 0
-        }
+        return inbox.withLock { $0.fallAsleep() } ? limit : 0
     }
 
     /// Ends every task and gives back what the thread had.
     private func end(_ error: TransportError) {
-        let rest = inbox.withLock { inbox in
-            inbox.life = .ended
-            defer { inbox.posted = [] }
-            return inbox.posted
-        }
+        let rest = inbox.withLock { $0.end() }
         // First those that wait: a place that becomes free must not start one of them.
         for task in admitted.map(\.0) + origins.takeAllWaiting() + rest {
             task.end(error, metrics: TransportMetrics())
@@ -327,8 +275,13 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             transfers.count + max(1, configuration.maximumIdleConnections))
     }
 
+    func willBegin(_ task: CurlTask) {
+        if !task.isPrompt { readers += 1 }
+    }
+
     /// A transfer is over and its slot free: whoever has waited longest for its origin goes.
-    func didEnd(_ slot: CurlTransfer.Slot, of origin: CurlOrigins.Index) {
+    func didEnd(_ task: CurlTask, in slot: CurlTransfer.Slot, of origin: CurlOrigins.Index) {
+        if !task.isPrompt { readers -= 1 }
         free.append(slot)
         if let next = origins.leave(origin) { start(next, origin) }
     }

@@ -221,9 +221,9 @@ struct CurlOptions {
         // libcurl asks the allocator for one with each transfer. A large one costs more than a small response; who is handed
         // the body piece by piece expects a long one.
         let bufferSize = request.initialAllowance == .max ? 64 * 1_024 : 512 * 1_024
-        if bufferSize != self.bufferSize {
+        // It refuses to while the handle has one still, as from a transfer that has ended before it had a connection.
+        if bufferSize != self.bufferSize, clarkspur_easy_set_long(easy, CurlOption.bufferSize, bufferSize) == 0 {
             self.bufferSize = bufferSize
-            set(CurlOption.bufferSize, bufferSize)
         }
         set(CurlOption.fields, pointer: fields)
         let asks = request.asksForTrust && request.url.isHTTPS

@@ -105,6 +105,7 @@ final class CurlTransfer {
             task, delegate: delegate, origin: origin, route: route, submitted: submitted, start: loop.now,
             blocks: loop.blocks)
         self.hop = hop
+        loop.willBegin(task)
         send(hop)
         return true
     }
@@ -205,7 +206,7 @@ final class CurlTransfer {
         hop.upload?.end()
         self.hop = nil
         if hop.isExpectationRefused { renew() }
-        loop.didEnd(slot, of: hop.origin)
+        loop.didEnd(hop.task, in: slot, of: hop.origin)
         hop.task.end(error, metrics: metrics)
     }
 

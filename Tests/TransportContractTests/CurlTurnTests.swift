@@ -4,6 +4,8 @@
     import LarkspurTesting
     import Testing
 
+    @testable import LarkspurCurl
+
     @Suite("The turn in libcurl's loop", .timeLimit(.minutes(3)))
     struct CurlTurnTests {
         private static var isSignalBlocked: Bool {
@@ -36,8 +38,56 @@
             pthread_sigmask(SIG_BLOCK, &pipe, &before)
             defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
             #expect(clarkspur_turn_borrow(turn))
+            pthread_kill(pthread_self(), SIGPIPE)
             clarkspur_turn_end(turn)
             #expect(Self.isSignalBlocked)
+            #expect(!Self.isSignalPending, "its own write's signal is left to the program")
+            pthread_kill(pthread_self(), SIGPIPE)
+            #expect(clarkspur_turn_borrow(turn))
+            clarkspur_turn_end(turn)
+            #expect(Self.isSignalPending, "the program's own signal was taken")
+            var signal: Int32 = 0
+            sigwait(&pipe, &signal)
+        }
+
+        private static var isSignalPending: Bool {
+            var signals = sigset_t()
+            sigpending(&signals)
+            return sigismember(&signals, SIGPIPE) == 1
+        }
+
+        @Test("Who borrows it takes no signals meanwhile, so threads that a name lookup starts take none either")
+        func otherSignals() throws {
+            let turn = try #require(clarkspur_turn_open())
+            defer { clarkspur_turn_close(turn) }
+            var mask = sigset_t()
+            for isBlocked: Int32 in [1, 0] {
+                if isBlocked == 1 { #expect(clarkspur_turn_borrow(turn)) } else { clarkspur_turn_end(turn) }
+                pthread_sigmask(SIG_BLOCK, nil, &mask)
+                for signal in [SIGUSR1, SIGCHLD, SIGTERM] { #expect(sigismember(&mask, signal) == isBlocked) }
+                for signal in [SIGSEGV, SIGABRT] { #expect(sigismember(&mask, signal) == 0) }
+            }
+        }
+
+        @Test("Who waits for it has it before anybody borrows it again")
+        func order() async throws {
+            let opened = try #require(clarkspur_turn_open())
+            let (turn, gate) = (UInt(bitPattern: opened), Gate())
+            func pointer() -> OpaquePointer? { OpaquePointer(bitPattern: turn) }
+            #expect(clarkspur_turn_borrow(pointer()))
+            let thread = Thread {
+                clarkspur_turn_begin(OpaquePointer(bitPattern: turn))
+                clarkspur_turn_end(OpaquePointer(bitPattern: turn))
+                gate.open()
+            }
+            thread.start()
+            while !clarkspur_turn_is_wanted(pointer()) { sched_yield() }
+            #expect(!clarkspur_turn_borrow(pointer()))
+            clarkspur_turn_end(pointer())
+            try await gate.opened()
+            #expect(clarkspur_turn_borrow(pointer()))
+            clarkspur_turn_end(pointer())
+            clarkspur_turn_close(pointer())
         }
 
         @Test("One that somebody has is not lent, and is free again after its end")
@@ -67,6 +117,74 @@
                 if trace.records.first?.thread == thread { return }
             }
             Issue.record("not one of 1,000 requests was sent by the thread that has started it")
+        }
+
+        @Test("After the loop's end there is nothing left to do, whatever was to be looked at later")
+        func afterTheEnd() async throws {
+            let server = try MockServer()
+            server.on("GET", "/", .text("ok"))
+            let transport = CurlTransport()
+            var request = TransportRequest(url: try RequestURL(server.url + "/"))
+            request.timeouts.total = .milliseconds(200)
+            let delegates = (0..<4).map { _ in transport.start(request) }
+            for delegate in delegates { try await delegate.wait { $0.isCompleted && $0.depth == 0 } }
+            let held = transport.start(TransportRequest(url: try RequestURL(server.url + "/")))
+            transport.invalidate()
+            try await held.wait { $0.isCompleted && $0.depth == 0 }
+            // Who was about to take its turn when the loop ended takes it now.
+            let later = CurlClock.now + 300_000_000
+            while CurlClock.now < later { #expect(!transport.loop.takeTurn()) }
+        }
+
+        /// A body that is there at once, piece by piece, and notes which threads read it.
+        private final class Watched: TransportBodyStream {
+            private let box = Protected((left: 64, wake: (@Sendable () -> Void)?.none))
+            private let readers: Protected<Set<String>>
+
+            init(_ readers: Protected<Set<String>>) {
+                self.readers = readers
+            }
+
+            func begin(wake: @escaping @Sendable () -> Void) { box.withLock { $0.wake = wake } }
+
+            func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
+                let reader = String(describing: pthread_self())
+                readers.withLock { _ = $0.insert(reader) }
+                let (left, wake) = box.withLock { box in
+                    box.left -= 1
+                    return (box.left, box.wake)
+                }
+                if left <= 0 { return .end }
+                guard left % 2 == 0 else {
+                    Task { wake?() }
+                    return .pending
+                }
+                buffer[0] = 0x61
+                return .bytes(1)
+            }
+
+            func end() {}
+        }
+
+        @Test("A body that is read from somewhere is read by the loop's own thread, however many take their turns")
+        func bodies() async throws {
+            let server = try MockServer()
+            server.on("GET", "/", .text("ok"))
+            server.on("PUT", "/", .text("taken"))
+            let transport = CurlTransport()
+            let readers = Protected(Set<String>())
+            let upload = TransportRequest(
+                method: "PUT", url: try RequestURL(server.url + "/"),
+                body: .stream(TransportBodySource(length: nil, isReplayable: true) { Watched(readers) }))
+            let small = TransportRequest(url: try RequestURL(server.url + "/"))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { for _ in 0..<40 { try await transport.run(upload).check(.response("taken")) } }
+                for _ in 0..<3 {
+                    group.addTask { for _ in 0..<200 { try await transport.run(small).check(.response("ok")) } }
+                }
+                try await group.waitForAll()
+            }
+            #expect(readers.withLock { $0 }.count == 1)
         }
     }
 #endif

@@ -17,7 +17,10 @@ void clarkspur_turn_close(clarkspur_turn *turn);
 
 // Waits for the turn.
 void clarkspur_turn_begin(clarkspur_turn *turn);
-// Takes the turn on a thread of the program's, if it is free. Until its end, no SIGPIPE reaches the thread.
+// Whether somebody waits for it.
+bool clarkspur_turn_is_wanted(clarkspur_turn *turn);
+// Takes the turn on a thread of the program's, if it is free and nobody waits for it. Until its end the thread takes no signals but
+// those of its own faults, and neither do threads that it starts; a SIGPIPE of its own writes is dropped then.
 bool clarkspur_turn_borrow(clarkspur_turn *turn);
 void clarkspur_turn_end(clarkspur_turn *turn);
 
