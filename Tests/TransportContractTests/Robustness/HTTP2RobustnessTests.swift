@@ -99,7 +99,7 @@
         }
 
         @Test(
-            "POSTs are all answered by a server that gives up its connections in order",
+            "POSTs are answered by a server that gives up its connections in order, but for some that it has left out",
             .enabled(if: Environment.port("LARKSPUR_NGINX_GOAWAY") != nil, "LARKSPUR_NGINX_GOAWAY names no server"))
         func postsBesideGoAway() async throws {
             let transport = try Self.transport()
@@ -108,8 +108,10 @@
             let delegates = (0..<1_000).map { [request] _ in transport.start(request) }
             for delegate in delegates {
                 let trace = try await delegate.wait { $0.isCompleted && $0.depth == 0 }
-                #expect(trace.isSuccess && trace.heads.first?.status == 200)
+                // One that is under way to a connection just given up: versions of libcurl do not tell that it was left out.
+                if !trace.isSuccess { trace.check(.failure(.connectionLost)) }
             }
+            #expect(delegates.count { $0.recorded.heads.first?.status == 200 } > 900)
             let metrics = delegates.flatMap { $0.recorded.metrics }
             // A hundred requests for each.
             #expect(metrics.count { $0.connectionWasReused == false } >= 10)
