@@ -53,11 +53,7 @@ actor CookieFile {
 
     /// Has the file written soon, once for all that has changed until then.
     nonisolated func setNeedsWriting(_ cookies: @escaping @Sendable () -> [Cookie]) {
-        let isFirst = box.withLock { state in
-            defer { state.isDue = true }
-            return !state.isDue
-        }
-        guard isFirst else { return }
+        guard box.withLock({ $0.isDue.raise() }) else { return }
         // Unstructured, one at a time: whoever stores a cookie must not wait for the disk.
         Task { await writeDue(cookies) }
     }

@@ -38,8 +38,7 @@ final class FileThread: SerialExecutor {
     private func add(_ job: UnownedJob) {
         let isFirst = box.withLock { state in
             state.jobs.append(job)
-            defer { state.isStarted = true }
-            return !state.isStarted
+            return state.isStarted.raise()
         }
         if isFirst { start() }
         bell.signal()

@@ -22,11 +22,7 @@ public struct LiveBody: AsyncSequence, Sendable {
     init(_ body: HopBody) {
         let isTaken = Protected(false)
         open = {
-            let wasTaken = isTaken.withLock { isTaken in
-                defer { isTaken = true }
-                return isTaken
-            }
-            guard !wasTaken else {
+            guard isTaken.withLock({ $0.raise() }) else {
                 return Iterator { throw RequestError(.receivingFailed, "a live body can be iterated only once") }
             }
             let iterator = body.makeAsyncIterator()

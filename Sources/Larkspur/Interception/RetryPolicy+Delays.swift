@@ -88,10 +88,6 @@ extension RequestCore {
     /// Deposits in the session's budget what a request's first attempt allows: once, however many policies it meets.
     func depositForRetries() {
         guard let account = context.retryAccount else { return }
-        let isFirst = box.withLock { state in
-            defer { state.hasDeposited = true }
-            return !state.hasDeposited
-        }
-        if isFirst { account.add() }
+        if box.withLock({ $0.hasDeposited.raise() }) { account.add() }
     }
 }

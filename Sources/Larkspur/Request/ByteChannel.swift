@@ -124,8 +124,7 @@ package final class ByteChannel: Sendable {
         let isMine = box.withLock { state in
             guard state.taker != nil else { return false }
             if state.isGiving { state.givesAgain = true }
-            defer { state.isGiving = true }
-            return !state.isGiving
+            return state.isGiving.raise()
         }
         guard isMine else { return }
         while let (taker, bytes) = nextToGive() {

@@ -145,10 +145,7 @@ package final class SessionContext: SessionStateProvider {
 
     package func cancelRequestsForSessionInvalidation(with error: (any Error)?) {
         let reason = RequestError(.sessionInvalidated, "the session was invalidated", underlying: error)
-        let isFirst = owner.withLock { owner in
-            defer { owner.isInvalidated = true }
-            return !owner.isInvalidated
-        }
+        let isFirst = owner.withLock { $0.isInvalidated.raise() }
         if isFirst { for monitor in monitors { monitor.postInvalidation(error) } }
         for request in end(.invalidated) { request.handle.core.cancel(request, reason) }
     }

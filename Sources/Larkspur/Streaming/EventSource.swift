@@ -58,12 +58,7 @@ final class EventSource: Sendable {
     }
 
     /// True for the first one who asks.
-    func claim() -> Bool {
-        box.withLock { state in
-            defer { state.isClaimed = true }
-            return !state.isClaimed
-        }
-    }
+    func claim() -> Bool { box.withLock { $0.isClaimed.raise() } }
 
     // MARK: The reconnection
 
