@@ -129,9 +129,8 @@ public struct MultipartFormData: Sendable {
             do {
                 let pairs: String = try encoder.encode(value)
                 for pair in pairs.split(separator: "&") {
-                    let texts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map {
-                        $0.replacing("+", with: " ").removingPercentEncoding ?? String($0)
-                    }
+                    let texts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                        .map { String($0).formDecoded }
                     form.append(texts[1], name: texts[0])
                 }
             } catch {

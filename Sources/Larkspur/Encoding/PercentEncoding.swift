@@ -10,6 +10,14 @@ extension StringProtocol {
     }
 }
 
+extension String {
+    /// What a form says with this text; the text itself, if it is no form's.
+    var formDecoded: String {
+        let text = replacing("+", with: " ")
+        return text.removingPercentEncoding ?? text
+    }
+}
+
 extension [UInt8] {
     /// Appends the byte as it is, if it is allowed to stay so, or as `%` and two digits.
     mutating func append(_ byte: UInt8, allowing allowed: URLEncodedFormEncoder.AllowedCharacters) {

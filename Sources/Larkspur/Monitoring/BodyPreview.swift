@@ -41,11 +41,8 @@ struct BodyPreview {
 
     private func form(_ text: String) -> String {
         let pairs = text.split(separator: "&").map { pair in
-            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { side in
-                let plain = String(side).replacing("+", with: " ")
-                return plain.removingPercentEncoding ?? plain
-            }
-            return sides.joined(separator: " = ").printable
+            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return sides.map { String($0).formDecoded }.joined(separator: " = ").printable
         }
         return pairs.joined(separator: "\n")
     }

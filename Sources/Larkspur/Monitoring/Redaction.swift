@@ -91,16 +91,10 @@ extension Redaction {
         return pairs.map { pair in
             guard let end = pair.firstIndex(of: "=") else { return String(pair) }
             let name = String(pair[..<end])
-            let (plain, value) = (Self.plain(name), Self.plain(String(pair[end...].dropFirst())))
+            let (plain, value) = (name.formDecoded, String(pair[end...].dropFirst()).formDecoded)
             let isSecret = hides(plain) || isOutermost && reference(value, isOutermost: false) != value
             return isSecret ? "\(name)=\(Self.replacement)" : String(pair)
         }.joined(separator: "&")
-    }
-
-    /// What is written in a form.
-    private static func plain(_ text: String) -> String {
-        let text = text.replacing("+", with: " ")
-        return text.removingPercentEncoding ?? text
     }
 
     /// A URL without its fragment, and without user and password, which it never shows.
