@@ -13,52 +13,20 @@ extension TransportBody {
             }
             return .data(compressed)
         case .file, .stream:
-            let pieces = CompressedPieces(body: self, coding: coding)
-            return isReplayable ? .sequence { pieces } : .sequence(pieces)
-        }
-    }
-}
-
-/// What becomes of a body in a content coding, in pieces; the body is opened for each iteration.
-private struct CompressedPieces: AsyncSequence, Sendable {
-    let body: TransportBody
-    let coding: RequestCompressor.Coding
-
-    struct AsyncIterator: AsyncIteratorProtocol {
-        private enum Progress {
-            case atBeginning(CompressedPieces)
-            case underWay(BodyReader, ContentEncoder)
-            case over
-        }
-
-        private var progress: Progress
-        private var buffer = [UInt8](repeating: 0, count: 64 * 1_024)
-
-        init(_ pieces: CompressedPieces) {
-            progress = .atBeginning(pieces)
-        }
-
-        mutating func next() async throws -> Data? {
-            var compressed = Data()
-            while compressed.isEmpty {
-                switch progress {
-                case .atBeginning(let pieces):
-                    progress = .underWay(BodyReader(pieces.body), try ContentEncoder(pieces.coding))
-                case .underWay(let reader, let encoder):
-                    let count = try await reader.read(into: &buffer)
-                    if count == 0 { progress = .over }
-                    try buffer.withUnsafeBytes { bytes in
-                        try encoder.encode(UnsafeRawBufferPointer(rebasing: bytes[..<count]), isLast: count == 0) {
-                            compressed.append(contentsOf: $0)
-                        }
+            return .pumped(nil, isReplayable: isReplayable) { pipe in
+                let (reader, encoder) = (BodyReader(self), try ContentEncoder(coding))
+                var buffer = [UInt8](repeating: 0, count: 64 * 1_024)
+                var count = 0
+                repeat {
+                    var compressed = Data()
+                    count = try await reader.read(into: &buffer)
+                    try buffer.withUnsafeBytes {
+                        let bytes = UnsafeRawBufferPointer(rebasing: $0[..<count])
+                        try encoder.encode(bytes, isLast: count == 0) { compressed.append(contentsOf: $0) }
                     }
-                case .over:
-                    return nil
-                }
+                    guard await pipe.writeAll(compressed) else { return }
+                } while count > 0
             }
-            return compressed
         }
     }
-
-    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }

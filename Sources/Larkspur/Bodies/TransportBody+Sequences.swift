@@ -38,7 +38,8 @@ extension TransportBody {
         pumped(length, isReplayable: true) { try await $0.pump(try await make()) }
     }
 
-    private static func pumped(
+    /// A body that a function writes, on a task of its own.
+    static func pumped(
         _ length: UInt64?, isReplayable: Bool, _ pump: @escaping @Sendable (BodyPipe) async throws -> Void
     ) -> TransportBody {
         .stream(
@@ -93,15 +94,21 @@ extension BodyPipe {
         for try await piece in pieces {
             if Task.isCancelled { return }  // also of a sequence that does not look, and gives nothing but empty pieces
             for region in piece.regions {
-                var start = 0
-                while start < region.count {
-                    guard let count = region.withUnsafeBytes({ write(UnsafeRawBufferPointer(rebasing: $0[start...])) })
-                    else { return }
-                    start += count
-                    await waitForRoom()
-                }
+                guard await writeAll(region) else { return }
             }
         }
+    }
+
+    /// Writes the bytes as there is room for them; false if nobody wants them.
+    func writeAll(_ bytes: some Collection<UInt8> & ContiguousBytes) async -> Bool {
+        var start = 0
+        while start < bytes.count {
+            guard let count = bytes.withUnsafeBytes({ write(UnsafeRawBufferPointer(rebasing: $0[start...])) })
+            else { return false }
+            start += count
+            await waitForRoom()
+        }
+        return true
     }
 
     fileprivate func pump<Bytes: AsyncSequence>(_ bytes: Bytes) async throws where Bytes.Element == UInt8 {
