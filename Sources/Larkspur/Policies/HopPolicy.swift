@@ -14,8 +14,7 @@ package enum HopPolicy {
     /// Whether a response with this head will not be delivered, known before its body comes so that the body can be
     /// kept away from everybody.
     package static func isAnswered(_ head: ResponseHead, to request: OutgoingRequest) -> Bool {
-        isRedirect(head, options: request.options) || refusesExpectation(head, of: request)
-            || answer(to: head, of: request) != nil || refusesResumption(head, of: request)
+        isRedirect(head, options: request.options) || mended(request, after: head) != nil
     }
 
     static func isRedirect(_ head: ResponseHead, options: RequestOptions) -> Bool {
@@ -25,22 +24,10 @@ package enum HopPolicy {
 
     /// The verdict on a hop, given all hops of the attempt with the judged one last, and the jar's field `Cookie` for a URL.
     package static func verdict(on hops: [Hop], cookies: (RequestURL) -> String? = { _ in nil }) -> Verdict {
-        if let hop = hops.last, let head = hop.head, refusesExpectation(head, of: hop.request) {
-            var next = hop.request
-            next.headers.remove(name: "Expect")
-            next.options.expectsContinueFrom = nil
-            return .follow(next, isRedirect: false)
-        }
-        if let hop = hops.last, let head = hop.head, let next = answer(to: head, of: hop.request) {
-            return .follow(next, isRedirect: false)
-        }
-        if let hop = hops.last, let head = hop.head, refusesResumption(head, of: hop.request) {
-            var next = hop.request
-            next.startOver()
-            return .follow(next, isRedirect: false)
-        }
-        guard let hop = hops.last, let head = hop.head, isRedirect(head, options: hop.request.options),
-            let location = head["Location"], case .follow(let limit) = hop.request.options.redirects ?? .standard
+        guard let hop = hops.last, let head = hop.head else { return .deliver }
+        if let next = mended(hop.request, after: head) { return .follow(next, isRedirect: false) }
+        guard isRedirect(head, options: hop.request.options), let location = head["Location"],
+            case .follow(let limit) = hop.request.options.redirects ?? .standard
         else { return .deliver }
         // Hops that a refused expectation or a challenge caused are none.
         let redirects = hops.count { $0.head.map { isRedirect($0, options: hop.request.options) } ?? false }
@@ -62,19 +49,22 @@ package enum HopPolicy {
         }
     }
 
-    /// A server that knows no `Expect: 100-continue` gets the request without it (RFC 9110, section 10.1.1).
-    private static func refusesExpectation(_ head: ResponseHead, of request: OutgoingRequest) -> Bool {
-        head.status == 417 && request.headers["Expect"] != nil && request.body.isReplayable
-    }
-
-    /// Whether the server has nothing that a file could be continued with; it is asked once more, for all of it.
-    private static func refusesResumption(_ head: ResponseHead, of request: OutgoingRequest) -> Bool {
-        request.options.resumption?.answer(in: head) == .unusable
-    }
-
-    /// The request that answers a challenge, if this one came with a credential that may.
-    private static func answer(to head: ResponseHead, of request: OutgoingRequest) -> OutgoingRequest? {
-        head.status == 401 ? request.options.authentication?.answer(to: head, of: request) : nil
+    /// The request as the client sends it once more by itself, if the head gives it a reason to.
+    private static func mended(_ request: OutgoingRequest, after head: ResponseHead) -> OutgoingRequest? {
+        // A server that knows no `Expect: 100-continue` gets the request without it (RFC 9110, section 10.1.1).
+        if head.status == 417, request.headers["Expect"] != nil, request.body.isReplayable {
+            var next = request
+            next.headers.remove(name: "Expect")
+            next.options.expectsContinueFrom = nil
+            return next
+        }
+        // A challenge is answered if the request came with a credential that may.
+        if head.status == 401, let next = request.options.authentication?.answer(to: head, of: request) { return next }
+        // A server that has nothing that a file could be continued with is asked for all of it.
+        guard request.options.resumption?.answer(in: head) == .unusable else { return nil }
+        var next = request
+        next.startOver()
+        return next
     }
 
     /// The redirected request by RFC 9110, section 15.4.
