@@ -78,7 +78,7 @@ actor DownloadFile: BodyReceiver {
         let path = try resumed.map { try $0.partialFile.filePath } ?? destination?.partialPath
         let mode: mode_t = destination?.isTemporary ?? true ? 0o600 : 0o666
         partial = try PartialFile(claiming: path ?? Destination.temporaryPath, mode: mode) { record in
-            resumed?.isOfSame(as: record) ?? (!options.has(.startOver) && record.url == url)
+            resumed?.isOfSame(as: record) ?? (!options.contains(.startOver) && record.url == url)
         }
     }
 
@@ -98,7 +98,7 @@ actor DownloadFile: BodyReceiver {
 
     private func prepareFolder(of file: URL, checking: Bool = true) throws {
         let path = try file.filePath
-        if options.has(.createIntermediateDirectories) {
+        if options.contains(.createIntermediateDirectories) {
             let folder = file.deletingLastPathComponent()
             do { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) } catch {
                 throw RequestError(
@@ -110,7 +110,7 @@ actor DownloadFile: BodyReceiver {
         if isDirectory.boolValue {
             throw RequestError(.fileIsDirectory, "\(path), where a download goes, is a directory")
         }
-        if !options.has(.removePreviousFile) { throw RequestError.fileExists(path) }
+        if !options.contains(.removePreviousFile) { throw RequestError.fileExists(path) }
     }
 
     // MARK: While the body comes
@@ -181,7 +181,7 @@ actor DownloadFile: BodyReceiver {
         }
         let target = try await target(of: exchange, partial.url)
         try checkOpen()
-        try partial.place(at: target.filePath, replacing: options.has(.removePreviousFile))
+        try partial.place(at: target.filePath, replacing: options.contains(.removePreviousFile))
         placed = target
         self.partial = nil
         // Here and not by the pipeline, which the request may be taken from: a monitor hears of nothing after the finish.

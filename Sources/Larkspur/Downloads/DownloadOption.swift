@@ -59,8 +59,6 @@ public enum ChecksumAlgorithm: Sendable, Hashable {
 }
 
 extension [DownloadOption] {
-    func has(_ option: DownloadOption) -> Bool { contains(option) }
-
     var checksum: (algorithm: ChecksumAlgorithm, hexadecimal: String)? {
         for option in self {
             if case .checksum(let algorithm, let hexadecimal) = option.kind { return (algorithm, hexadecimal) }

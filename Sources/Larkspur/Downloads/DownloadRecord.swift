@@ -122,21 +122,17 @@ struct ContentRange: Equatable {
         let words = text.split(separator: " ")
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
         let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, let total = Self.numberOrStar(parts[1]) else { return nil }
-        self.total = total.number
+        guard parts.count == 2 else { return nil }
+        total = Self.number(parts[1])
+        guard total != nil || parts[1] == "*" else { return nil }
         if parts[0] == "*" {
             first = nil
             return
         }
         let bounds = parts[0].split(separator: "-", omittingEmptySubsequences: false).map(Self.number)
-        guard bounds.count == 2, let first = bounds[0], let last = bounds[1], first <= last, last < self.total ?? .max
+        guard bounds.count == 2, let first = bounds[0], let last = bounds[1], first <= last, last < total ?? .max
         else { return nil }
         self.first = first
-    }
-
-    private static func numberOrStar(_ text: Substring) -> (number: UInt64?, Void)? {
-        if text == "*" { return (nil, ()) }
-        return number(text).map { ($0, ()) }
     }
 
     /// No file has as many bytes as the largest number, nor as one that is too large to be one.

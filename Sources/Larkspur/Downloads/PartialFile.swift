@@ -59,8 +59,8 @@ final class PartialFile {
             try file.publish()
             do {
                 try Self.move(file.path, to: target, replacing: replacing)
-            } catch let error as Elsewhere {
-                try copy(to: target, error, replacing: replacing)
+            } catch is Elsewhere {
+                try copy(to: target, replacing: replacing)
             }
         }
         unlink(recordPath)
@@ -84,7 +84,7 @@ final class PartialFile {
         throw errno == EXDEV ? Elsewhere() : RequestError.system("put in its place", target)
     }
 
-    private func copy(to target: String, _ reason: Elsewhere, replacing: Bool) throws {
+    private func copy(to target: String, replacing: Bool) throws {
         let copy = try WritableFile.claim(Self.path(for: target))
         do {
             try copy.truncate()
