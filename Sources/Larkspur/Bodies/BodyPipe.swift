@@ -34,11 +34,6 @@ final class BodyPipe: TransportBodyStream {
             defer { isAwaited = false }
             return isAwaited ? wake : nil
         }
-
-        mutating func take<Value>(_ value: WritableKeyPath<State, Value?>) -> Value? {
-            defer { self[keyPath: value] = nil }
-            return self[keyPath: value]
-        }
     }
 
     static let capacity = 256 * 1_024
@@ -87,7 +82,7 @@ final class BodyPipe: TransportBodyStream {
             let count = state.ring.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(available)))
             state.given += UInt64(count)
             // Half a ring at a time: to change sides for every buffer would cost more than the bytes do.
-            return (.bytes(count), state.ring.count <= state.ring.capacity / 2 ? state.take(\.goOn) : nil)
+            return (.bytes(count), state.ring.count <= state.ring.capacity / 2 ? state.goOn.take() : nil)
         }
         goOn?()
         return read
@@ -97,7 +92,7 @@ final class BodyPipe: TransportBodyStream {
         let (goOn, stop, wake) = box.withLock { state in
             state.end = .abandoned
             state.ring.clear()
-            return (state.take(\.goOn), state.take(\.stop), state.take(\.wake))
+            return (state.goOn.take(), state.stop.take(), state.wake.take())
         }
         goOn?()
         stop?()
@@ -144,7 +139,7 @@ final class BodyPipe: TransportBodyStream {
                     state.end = .finished
                 }
             }
-            return (state.take(\.stop), state.takeWake())
+            return (state.stop.take(), state.takeWake())
         }
         withExtendedLifetime(stop) {}
         wake?()

@@ -26,11 +26,9 @@ struct ContentDecoder: ~Copyable {
                 "the body has \(codings.count) content codings, one over another; at most "
                     + "\(Self.maximumCodings) are undone")
         }
-        var stages: [DecodingStage] = []
-        for name in codings.reversed() {
-            stages.append(try DecodingStage(codingNamed: name, limits: limits))
+        stages = try codings.reversed().map { name throws(RequestError) in
+            try DecodingStage(codingNamed: name, limits: limits)
         }
-        self.stages = stages
     }
 
     /// Takes the next bytes of the body; the closure is given what becomes of them, at most 64 KiB at a time.

@@ -22,9 +22,7 @@ public struct CredentialScope: Sendable {
     public static func origins(_ urls: [any URLConvertible]) -> CredentialScope {
         CredentialScope(
             origins: Result { () throws(RequestError) in
-                var origins: [RequestURL.Origin] = []
-                for url in urls { origins.append(try origin(of: url)) }
-                return origins
+                try urls.map { url throws(RequestError) in try origin(of: url) }
             })
     }
 
