@@ -38,7 +38,10 @@ package final class TrustPolicy: Sendable {
         do {
             guard let evaluator = try manager.evaluator(for: peer.host) else { return .decided(.platformDefault) }
             let trust = try ServerTrust(peer)
-            if let result = evaluator.immediately(trust) { return .decided(TrustDecision(result)) }
+            if let result = evaluator.immediately(trust) {
+                try result.get()
+                return .decided(.trusted)
+            }
             let id = Peer(host: peer.host, port: peer.port, chain: peer.certificates)
             if let known = remembered.withLock({ $0[id] }), known.time.duration(to: .now) < Self.lifetime {
                 return .decided(TrustDecision(known.error))
@@ -94,13 +97,6 @@ extension TransportError {
 }
 
 extension TrustDecision {
-    fileprivate init(_ result: Result<Void, TrustError>) {
-        switch result {
-        case .success: self = .trusted
-        case .failure(let error): self = .refused(reason: error.description, code: error.code)
-        }
-    }
-
     fileprivate init(_ error: TransportError?) {
         self = error.map { .refused(reason: $0.message, code: $0.code) } ?? .trusted
     }
