@@ -114,16 +114,11 @@ extension XMLScanner {
     ///
     /// What it declares is not read: no entity can be expanded, and nothing outside of the document be asked for.
     mutating func skipDocumentType() throws(XMLError) {
-        try skipRequiredWhitespace()
+        guard skipWhitespace() else { throw expected("white space") }
         _ = try skipQualifiedName()
         skipWhitespace()
-        if skip("PUBLIC") {
-            try skipRequiredWhitespace()
-            _ = try skipLiteral()
-            try skipRequiredWhitespace()
-            _ = try skipLiteral()
-        } else if skip("SYSTEM") {
-            try skipRequiredWhitespace()
+        for _ in 0..<(skip("PUBLIC") ? 2 : skip("SYSTEM") ? 1 : 0) {
+            guard skipWhitespace() else { throw expected("white space") }
             _ = try skipLiteral()
         }
         skipWhitespace()
@@ -147,9 +142,5 @@ extension XMLScanner {
                 throw expected("\"]\" after the declarations")
             }
         }
-    }
-
-    private mutating func skipRequiredWhitespace() throws(XMLError) {
-        guard skipWhitespace() else { throw expected("white space") }
     }
 }
