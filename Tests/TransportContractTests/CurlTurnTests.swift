@@ -60,13 +60,19 @@
         func otherSignals() throws {
             let turn = try #require(clarkspur_turn_open())
             defer { clarkspur_turn_close(turn) }
-            var mask = sigset_t()
-            for isBlocked: Int32 in [1, 0] {
-                if isBlocked == 1 { #expect(clarkspur_turn_borrow(turn)) } else { clarkspur_turn_end(turn) }
+            func blocked(_ signals: [Int32]) -> [Int32] {
+                var mask = sigset_t()
                 pthread_sigmask(SIG_BLOCK, nil, &mask)
-                for signal in [SIGUSR1, SIGCHLD, SIGTERM] { #expect(sigismember(&mask, signal) == isBlocked) }
-                for signal in [SIGSEGV, SIGABRT] { #expect(sigismember(&mask, signal) == 0) }
+                return signals.filter { sigismember(&mask, $0) == 1 }
             }
+            let (others, faults) = ([SIGUSR1, SIGCHLD, SIGTERM], [SIGSEGV, SIGABRT])
+            let before = (others: blocked(others), faults: blocked(faults))
+            #expect(clarkspur_turn_borrow(turn))
+            #expect(blocked(others) == others)
+            #expect(blocked(faults) == before.faults)
+            clarkspur_turn_end(turn)
+            #expect(blocked(others) == before.others)
+            #expect(blocked(faults) == before.faults)
         }
 
         @Test("Who waits for it has it before anybody borrows it again")
