@@ -78,21 +78,22 @@
         @Test("Who waits for it has it before anybody borrows it again")
         func order() async throws {
             let opened = try #require(clarkspur_turn_open())
-            let (turn, gate) = (UInt(bitPattern: opened), Gate())
+            let (turn, gate, hadIt) = (UInt(bitPattern: opened), Gate(), Protected(false))
             func pointer() -> OpaquePointer? { OpaquePointer(bitPattern: turn) }
             #expect(clarkspur_turn_borrow(pointer()))
             let thread = Thread {
                 clarkspur_turn_begin(OpaquePointer(bitPattern: turn))
+                hadIt.withLock { $0 = true }
                 clarkspur_turn_end(OpaquePointer(bitPattern: turn))
                 gate.open()
             }
             thread.start()
             while !clarkspur_turn_is_wanted(pointer()) { sched_yield() }
-            #expect(!clarkspur_turn_borrow(pointer()))
+            clarkspur_turn_end(pointer())
+            while !clarkspur_turn_borrow(pointer()) { sched_yield() }
+            #expect(hadIt.withLock { $0 })
             clarkspur_turn_end(pointer())
             try await gate.opened()
-            #expect(clarkspur_turn_borrow(pointer()))
-            clarkspur_turn_end(pointer())
             clarkspur_turn_close(pointer())
         }
 
