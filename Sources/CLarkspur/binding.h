@@ -1,5 +1,4 @@
-#ifndef CLARKSPUR_BINDING_H
-#define CLARKSPUR_BINDING_H
+#pragma once
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -51,5 +50,3 @@
     DEFINE_TABLE(dlopen(LIBRARY_NAME(name, version), RTLD_NOW | RTLD_LOCAL), BIND_WEAK)
 
 #define DEFINE_OPENSSL_BINDING() DEFINE_TABLE(clarkspur_curl_openssl(), BIND)
-
-#endif

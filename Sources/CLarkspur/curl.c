@@ -1,13 +1,13 @@
 #define _GNU_SOURCE
 #include "curl.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "binding.h"
 
 // MARK: What libcurl declares
 
@@ -95,10 +95,8 @@ enum {
     F(curl_multi_socket_action, int, (void *, int, int, int *)) \
     F(curl_multi_info_read, message *, (void *, int *))
 
-#define DECLARE_WEAK(name, result, parameters) extern result name parameters __attribute__((weak));
 FUNCTIONS(DECLARE_WEAK)
 
-#define DECLARE_MEMBER(name, result, parameters) result(*name) parameters;
 static struct {
     FUNCTIONS(DECLARE_MEMBER)
 } curl;
@@ -123,17 +121,13 @@ static void keep_openssl_until_exit(void *library, const version_info *version) 
 }
 
 static void load(void) {
-#if defined(__APPLE__)
-    void *library = dlopen("libcurl.4.dylib", RTLD_NOW | RTLD_LOCAL);
-#else
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-#endif
-    if (!library && !curl_easy_init) {
+    void *library = dlopen(LIBRARY_NAME("libcurl", "4"), RTLD_NOW | RTLD_LOCAL);
+    if (!library && !WEAK(curl_easy_init)) {
         snprintf(problem, sizeof problem, "libcurl is not installed: %s", dlerror());
         return;
     }
-#define BIND(name, result, parameters) *(void **)&curl.name = find(library, #name, (void *)name);
-    FUNCTIONS(BIND)
+#define FIND(name, result, parameters) *(void **)&curl.name = find(library, #name, WEAK(name));
+    FUNCTIONS(FIND)
     if (problem[0]) { return; }
 
     const version_info *version = curl.curl_version_info(0);

@@ -1,5 +1,4 @@
-#ifndef CLARKSPUR_CODING_H
-#define CLARKSPUR_CODING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ const clarkspur_coder *clarkspur_zlib_encoder(void);
 const clarkspur_coder *clarkspur_brotli_decoder(void);
 // Refuses streams that need a window of more than 8 MiB, as RFC 9659 has it.
 const clarkspur_coder *clarkspur_zstd_decoder(void);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CLARKSPUR_CURL_H
-#define CLARKSPUR_CURL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ int clarkspur_multi_remove(void *multi, void *easy);
 int clarkspur_multi_act(void *multi, int descriptor, int ready);
 // The next easy handle that has ended, with its CURLcode; NULL if there is none.
 void *clarkspur_multi_next_ended(void *multi, int *code);
-
-#endif

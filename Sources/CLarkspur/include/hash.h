@@ -1,5 +1,4 @@
-#ifndef CLARKSPUR_HASH_H
-#define CLARKSPUR_HASH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ bool clarkspur_hash_update(void *hash, const void *bytes, size_t count);
 // Writes the result; the hash takes nothing more. The number of bytes, 0 if the library failed.
 size_t clarkspur_hash_finish(void *hash, uint8_t result[clarkspur_hash_longest]);
 void clarkspur_hash_close(void *hash);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CLARKSPUR_LOOPBACK_H
-#define CLARKSPUR_LOOPBACK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void clarkspur_loopback_reset_on_close(int descriptor);
 
 // Lets the process have as many descriptors as the system allows it.
 void clarkspur_raise_descriptor_limit(void);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CLARKSPUR_POLLER_H
-#define CLARKSPUR_POLLER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ int clarkspur_poller_wait(clarkspur_poller *poller, clarkspur_ready *ready, int 
 
 // Ends the wait that is under way, or else the next one; from any thread.
 void clarkspur_poller_wake(clarkspur_poller *poller);
-
-#endif

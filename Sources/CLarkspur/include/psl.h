@@ -1,5 +1,4 @@
-#ifndef CLARKSPUR_PSL_H
-#define CLARKSPUR_PSL_H
+#pragma once
 
 // The list of public suffixes by libpsl, bound at run time as libcurl is, which has often loaded it already.
 
@@ -12,5 +11,3 @@ typedef enum {
 
 // Whether anybody can register names below this one, which is in lower case and ASCII. Any thread, any number of times.
 clarkspur_psl_verdict clarkspur_psl_verdict_on(const char *domain);
-
-#endif

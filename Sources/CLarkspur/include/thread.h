@@ -1,5 +1,4 @@
-#ifndef CLARKSPUR_THREAD_H
-#define CLARKSPUR_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ bool clarkspur_turn_is_wanted(clarkspur_turn *turn);
 // those of its own faults, and neither do threads that it starts; a SIGPIPE of its own writes is dropped then.
 bool clarkspur_turn_borrow(clarkspur_turn *turn);
 void clarkspur_turn_end(clarkspur_turn *turn);
-
-#endif

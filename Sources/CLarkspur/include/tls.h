@@ -1,5 +1,4 @@
-#ifndef CLARKSPUR_TLS_H
-#define CLARKSPUR_TLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ long clarkspur_tls_verdict(void *easy);
 const char *clarkspur_tls_verdict_text(long verdict);
 // Whether the leaf is for the host: a name, or an IP address in its usual form.
 bool clarkspur_tls_is_for(void *easy, const char *host);
-
-#endif
