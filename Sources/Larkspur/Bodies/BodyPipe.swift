@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A body between the code that produces it, on a task or thread of its own, and the transport that pulls it.
 ///
 /// Neither side runs ahead: the producer waits while the ring is full, and the transport is told `.pending` while it is

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Reads a body on the caller's task, a buffer at a time, as a transport would; it is closed when nobody has it any more.
 final class BodyReader {
     private let stream: JoinedBodyStream

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension TransportBody {
     /// The body in a content coding. Data is coded at once; all else while it is sent, on a task of its own, so that its
     /// length is not known before. It can be sent again if the body can.

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension TransportBody {
     /// A body of a file, read from disk while it is sent.
     ///

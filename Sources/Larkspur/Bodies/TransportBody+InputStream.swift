@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension TransportBody {
     /// A body of what a stream of Foundation's gives; it can be sent once.
     ///

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension TransportBody {
     /// Several bodies one after another as one.
     ///

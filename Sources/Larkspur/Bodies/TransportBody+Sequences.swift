@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension TransportBody {
     /// A body of the pieces that an asynchronous sequence gives, `Data` or `[UInt8]`; it can be sent once.
     ///

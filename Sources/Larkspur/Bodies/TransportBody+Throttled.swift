@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension TransportBody {
     /// The same body, sent in packets with a pause after each: to see how a program does on a slow network, or to leave
     /// room for others on a narrow one.

@@ -1,5 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
 
 /// A content coding that can be undone, by the name it has in header fields.
 enum ContentCoding: String, CaseIterable, Sendable {

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Undoes the content codings of a body, piece by piece, in memory that does not grow with it.
 ///
 ///     var decoder = try ContentDecoder(codings: ["gzip"], limits: DecodingLimits())

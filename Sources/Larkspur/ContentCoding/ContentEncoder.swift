@@ -1,5 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
 
 /// Puts bytes into a content coding, piece by piece.
 final class ContentEncoder {

@@ -1,5 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
 
 /// One of a body's content codings while it is undone.
 final class DecodingStage {

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A jar's file. It is written on a thread for files, one time after the other, and replaced in one step: whoever reads
 /// it, also after a kill, finds the old cookies or the new ones.
 actor CookieFile {

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Where a downloaded file goes.
 public struct Destination: Sendable {
     enum Kind: Sendable {

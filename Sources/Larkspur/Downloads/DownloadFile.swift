@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A download's receiver: writes the body through to a partial file, on a thread for files, and puts it in its place
 /// when it is whole.
 ///

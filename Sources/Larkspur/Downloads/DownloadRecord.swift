@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// What it takes to go on with a download that has ended early: where its bytes are, and of what they are.
 ///
 ///     let record = await request.cancelProducingResumeRecord()

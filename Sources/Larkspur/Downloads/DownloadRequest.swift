@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A request whose response body goes to a file.
 ///
 ///     let file = try await session.download(url, to: .file(destination)).serializingFile().value

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A download's bytes so far, and beside them the record by which a later request goes on with them.
 ///
 /// The record is written once, when the file is still empty, and names what its bytes will be of; how many there are is the

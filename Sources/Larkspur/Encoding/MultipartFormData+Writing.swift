@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension MultipartFormData {
     /// The whole body in memory. To send a form, `body()` does without.
     public func encode() async throws -> Data {

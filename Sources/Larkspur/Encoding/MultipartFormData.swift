@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A form of named parts, sent as `multipart/form-data` (RFC 7578).
 ///
 ///     var form = MultipartFormData()

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension StringProtocol {
     /// The text for a place in a URL or a header field where no character of it may mean anything: of all but letters, digits
     /// and `-._~`, which RFC 3986 calls unreserved, the bytes are escaped.

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A file's bytes from its start, in pieces that are good to hold.
 struct FilePieces {
     private let file: ReadableFile

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension URL {
     /// The path of a file's URL; one that a NUL would cut names another file.
     var filePath: String {

@@ -1,5 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
 
 /// A regular file, open for writing at its end as long as somebody keeps this. Not for several threads at once.
 final class WritableFile {

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension MIMEType {
     /// How many bytes `ofContent` looks at.
     static let contentLimit = 512

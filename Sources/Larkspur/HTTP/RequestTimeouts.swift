@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// How long a request and the parts of its way may take; nil is without limit. They are kept to the millisecond.
 ///
 ///     configuration.options.timeouts.total = .seconds(30)

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A response's body, chunk by chunk, as it comes: as fast as it is read, and no faster.
 ///
 /// Middleware changes one by wrapping it, and it still flows:

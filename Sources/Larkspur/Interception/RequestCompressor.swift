@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Compresses the bodies of requests, for servers that are known to take them so.
 ///
 ///     let session = Session(interceptor: .compressing(.gzip, from: 4_096))

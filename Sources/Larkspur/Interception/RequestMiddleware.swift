@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Stands around the exchange: inside retries, outside redirects.
 ///
 /// It may change the request before it calls `next`, and the response after that; answer without calling it; call it again;

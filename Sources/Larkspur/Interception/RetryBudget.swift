@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// How many retries a session allows itself, in proportion to what it sends: retries that follow every failure of a server
 /// that is overloaded keep it so.
 ///

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// An event, and the request that it is of.
 public struct IdentifiedEvent: Sendable, CustomStringConvertible {
     /// Whose event it is.

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// What a log says of an exchange: the same text for the same exchange.
 struct LogFormat: Sendable {
     let level: LogMonitor.Level

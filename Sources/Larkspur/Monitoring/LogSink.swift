@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 #if canImport(os)
     public import os
 #endif

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// One monitor's own queue: events wait here in order and are handed over one at a time.
 ///
 /// A thread drains it while there is something in it: handed over once for each burst, not once for each event, which would

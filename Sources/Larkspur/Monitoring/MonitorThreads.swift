@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The threads on which monitors are called.
 ///
 /// They are not those that all tasks share: of these there are as many as the machine has cores, and a monitor that writes

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Where the time of one hop went, as a line of phases: the same on every transport, as far as it can tell.
 ///
 ///     print(request.timeline.map(\.description).joined(separator: "\n"))

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// One way to prove who one is, as a server offers it in `WWW-Authenticate` (RFC 9110, section 11).
 package struct AuthenticationChallenge: Hashable, Sendable {
     package struct Parameter: Hashable, Sendable {

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Names and passwords that a session answers with when servers ask who is there: each for one origin, and there for one
 /// realm or for all that have none of their own.
 ///

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Is asked about every redirect before it is followed.
 ///
 ///     struct WithinOurHosts: RedirectHandler {

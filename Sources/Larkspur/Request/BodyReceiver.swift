@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Takes a response's body as it comes, instead of the memory: to readers, to a file.
 ///
 /// The pipeline calls it, one call at a time, and waits for each; so a receiver that takes its time stops the peer.

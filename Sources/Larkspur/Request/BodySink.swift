@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Where the bytes of one hop's body go. It lives in the request's box and is touched in the transport's order only.
 ///
 /// Nothing here does I/O: a sink keeps bytes or hands them to a channel that somebody drains.

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A bounded pipe of body bytes from the transport to one reader.
 ///
 /// The transport's side never waits: bytes are always accepted, and the bound is kept by telling the transport how far

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A request whose response body is kept in memory for its serializers.
 public final class DataRequest: SerializableRequest {
     public let handle: RequestHandle

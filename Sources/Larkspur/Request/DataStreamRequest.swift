@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A request whose response body is read while it comes, and never kept.
 ///
 ///     for try await chunk in await session.streamRequest(url).bytes { … }

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A limit that spans hops while it runs: how much of it is left, and what it cuts short when it passes.
 final class Deadline: Sendable {
     /// What it limits.

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The hop that is with the transport. A class without a lock: it lives in the request's box and never leaves it. So its
 /// accesses cannot overlap, and are not checked: there are several for every event.
 final class HopProgress {

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// One exchange as its user sees it: made by a session, started by its first serializer, finished exactly once.
 ///
 /// A request is lazy: before the start nothing is built and no adapter or monitor is called. Every member may be used

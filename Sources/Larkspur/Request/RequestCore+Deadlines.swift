@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The limits of one request that span hops.
 struct Deadlines: Sendable {
     var attempt: Deadline?

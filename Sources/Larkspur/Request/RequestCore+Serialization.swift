@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Serializers attached, awaited, withdrawn: the faces' side of the queue.
 extension RequestCore {
     /// Attaches a serializer and gives the handle to await it by; in a cancelled task it starts nothing.

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The inner side of a request: its one box, and the actions its state asks for, done after unlocking.
 ///
 /// Faces (`DataRequest` and its kin) call it from any thread, the pipeline from its task, the session's delegate from

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The short way in the state: see `RequestPipeline+ShortWay.swift`.
 extension RequestState {
     /// What is left of a request whose hop has gone well, if all of it is the library's own and done in no time.

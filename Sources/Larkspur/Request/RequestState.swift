@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Everything that changes about a request: the content of its box, and a pure machine.
 ///
 /// Functions change the state and return what is to be done; nothing is done here. Whoever calls them does it after

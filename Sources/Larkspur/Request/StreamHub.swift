@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Hands a body on to any number of readers, as fast as the slowest of them.
 ///
 /// A reader takes part from its registration on. Until there is one the body waits; when all have gone it is thrown away.

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension DataStreamRequest {
     /// What a handler of a stream is called with: an event, and a way to stop the stream.
     public struct Stream<Value: Sendable>: Sendable {

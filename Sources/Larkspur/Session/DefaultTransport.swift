@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The transport of sessions that were given none.
 enum DefaultTransport {
     static func make() -> any Transport {

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 extension RequestPipeline {
     /// The exchange with its body decoded, for validators and serializers; or failed, with the body as it came.
     func decoded(_ exchange: CompletedExchange) -> CompletedExchange {

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Bodies that are not kept in memory: a response's head is validated as soon as it is there, and then its body goes to
 /// the request's receiver, chunk by chunk, as fast as that one takes it.
 extension RequestPipeline {

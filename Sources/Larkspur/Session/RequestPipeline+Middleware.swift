@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The way through middleware: the hop loop stands inside it, validation and retriers outside.
 ///
 /// While middleware's own code runs the request is `.preparing` as long as nothing was sent, `.receiving` as long as a live

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Redirects that somebody is asked about: as soon as their heads are there, while their bodies wait.
 extension RequestPipeline {
     /// What follows a redirect.

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The way, on Linux, of a request that asks nobody: no interceptor, middleware, modifier, monitor, gate or content, one
 /// Data, String or JSON serializer, validators of the library's own, and nothing to decode, as in
 /// `session.request(url).serializingData()`.

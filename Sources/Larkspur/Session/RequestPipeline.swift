@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The way of one request, top to bottom: the only retry loop, the only hop loop.
 ///
 /// It runs on one task, which a request that asks nobody does without (`RequestPipeline+ShortWay.swift`). Each step asks

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Makes requests that share a configuration, a transport, interceptors and monitors.
 ///
 ///     let session = Session(interceptor: .composed(signing, retrying), eventMonitors: [log])

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The session's state: an immutable configuration, and boxes with its requests and tasks.
 ///
 /// The actor `Session` is a face over it. Pipelines and the delegate see the context, because an actor cannot answer

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Routes what a transport reports to the request it concerns.
 ///
 /// It holds no state: whose task it is, it asks its `SessionStateProvider`. Everything here runs on the transport's

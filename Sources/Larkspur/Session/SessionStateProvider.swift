@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// What the session's delegate asks, and tells, about the session's tasks: answered from a box at once, because a
 /// transport's thread cannot wait for an actor.
 package protocol SessionStateProvider: AnyObject, Sendable {

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A peer that shows certificates, before anything was sent to it: what a trust evaluator judges.
 public struct ServerTrust: Sendable {
     /// Whom the request is for.

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Which evaluator judges which host.
 ///
 ///     $0.serverTrust = ServerTrustManager(evaluators: [

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// An evaluator that neither waits nor runs a user's code, and so may be asked on the transport's thread (R2).
 protocol ImmediateTrustEvaluating: ServerTrustEvaluating {
     func judge(_ trust: ServerTrust) throws(TrustError)

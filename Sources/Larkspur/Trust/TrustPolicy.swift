@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A session's trust manager, with what its evaluators have said.
 ///
 /// It is asked on the transport's thread, for each request. What needs a user's code becomes an inquiry, which the pipeline

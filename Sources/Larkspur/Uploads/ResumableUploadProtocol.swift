@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// How a server wants uploads that survive a lost connection.
 public struct ResumableUploadProtocol: Hashable, Sendable, Codable {
     private enum Kind: Hashable, Codable {

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// What it takes to continue an upload in another run of the program: where it goes, and of which file.
 ///
 ///     try JSONEncoder().encode(upload.record).write(to: place)

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// What an upload is made with.
 struct ResumableUploadPlan: Sendable {
     let session: Session

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Puts a credential into every request, and renews it when it is due or refused: once, however many requests wait for it.
 ///
 ///     let tokens = AuthenticationInterceptor(MyAuthenticator(), credential: saved)

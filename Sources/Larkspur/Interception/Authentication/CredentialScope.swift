@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Where a credential may be sent: to these origins, each a scheme, host and port, and nowhere else.
 ///
 ///     .apiKey(key, for: "https://api.example.com")

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Proves to a server by the Digest scheme that it knows a password, without showing it (RFC 7616).
 ///
 ///     let session = Session(

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// A client of an OAuth 2 server: gets tokens (RFC 6749).
 ///
 ///     let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)

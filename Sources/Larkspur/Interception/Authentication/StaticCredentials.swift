@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Sends a user's name and password with every request, before anybody asks for them (RFC 7617). What a request says itself
 /// in `Authorization` stands.
 public struct BasicAuthentication: RequestInterceptor {

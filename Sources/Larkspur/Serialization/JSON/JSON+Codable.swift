@@ -1,5 +1,3 @@
-import Foundation
-
 extension JSON: Codable {
     /// Coders recurse, and take five kilobytes of stack for a level.
     private static let maximumCodingDepth = 64

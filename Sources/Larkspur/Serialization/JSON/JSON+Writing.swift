@@ -1,5 +1,3 @@
-import Foundation
-
 extension JSON: CustomStringConvertible {
     /// How a value is written; without any, as short as possible and with the keys of objects in their own order.
     public struct WritingOptions: OptionSet, Sendable {

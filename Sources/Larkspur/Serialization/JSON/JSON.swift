@@ -1,5 +1,3 @@
-import Foundation
-
 /// Any JSON value: read it without declaring types, build it from literals, change it in place.
 ///
 /// Looking for something that is not there gives `.null`, so a path can be followed without unwrapping each step:

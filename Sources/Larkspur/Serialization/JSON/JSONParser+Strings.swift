@@ -1,5 +1,3 @@
-import Foundation
-
 extension JSONParser {
     /// Reads a string, beginning at its opening quotation mark.
     @inline(__always)

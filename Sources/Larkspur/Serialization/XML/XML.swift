@@ -1,5 +1,3 @@
-import Foundation
-
 /// An XML element with all that is in it; a document is its outermost element.
 ///
 /// Looking for something that is not there gives an element without name and content, so a path can be followed without

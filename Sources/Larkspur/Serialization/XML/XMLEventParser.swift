@@ -1,5 +1,3 @@
-import Foundation
-
 extension XML {
     /// What an ``XMLEventParser`` comes across, in the order of the document.
     public enum Event: Sendable, Hashable {

@@ -1,5 +1,3 @@
-import Foundation
-
 extension XMLScanner {
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
