@@ -1,11 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// The authorities that the system trusts, as the file of them that most systems have.
 enum CurlAuthorities {

@@ -1,18 +1,3 @@
-import LarkspurTransport
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Pieces of a body, collected in one block of memory that becomes a `Data` without being copied.
 ///
 /// libcurl gives 16 KiB at a time, however much there is. A shorter piece is the last one, as a rule, and gets a block of

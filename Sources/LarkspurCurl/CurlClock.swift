@@ -1,13 +1,3 @@
-import LarkspurTransport
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The monotonic clock in nanoseconds: read for every request, so without the weight of `ContinuousClock`.
 enum CurlClock {
     typealias Instant = UInt64

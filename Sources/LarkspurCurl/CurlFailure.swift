@@ -1,13 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// What one of libcurl's codes means for the hop.
 struct CurlFailure {

@@ -1,5 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
 
 /// The request's header fields as the list that libcurl reads: memory that the transfer keeps and uses again.
 struct CurlFields: ~Copyable {

@@ -1,13 +1,3 @@
-import LarkspurTransport
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Collects the lines of a response's head, as they come, and knows when it is whole.
 ///
 /// libcurl gives interim heads and trailers through the same callback; it does not bound how many lines there are, nor

@@ -1,11 +1,3 @@
-import LarkspurTransport
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// What a transfer knows of the hop that it carries; for whose turn it is in the loop alone.
 final class CurlHop {
     let task: CurlTask

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// What other threads have for the loop, and whether it sleeps: under one lock, so nothing posted is slept on.
 struct CurlInbox {
     enum Life { case unborn, running, stopping, invalidated, ended }

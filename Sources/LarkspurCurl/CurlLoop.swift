@@ -1,13 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// The one thread that owns libcurl's handles, and lends them out while it sleeps.
 ///

@@ -1,5 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
 
 // The numbers of libcurl's options, infos and codes, as its documentation gives them.
 

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// Who may connect: at most so many transfers to an origin at once, the others in the order in which they came.
 struct CurlOrigins {
     typealias Index = Int

@@ -1,5 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
 
 extension CurlTransport.Configuration {
     /// Where a host is, whatever the system's lookup would say.

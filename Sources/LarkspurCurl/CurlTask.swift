@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The handle of one hop: its members only change the orders in the box and have the loop look at them.
 final class CurlTask: TransportTask {
     // Immutable

@@ -1,5 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
 
 /// What libcurl calls.
 extension CurlTransfer {

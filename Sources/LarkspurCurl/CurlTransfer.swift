@@ -1,11 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// One easy handle and the hop that it carries just now; used again and again, by whose turn it is in the loop alone.
 final class CurlTransfer {

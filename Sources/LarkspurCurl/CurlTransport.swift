@@ -1,5 +1,3 @@
-public import LarkspurTransport
-
 /// HTTP/1.1 and HTTP/2 over libcurl, the default on Linux.
 ///
 /// libcurl moves the bytes, speaks TLS and keeps connections; all rules (redirects, cookies, credentials, decoding) are

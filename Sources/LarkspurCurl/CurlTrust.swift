@@ -1,5 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
 
 /// The peer of a connection over which libcurl is about to send a request.
 struct CurlTrust {

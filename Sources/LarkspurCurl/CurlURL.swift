@@ -1,5 +1,4 @@
 internal import CLarkspur
-import LarkspurTransport
 
 /// Where a transfer goes, as libcurl keeps it parsed.
 ///

@@ -1,5 +1,3 @@
-import LarkspurTransport
-
 /// The body of a request while libcurl pulls it.
 final class CurlUpload {
     enum Read {

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Addresses as people write them.
 enum IPAddress {
     /// The 4 or 16 bytes; nil if the text, in brackets or not, is no address.

@@ -1,11 +1,3 @@
-public import LarkspurTransport
-
-#if canImport(FoundationEssentials)
-    public import FoundationEssentials
-#else
-    public import Foundation
-#endif
-
 /// Which proxy is for which requests.
 ///
 ///     try Proxies(Proxy("http://proxy.example.com:3128"), except: ["internal.example.com", "10.0.0.0/8"])

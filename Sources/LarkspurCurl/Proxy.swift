@@ -1,5 +1,3 @@
-public import LarkspurTransport
-
 /// A server through which connections are made.
 ///
 ///     try Proxy("http://user:secret@proxy.example.com:3128")

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// What tells a file from its later self: another file under its name, or other bytes in it.
 public struct TransportFileVersion: Hashable, Sendable {
     private let device: UInt64

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// What the current thread is doing.
 ///
 /// The two depths are kept in debug builds only, so that tests can prove R1 and R2; nothing in the library decides by

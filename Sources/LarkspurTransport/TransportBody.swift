@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-    public import FoundationEssentials
-#else
-    public import Foundation
-#endif
-
 /// The body of a request: nothing, bytes, a file, or a stream that is pulled.
 public enum TransportBody: Sendable {
     /// No body.

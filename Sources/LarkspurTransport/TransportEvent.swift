@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-    public import FoundationEssentials
-#else
-    public import Foundation
-#endif
-
 /// The facts that a transport reports of one task, in the order the contract gives them (T5).
 public enum TransportEvent: Sendable {
     /// The final response head has arrived.

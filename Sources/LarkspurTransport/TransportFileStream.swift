@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// A file while it is sent, opened by the first read and closed by `end()`.
 ///
 /// What goes out is the file that the body was made of, or a range of it, or an error: its length and version are compared

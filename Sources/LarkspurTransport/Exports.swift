@@ -1,0 +1,13 @@
+// What every file of this module and of the transports sees: Foundation's values and the system's functions.
+#if canImport(FoundationEssentials)
+    @_exported import FoundationEssentials
+#else
+    @_exported import Foundation
+#endif
+#if canImport(Darwin)
+    @_exported import Darwin
+#elseif canImport(Glibc)
+    @_exported import Glibc
+#elseif canImport(Musl)
+    @_exported import Musl
+#endif
