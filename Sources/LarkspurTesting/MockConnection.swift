@@ -14,7 +14,6 @@ final class MockConnection {
         case time(Duration)
         /// `goOn()` when the closure has returned.
         case signal(@Sendable () async throws -> Void)
-        /// To be closed.
         case close
     }
 
@@ -84,7 +83,6 @@ final class MockConnection {
         if phase == .waiting { phase = .playing }
     }
 
-    /// Goes on as far as possible.
     func advance() -> Need {
         while true {
             switch phase {

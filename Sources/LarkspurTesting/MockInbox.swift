@@ -72,6 +72,5 @@ final class MockWaker: Sendable {
 }
 
 extension POSIXError {
-    /// What `errno` says.
     static var current: POSIXError { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
 }

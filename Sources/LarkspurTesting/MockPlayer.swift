@@ -2,7 +2,6 @@ import Larkspur
 
 /// Turns an answer's steps into bytes, one after the other: a pure machine.
 struct MockPlayer {
-    /// What the connection does next.
     enum Move {
         /// Bytes were put out; or nothing was to be said.
         case goOn

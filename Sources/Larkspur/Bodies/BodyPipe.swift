@@ -11,7 +11,6 @@ final class BodyPipe: TransportBodyStream {
         case open
         case finished
         case failed(TransportError)
-        /// The transport wants no more.
         case abandoned
     }
 
@@ -125,7 +124,6 @@ final class BodyPipe: TransportBodyStream {
         if !waits { goOn() }
     }
 
-    /// The producer has given everything, or cannot go on.
     func finish(_ error: TransportError? = nil) {
         let (stop, wake) = box.withLock { state in
             if case .open = state.end {

@@ -68,7 +68,6 @@ struct BodyProblem: Error, CustomStringConvertible {
     }
 }
 
-/// What can be had a single time.
 struct OnceOnly<Value>: Sendable {
     private let box: Protected<Value?>
 

@@ -13,7 +13,6 @@ enum ContentCoding: String, CaseIterable, Sendable {
         self = coding
     }
 
-    /// Whether the library that undoes it is on this machine.
     var isAvailable: Bool { decoder != nil }
 
     /// The names of the codings that can be undone on this machine, in the order of preference.

@@ -27,7 +27,6 @@ actor CookieFile {
         self.keepsSessionCookies = keepsSessionCookies
     }
 
-    /// Why it could not be written the last time.
     nonisolated var failure: RequestError? { box.withLock { $0.failure } }
 
     /// What is in the file; none if there is no file.

@@ -48,7 +48,6 @@ public final class CookieJar: Sendable {
         hadCookies = (0..<8).map { _ in Protected(!cookies.isEmpty) }
     }
 
-    /// A jar with the same cookies, in memory.
     func copy() -> CookieJar { CookieJar(all, clock: clock) }
 
     // MARK: What servers set

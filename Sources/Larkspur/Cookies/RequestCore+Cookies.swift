@@ -2,7 +2,6 @@
 extension RequestCore {
     private var jar: CookieJar? { context.configuration.cookieJar }
 
-    /// What the jar has for a hop.
     func cookies(for url: RequestURL) -> String? { jar?.header(for: url, askedBy: id) }
 
     /// Whether there is something for the jar in what came of a hop.

@@ -13,7 +13,6 @@ actor DownloadFile: BodyReceiver {
         case open
         /// The request has failed, and nothing more comes.
         case settled
-        /// The request has finished.
         case closed
     }
 

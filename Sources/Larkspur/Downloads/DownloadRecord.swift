@@ -31,7 +31,6 @@ extension DownloadRecord {
             url: url, partialFile: partialFile, validator: validator, offset: 0, total: head.contentLength)
     }
 
-    /// Whether the other record is of the same bytes.
     func isOfSame(as other: DownloadRecord) -> Bool { url == other.url && validator == other.validator }
 }
 
@@ -80,14 +79,12 @@ struct Resumption: Hashable, Sendable {
 }
 
 extension OutgoingRequest {
-    /// Asks for what follows the bytes that are there.
     mutating func askForRest(_ resumption: Resumption) {
         headers.update(name: "Range", value: "bytes=\(resumption.offset)-")
         headers.update(name: "If-Range", value: resumption.validator)
         options.resumption = resumption
     }
 
-    /// Asks for everything again.
     mutating func startOver() {
         headers.remove(name: "Range")
         headers.remove(name: "If-Range")

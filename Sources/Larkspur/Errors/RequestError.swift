@@ -153,7 +153,6 @@ extension RequestError {
         return copy
     }
 
-    /// The same error, with why there is no further attempt.
     func refusingRetry(_ reason: String) -> RequestError {
         var content = storage.content
         content.retryRefusal = reason
@@ -162,7 +161,6 @@ extension RequestError {
         return copy
     }
 
-    /// The same error, explained by another one.
     func with(underlying error: any Error) -> RequestError {
         var content = storage.content
         content.underlying = error
@@ -210,7 +208,6 @@ extension RequestError: CustomStringConvertible, CustomReflectable, LocalizedErr
 
     public var errorDescription: String? { description }
 
-    /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 

@@ -19,7 +19,6 @@ struct FilePieces {
 }
 
 extension Data {
-    /// All bytes of a file.
     init(of file: URL) throws(RequestError) {
         self.init()
         var pieces = try FilePieces(of: file)

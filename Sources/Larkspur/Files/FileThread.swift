@@ -24,7 +24,6 @@ final class FileThread: SerialExecutor {
     }
 
     private let box = Protected(State())
-    /// Rung for every job.
     private let bell = DispatchSemaphore(value: 0)
 
     private init() {}

@@ -76,7 +76,6 @@ final class WritableFile {
         try data.withUnsafeBytes { try append($0) }
     }
 
-    /// Empties the file.
     func truncate() throws(RequestError) {
         guard ftruncate(descriptor, 0) == 0 else { throw .system("emptied", path) }
         (length, flushing) = (0, 0)

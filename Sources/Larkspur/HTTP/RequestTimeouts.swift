@@ -32,7 +32,6 @@ public struct RequestTimeouts: Sendable, Hashable {
     /// The defaults.
     public init() {}
 
-    /// Whether there are limits that span hops.
     var spanHops: Bool { $attempt.nanoseconds != CompactDuration.none || $total.nanoseconds != CompactDuration.none }
 
     /// The same with the other's limits in place of those that are as by default.
@@ -47,7 +46,6 @@ public struct RequestTimeouts: Sendable, Hashable {
         return result
     }
 
-    /// What the transport is told of it.
     func ofHop(timeLeft: Duration?) -> TransportTimeouts {
         var timeouts = TransportTimeouts()
         (timeouts.$connect, timeouts.$firstByte, timeouts.$idle) = ($connect, $firstByte, $idle)

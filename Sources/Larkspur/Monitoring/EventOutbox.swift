@@ -52,7 +52,6 @@ extension RequestCore {
         post(mail)
     }
 
-    /// Hands over what has been noted.
     func postNoted() { post(box.withLock { $0.outbox.begin() }) }
 
     func post(_ mail: [EventOutbox.Letter]) {

@@ -86,7 +86,6 @@ private final class BlockWriter: Sendable {
     }
 }
 
-/// An open file, as the system knows it.
 private final class FileDescriptor: Sendable {
     let number: Int32
 

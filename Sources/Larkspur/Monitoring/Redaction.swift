@@ -183,7 +183,6 @@ extension Redaction {
         return shown
     }
 
-    /// One part with its header.
     private func part(_ data: Data) -> Data {
         guard let end = data.range(of: Data("\r\n\r\n".utf8))?.upperBound else { return data }
         let header = String(decoding: data[..<end], as: UTF8.self)

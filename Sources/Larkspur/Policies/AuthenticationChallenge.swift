@@ -44,7 +44,6 @@ package struct AuthenticationChallenge: Hashable, Sendable {
     }
 }
 
-/// Walks over one field.
 private struct ChallengeScanner {
     var rest: ArraySlice<UInt8>
 

@@ -30,7 +30,6 @@ extension Credential {
 extension Credential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "Credential(\(Redaction.replacement))" }
     public var debugDescription: String { description }
-    /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
@@ -86,7 +85,6 @@ package final class Authentication: Hashable, Sendable {
 
     private init(_ content: Content) { self.content = content }
 
-    /// A request's own credential.
     package convenience init(_ credential: Credential, isPreemptive: Bool) {
         self.init(Content(credentials: [nil: credential], isPreemptive: isPreemptive))
     }

@@ -61,7 +61,6 @@ public final class CredentialStore: Sendable {
         }
     }
 
-    /// Takes notice of whether a credential was accepted.
     func learn(_ credential: Credential, isGood: Bool, at url: RequestURL) {
         spaces.withLock { spaces in
             // It may have been replaced while the request was under way.
@@ -88,7 +87,6 @@ extension CredentialStore: CustomStringConvertible, CustomDebugStringConvertible
         "CredentialStore(\(spaces.withLock { $0.values.map(\.credentials.count).reduce(0, +) }) credentials)"
     }
     public var debugDescription: String { description }
-    /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
@@ -109,7 +107,6 @@ extension OutgoingRequest {
 }
 
 extension RequestCore {
-    /// The session's credential that a hop was sent with.
     private func credential(of hop: Hop) -> Credential? {
         hop.request.options.authentication?.sessionCredential(in: hop.request)
     }
@@ -120,7 +117,6 @@ extension RequestCore {
         return credential(of: hop) != nil
     }
 
-    /// Remembers whether the session's credential was accepted.
     func learnFromCredential(of outcome: HopOutcome) {
         guard let store = context.configuration.credentials, let hop = outcome.hop, let head = hop.head,
             let credential = credential(of: hop)

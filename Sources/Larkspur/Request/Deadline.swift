@@ -1,6 +1,5 @@
 /// A limit that spans hops while it runs: how much of it is left, and what it cuts short when it passes.
 final class Deadline: Sendable {
-    /// What it limits.
     enum Scope: String, Sendable { case attempt, total }
 
     /// Ends the wait for a piece of somebody's code, with this error.
@@ -40,7 +39,6 @@ final class Deadline: Sendable {
         status.withLock { if case .passed = $0 { true } else { false } }
     }
 
-    /// What is told of a request that took longer.
     var error: RequestError {
         RequestError(.timedOut, "the \(scope.rawValue) timeout of \(limit) has passed")
     }

@@ -66,12 +66,10 @@ public final class CompletedExchange: Sendable {
         } ?? []
     }
 
-    /// The same exchange with its body in another form.
     func with(_ data: Data) -> CompletedExchange {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }
 
-    /// The same exchange, and what has become of its body.
     func with(_ download: Download) -> CompletedExchange {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }

@@ -57,14 +57,12 @@ final class EventSource: Sendable {
                     random: context.configuration.random), request: request))
     }
 
-    /// True for the first one who asks.
     func claim() -> Bool { box.withLock { $0.isClaimed.raise() } }
 
     // MARK: The reconnection
 
     var state: ServerSentEventsState { box.withLock { $0.reconnection.state } }
 
-    /// What reads the connection's body.
     var parser: ServerSentEventParser { box.withLock { $0.reconnection.parser } }
 
     /// Tells the reconnection what happened, and its followers what came of it; gives what is to be done.

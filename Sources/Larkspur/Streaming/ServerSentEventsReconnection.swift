@@ -42,7 +42,6 @@ public struct ServerSentEventsPolicy: Sendable {
 /// It does nothing itself: it is told what happened, and says what to do. Time passes and chance is drawn outside, so that
 /// every way through it can be tested. Redirects and credentials are matters of the requests below.
 struct ServerSentEventsReconnection: Sendable {
-    /// What happened.
     enum Event: Sendable {
         case started
         /// The connection's response has begun.
@@ -53,17 +52,14 @@ struct ServerSentEventsReconnection: Sendable {
         case ended(RequestError?)
         /// There can be no further connection.
         case refused(RequestError)
-        /// The pause is over.
         case waited
         /// Nobody listens any more.
         case cancelled
     }
 
-    /// What to do now.
     enum Action: Sendable {
         /// Send the request, with these fields added.
         case connect(HTTPHeaders)
-        /// Read the body of the response.
         case read
         /// Let go of the connection if it is still there, and come back with `waited` after the pause.
         case wait(Duration)

@@ -52,7 +52,6 @@ struct DERReader {
         return value
     }
 
-    /// The next value if it has this tag.
     mutating func nextIf(_ tag: UInt8) throws(Malformed) -> Value? {
         rest.first == tag ? try next() : nil
     }

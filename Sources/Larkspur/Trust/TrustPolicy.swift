@@ -84,7 +84,6 @@ package struct TrustInquiry: Sendable {
 }
 
 extension TransportError {
-    /// What an evaluator has thrown.
     fileprivate init(trust error: any Error) {
         if let error = error as? TrustError {
             self.init(error.code, error.description, phase: .securing)

@@ -1,4 +1,3 @@
-/// What an upload is made with.
 struct ResumableUploadPlan: Sendable {
     let session: Session
     let file: URL

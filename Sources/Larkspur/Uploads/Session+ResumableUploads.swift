@@ -42,7 +42,6 @@ extension Session {
                 interceptor: interceptor, record: record))
     }
 
-    /// A request of an upload.
     func request(from source: RequestSource, _ interceptor: (any RequestInterceptor)?) -> UploadRequest {
         UploadRequest(core: makeCore(source, interceptor, nil))
     }

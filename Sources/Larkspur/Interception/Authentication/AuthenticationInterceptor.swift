@@ -61,7 +61,6 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         set { change { $0.replace(newValue) } }
     }
 
-    /// How many requests wait for a refresh.
     var waiting: Int { box.withLock { $0.waiting } }
 
     // MARK: Intercepting

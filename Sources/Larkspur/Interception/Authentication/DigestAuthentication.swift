@@ -120,7 +120,6 @@ extension RequestInterceptor where Self == DigestAuthentication {
     }
 }
 
-/// Who answers challenges.
 struct DigestUser: Sendable {
     @Hidden var name: String
     @Hidden var password: String

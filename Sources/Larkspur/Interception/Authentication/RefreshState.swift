@@ -53,12 +53,10 @@ struct RefreshState<Credential: Sendable> {
         self.window = window
     }
 
-    /// The refresh that is under way.
     var refresh: Refresh? {
         if case .refreshing(let underWay) = phase { underWay.refresh } else { nil }
     }
 
-    /// How many wait for it.
     var waiting: Int {
         if case .refreshing(let underWay) = phase { underWay.waiters.count } else { 0 }
     }
@@ -74,7 +72,6 @@ struct RefreshState<Credential: Sendable> {
         return (credential, version, false, error)
     }
 
-    /// A name for who is going to wait.
     mutating func nextTicket() -> Int {
         lastTicket += 1
         return lastTicket

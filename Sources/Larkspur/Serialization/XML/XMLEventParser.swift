@@ -27,7 +27,6 @@ extension XML {
 /// without reading it: the only entities are `lt`, `gt`, `amp`, `quot` and `apos`. Any input whatever gives events and
 /// an end or an error, in time that grows no faster than the input.
 public struct XMLEventParser: Sendable {
-    /// What may come next.
     private enum Stage {
         case documentType  // or what may follow it
         case root

@@ -6,7 +6,6 @@ extension XMLScanner {
         self.init(try Self.checked(Self.decoded([UInt8](document), charset: charset)))
     }
 
-    /// The document in UTF-8.
     private static func decoded(_ bytes: [UInt8], charset: String?) throws(XMLError) -> [UInt8] {
         if bytes.starts(with: byteOrderMark) { return try decodedUTF8(bytes.dropFirst(3)) }
         // No document begins with a NUL, nor has one after its first "<".

@@ -25,7 +25,6 @@ struct XMLScanner: Sendable {
         String(decoding: text[offset..<min(offset + 4, text.count)], as: UTF8.self).unicodeScalars.first
     }
 
-    /// Whether the text goes on with that word.
     func sees(_ word: StaticString) -> Bool {
         guard text.count - position >= word.utf8CodeUnitCount else { return false }
         for index in 0..<word.utf8CodeUnitCount where text[position + index] != word.utf8Start[index] { return false }
