@@ -99,13 +99,19 @@ public struct RequestError: Error, Sendable {
 
     /// The same error with what the pipeline knows about the exchange; what is known already is kept.
     func adding(to exchange: CompletedExchange, requestID: RequestID?) -> RequestError {
+        changed { content in
+            content.requestID = content.requestID ?? requestID
+            content.method = content.method ?? exchange.request?.method
+            content.url = content.url ?? exchange.request?.url
+            content.head = content.head ?? exchange.head
+            content.responseData = content.responseData ?? exchange.data
+            content.attempts = max(content.attempts, exchange.attempts)
+        }
+    }
+
+    private func changed(_ change: (inout Content) -> Void) -> RequestError {
         var content = storage.content
-        content.requestID = content.requestID ?? requestID
-        content.method = content.method ?? exchange.request?.method
-        content.url = content.url ?? exchange.request?.url
-        content.head = content.head ?? exchange.head
-        content.responseData = content.responseData ?? exchange.data
-        content.attempts = max(content.attempts, exchange.attempts)
+        change(&content)
         var copy = self
         copy.storage = Storage(content)
         return copy
@@ -143,30 +149,20 @@ extension RequestError {
 extension RequestError {
     /// What a retrier said in place of this error; everything known about the exchange stays.
     func replaced(byRetrierWith retryError: any Error) -> RequestError {
-        var content = storage.content
-        content.code = .retryFailed
-        content.stage = .retrying
-        content.message = "\(retryError)"
-        content.underlying = RetryFailed(retryError: retryError, originalError: self)
-        var copy = self
-        copy.storage = Storage(content)
-        return copy
+        changed { content in
+            content.code = .retryFailed
+            content.stage = .retrying
+            content.message = "\(retryError)"
+            content.underlying = RetryFailed(retryError: retryError, originalError: self)
+        }
     }
 
     func refusingRetry(_ reason: String) -> RequestError {
-        var content = storage.content
-        content.retryRefusal = reason
-        var copy = self
-        copy.storage = Storage(content)
-        return copy
+        changed { $0.retryRefusal = reason }
     }
 
     func with(underlying error: any Error) -> RequestError {
-        var content = storage.content
-        content.underlying = error
-        var copy = self
-        copy.storage = Storage(content)
-        return copy
+        changed { $0.underlying = error }
     }
 
     /// Whether this is that very error, handed on.
@@ -177,14 +173,13 @@ extension RequestError {
 
     /// A retrier asked for another attempt, and the body cannot be had again; everything known about the exchange stays.
     func withoutBodyToRetry() -> RequestError {
-        var content = storage.content
-        content.code = .bodyNotReplayable
-        content.stage = .retrying
-        content.message = "no further attempt, because the body can be sent only once; the first one failed: \(message)"
-        content.underlying = self
-        var copy = self
-        copy.storage = Storage(content)
-        return copy
+        changed { content in
+            content.code = .bodyNotReplayable
+            content.stage = .retrying
+            content.message =
+                "no further attempt, because the body can be sent only once; the first one failed: \(message)"
+            content.underlying = self
+        }
     }
 
     static let requestCancelled = RequestError(.cancelled, "the request was cancelled")
