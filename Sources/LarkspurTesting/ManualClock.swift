@@ -18,7 +18,7 @@ public final class ManualClock: Clock, Sendable {
     private struct Sleeper {
         let number: Int
         let deadline: Instant
-        let continuation: CheckedContinuation<Void, any Error>
+        let continuation: Suspension<Result<Void, any Error>>
     }
 
     private struct State {
@@ -50,27 +50,25 @@ public final class ManualClock: Clock, Sendable {
             state.numbers += 1
             return state.numbers
         }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let (isOver, watchers) = box.withLock { state -> (Bool, [CheckedContinuation<Void, Never>]) in
-                    if deadline <= state.now { return (true, []) }
-                    state.sleepers.append(Sleeper(number: number, deadline: deadline, continuation: continuation))
-                    return (false, state.takeWatchers())
-                }
-                if isOver { return continuation.resume() }
-                for watcher in watchers { watcher.resume() }
-                if Task.isCancelled { cancel(number) }
+        let result = await suspended { (continuation: Suspension<Result<Void, any Error>>) in
+            let (isOver, watchers) = box.withLock { state -> (Bool, [CheckedContinuation<Void, Never>]) in
+                if deadline <= state.now { return (true, []) }
+                state.sleepers.append(Sleeper(number: number, deadline: deadline, continuation: continuation))
+                return (false, state.takeWatchers())
             }
+            if isOver { return continuation.resume(returning: .success(())) }
+            for watcher in watchers { watcher.resume() }
         } onCancel: {
             cancel(number)
         }
+        try result.get()
     }
 
     private func cancel(_ number: Int) {
         let sleeper = box.withLock { state -> Sleeper? in
             state.sleepers.firstIndex { $0.number == number }.map { state.sleepers.remove(at: $0) }
         }
-        sleeper?.continuation.resume(throwing: CancellationError())
+        sleeper?.continuation.resume(returning: .failure(CancellationError()))
     }
 
     /// Moves the time on, and wakes everybody whose time has come, the earliest first.
@@ -82,7 +80,7 @@ public final class ManualClock: Clock, Sendable {
             state.sleepers.removeAll { $0.deadline <= now }
             return woken.map(\.continuation)
         }
-        for continuation in woken { continuation.resume() }
+        for continuation in woken { continuation.resume(returning: .success(())) }
     }
 
     /// Waits until at least so many are asleep, so that advancing wakes them.

@@ -25,6 +25,8 @@ struct MockRoute: Sendable {
 
 /// What a server's users and its thread share: the routes, and what has happened.
 final class MockServerState: Sendable {
+    private typealias Waiter = Suspension<Result<Void, any Error>>
+
     private struct Key: Hashable {
         let method: String?
         let path: String
@@ -35,7 +37,7 @@ final class MockServerState: Sendable {
         var log = MockServer.Log()
         /// How many changes the log has seen.
         var version = 0
-        var waiting: [(number: Int, continuation: CheckedContinuation<Void, any Error>)] = []
+        var waiting: [(number: Int, continuation: Waiter)] = []
         var numbers = 0
     }
 
@@ -78,7 +80,7 @@ final class MockServerState: Sendable {
             defer { state.waiting = [] }
             return (result, state.waiting)
         }
-        for waiter in waiting { waiter.continuation.resume() }
+        for waiter in waiting { waiter.continuation.resume(returning: .success(())) }
         return result
     }
 
@@ -96,24 +98,22 @@ final class MockServerState: Sendable {
             state.numbers += 1
             return state.numbers
         }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let hasChanged = box.withLock { state in
-                    if state.version == version { state.waiting.append((number, continuation)) }
-                    return state.version != version
-                }
-                if hasChanged { return continuation.resume() }
-                if Task.isCancelled { giveUp(number) }
+        let result = await suspended { (continuation: Waiter) in
+            let hasChanged = box.withLock { state in
+                if state.version == version { state.waiting.append((number, continuation)) }
+                return state.version != version
             }
+            if hasChanged { continuation.resume(returning: .success(())) }
         } onCancel: {
             giveUp(number)
         }
+        try result.get()
     }
 
     private func giveUp(_ number: Int) {
         let waiter = box.withLock { state in
             state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
         }
-        waiter?.continuation.resume(throwing: CancellationError())
+        waiter?.continuation.resume(returning: .failure(CancellationError()))
     }
 }

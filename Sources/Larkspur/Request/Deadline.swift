@@ -97,13 +97,9 @@ final class Deadline: Sendable {
     /// left behind if it does not listen.
     func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let piece = Piece<Value>()
-        let result = await withTaskCancellationHandler {
-            await suspended { waiter in
-                piece.begin(work, for: waiter)
-                setCut(piece.leave)
-                // A cancel that came before has found nothing to leave.
-                if Task.isCancelled { piece.leave(CancellationError()) }
-            }
+        let result = await suspended { waiter in
+            piece.begin(work, for: waiter)
+            setCut(piece.leave)
         } onCancel: {
             piece.leave(CancellationError())
         }
@@ -152,10 +148,7 @@ private final class Piece<Value: Sendable>: Sendable {
     }
 
     private func answer(_ result: Result<Value, any Error>) {
-        let waiter = box.withLock { piece in
-            defer { piece.waiter = nil }
-            return piece.waiter
-        }
+        let waiter = box.withLock { $0.waiter.take() }
         waiter?.resume(returning: result)
     }
 }

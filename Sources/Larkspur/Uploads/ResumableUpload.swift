@@ -57,16 +57,14 @@ public final class ResumableUpload: Sendable {
                 state.waiterNumber += 1
                 return state.waiterNumber
             }
-            let outcome = await withTaskCancellationHandler {
-                await suspended { continuation in
-                    let result = box.withLock { state in
-                        if case .finished(let result) = state.phase { return result as Result? }
-                        state.waiters[number] = continuation
-                        return nil
-                    }
-                    if let result { return Self.answer([continuation], result) }
-                    Task.isCancelled ? giveUp(number) : resume()
+            let outcome = await suspended { (continuation: Waiter) in
+                let result = box.withLock { state in
+                    if case .finished(let result) = state.phase { return result as Result? }
+                    state.waiters[number] = continuation
+                    return nil
                 }
+                if let result { return Self.answer([continuation], result) }
+                if !Task.isCancelled { resume() }
             } onCancel: {
                 giveUp(number)
             }

@@ -112,12 +112,8 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     private func waitForRefresh(on path: State.Path, knowing version: Int, for session: Session) async throws {
         let ticket = box.withLock { $0.nextTicket() }
         let now = elapsed()
-        let outcome = await withTaskCancellationHandler {
-            await suspended { waiter in
-                change(for: session) { $0.wait(waiter, ticket, on: path, knowing: version, at: now) }
-                // A cancel that came before has found nobody waiting.
-                if Task.isCancelled { change { $0.withdraw(ticket) } }
-            }
+        let outcome: State.Outcome = await suspended { waiter in
+            change(for: session) { $0.wait(waiter, ticket, on: path, knowing: version, at: now) }
         } onCancel: {
             change { $0.withdraw(ticket) }
         }
@@ -152,8 +148,11 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     private func renewed(_ old: A.Credential, _ session: Session) async -> Result<A.Credential, AuthenticationError> {
         do {
             return .success(try await authenticator.refresh(old, for: session))
+        } catch let error as AuthenticationError {
+            return .failure(error)
         } catch {
-            return .failure(AuthenticationError(refresh: error))
+            let message = "the credential could not be renewed: \(error)"
+            return .failure(AuthenticationError(.refreshFailed, message, underlying: error))
         }
     }
 

@@ -130,13 +130,6 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
     /// With the code of that name.
     public static let refreshTimedOut = AuthenticationError(
         .refreshTimedOut, "renewing the credential took longer than the interceptor's refreshTimeout")
-
-    /// What an authenticator threw, or its own `AuthenticationError`.
-    init(refresh error: any Error) {
-        self =
-            error as? AuthenticationError
-            ?? AuthenticationError(.refreshFailed, "the credential could not be renewed: \(error)", underlying: error)
-    }
 }
 
 extension RequestError {
