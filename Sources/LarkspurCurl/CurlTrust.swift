@@ -42,19 +42,11 @@ struct CurlTrust {
         guard isWhole else {
             return TransportError(.untrusted, "the peer's certificates cannot be had", phase: .securing)
         }
-        let (chainError, hostError) = (chainError, hostError)
+        let peer = PeerTrust(
+            host: host, port: port, certificates: certificates, chainError: chainError, hostError: hostError)
         let reply = TransportReply<TrustDecision>()
-        ask(
-            .serverTrust(
-                PeerTrust(
-                    host: host, port: port, certificates: certificates, chainError: chainError, hostError: hostError),
-                reply))
-        return switch reply.value {
-        case .trusted: nil
-        case .platformDefault: chainError ?? hostError
-        case .refused(let reason, let code): TransportError(code, reason, phase: .securing)
-        case nil: TransportError(.untrusted, "nobody has said that the peer is trusted", phase: .securing)
-        }
+        ask(.serverTrust(peer, reply))
+        return peer.fault(after: reply.value)
     }
 
     private var chainError: TransportError? {

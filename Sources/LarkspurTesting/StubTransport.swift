@@ -26,11 +26,8 @@ public final class StubTransport: Transport {
     }
 
     public func invalidate() {
-        let tasks = running.withLock { running in
-            defer { running = nil }
-            return running.map { Array($0.values) } ?? []
-        }
-        for task in tasks { task.poke { $0.fail(.invalidated) } }
+        let tasks = running.withLock { $0.take() } ?? [:]
+        for task in tasks.values { task.poke { $0.fail(.invalidated) } }
     }
 }
 
@@ -101,14 +98,7 @@ private final class StubTask: TransportTask {
         guard request.url.isHTTPS else { return }
         let reply = TransportReply<TrustDecision>()
         request.asksForTrust ? delegate.answer(.serverTrust(peer, reply), for: id) : reply(.platformDefault)
-        let error: TransportError? =
-            switch reply.value {
-            case .trusted: nil
-            case .platformDefault: peer.chainError ?? peer.hostError
-            case .refused(let reason, let code): TransportError(code, reason, phase: .securing)
-            case nil: TransportError(.untrusted, "nobody has judged the peer", phase: .securing)
-            }
-        if let error { poke { $0.fail(with: error) } }
+        if let error = peer.fault(after: reply.value) { poke { $0.fail(with: error) } }
     }
 
     private func askForBody(_ delegate: any TransportDelegate) {

@@ -1,7 +1,7 @@
 /// Where the time and the bytes of one hop went.
 ///
-/// Durations but the first count from the hop's start, or from its last sending if a connection was lost; nil means that the phase did not happen (a reused connection has no lookup) or
-/// that the transport cannot tell.
+/// Durations but the first count from the hop's start, or from its last sending if a connection was lost; nil means that
+/// the phase did not happen (a reused connection has no lookup) or that the transport cannot tell.
 public struct TransportMetrics: Sendable, Equatable {
     /// How long the hop waited before the transport took it up.
     @CompactDuration public var queued: Duration?
@@ -50,7 +50,7 @@ extension TransportMetrics: CustomStringConvertible {
         return parts.joined(separator: ", ")
     }
 
-    private static func milliseconds(_ duration: Duration) -> String {
+    package static func milliseconds(_ duration: Duration) -> String {
         let microseconds = Int64(duration / .microseconds(1))
         return "\(microseconds / 1_000).\(microseconds % 1_000 / 100) ms"
     }

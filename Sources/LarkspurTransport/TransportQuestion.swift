@@ -54,6 +54,16 @@ public struct PeerTrust: Sendable {
         self.chainError = chainError
         self.hostError = hostError
     }
+
+    /// What keeps a request from the peer after this answer to `TransportQuestion.serverTrust`.
+    package func fault(after answer: TrustDecision?) -> TransportError? {
+        switch answer {
+        case .trusted: nil
+        case .platformDefault: chainError ?? hostError
+        case .refused(let reason, let code): TransportError(code, reason, phase: .securing)
+        case nil: TransportError(.untrusted, "nobody has said that the peer is trusted", phase: .securing)
+        }
+    }
 }
 
 /// The answer to `TransportQuestion.serverTrust`.

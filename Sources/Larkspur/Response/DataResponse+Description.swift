@@ -20,7 +20,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
         if let head { blocks.append(Self.lines(head, data, request?.options.confidentialHeaders ?? [])) }
         if let metrics { blocks.append(["times: \(metrics)"]) }
         if serializationDuration > .zero {
-            blocks.append(["serialized in: \(Self.milliseconds(serializationDuration)) ms"])
+            blocks.append(["serialized in: \(TransportMetrics.milliseconds(serializationDuration))"])
         }
         let outcome = value == nil ? description : "success: \(Value.self)"
         return (blocks.flatMap(\.self) + [outcome]).joined(separator: "\n")
@@ -61,10 +61,5 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
             let text = String(data: redaction.body(data, type: type), encoding: .utf8)
         else { return "\(data.count) bytes" }
         return text
-    }
-
-    private static func milliseconds(_ duration: Duration) -> String {
-        let microseconds = Int64(duration / .microseconds(1))
-        return "\(microseconds / 1_000).\(microseconds % 1_000 / 100)"
     }
 }
