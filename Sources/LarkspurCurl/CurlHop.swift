@@ -108,8 +108,7 @@ final class CurlHop {
     var isChallengedAgain: Bool { challenge != nil && answersOldChallenge && request.body.isReplayable }
 
     func deliverChallenge() {
-        guard let challenge else { return }
-        self.challenge = nil
+        guard let challenge = challenge.take() else { return }
         head = challenge.reader
         delegate.received(.head(challenge.head), for: task.id)
     }

@@ -33,8 +33,7 @@ final class CurlTask: TransportTask {
         /// Gives up the delegate, to be told of the end after unlocking.
         mutating func finish() -> (any TransportDelegate)? {
             phase = .ended
-            defer { delegate = nil }
-            return delegate
+            return delegate.take()
         }
     }
 

@@ -122,10 +122,7 @@ final class MockConnection {
 
     /// Puts out about as much as the peer may take at once, or does what is to be done after it.
     private func playOn() -> Need? {
-        if let move {
-            self.move = nil
-            return perform(move)
-        }
+        if let move = move.take() { return perform(move) }
         while output.count < Self.pieceSize, move == nil {
             guard let next = player?.next(&output) else { return nil }
             if case .goOn = next { continue }

@@ -56,11 +56,7 @@ private final class StreamWriter: Sendable {
         if stream.streamStatus == .notOpen { stream.open() }
         while true {
             hasWork.wait()
-            let work = work.withLock { work in
-                defer { work = nil }
-                return work
-            }
-            guard let (job, waiter) = work else { continue }
+            guard let (job, waiter) = work.withLock({ $0.take() }) else { continue }
             switch job {
             case .write(let bytes): waiter.resume(returning: Self.write(bytes, to: stream))
             case .close:

@@ -43,10 +43,7 @@ public struct DataStream: AsyncSequence, Sendable {
 
     /// The first iterator reads from where the value was made; any further one from now on.
     public func makeAsyncIterator() -> Iterator {
-        let reader = reserved.withLock { reader in
-            defer { reader = nil }
-            return reader
-        }
+        let reader = reserved.withLock { $0.take() }
         return Iterator(reader: reader ?? StreamReader(request, automaticallyCancelling: automaticallyCancelling))
     }
 

@@ -3,21 +3,6 @@ struct Deadlines: Sendable {
     var attempt: Deadline?
     var total: Deadline?
 
-    subscript(scope: Deadline.Scope) -> Deadline? {
-        get {
-            switch scope {
-            case .attempt: attempt
-            case .total: total
-            }
-        }
-        set {
-            switch scope {
-            case .attempt: attempt = newValue
-            case .total: total = newValue
-            }
-        }
-    }
-
     var isEmpty: Bool { attempt == nil && total == nil }
 
     var timeLeft: Duration? {
@@ -68,10 +53,7 @@ extension RequestCore {
     }
 
     func watchAttempt(_ face: any Request) {
-        let (limits, before) = read { state in
-            defer { state.deadlines.attempt = nil }
-            return (state.settings.timeouts, state.deadlines.attempt)
-        }
+        let (limits, before) = read { ($0.settings.timeouts, $0.deadlines.attempt.take()) }
         before?.stop()
         if isLimited(limits) { watch(.attempt, timeouts(limits).attempt, face) }
     }
@@ -86,12 +68,13 @@ extension RequestCore {
 
     /// Puts the limit in place of the one before, whose beginning it takes over.
     private func watch(_ scope: Deadline.Scope, _ limit: Duration?, _ face: any Request) {
-        let before = read { $0.deadlines[scope] }
+        let place = scope.place
+        let before = read { $0.deadlines[keyPath: place] }
         guard before?.limit != limit else { return }
         let next = limit.map { Deadline(scope, $0, on: context.configuration.clock, replacing: before) }
         let (isKept, replaced) = box.withLock { state in
-            defer { if state.isWithPipeline { state.deadlines[scope] = next } }
-            return (state.isWithPipeline, state.deadlines[scope])
+            defer { if state.isWithPipeline { state.deadlines[keyPath: place] = next } }
+            return (state.isWithPipeline, state.deadlines[keyPath: place])
         }
         guard isKept else { return }
         // Whoever sets another limit may be a piece of code that runs under this one.
@@ -134,6 +117,15 @@ extension RequestCore {
             throw .abandon
         }
         return deadlines.attempt.flatMap { $0.isDue ? $0.error : nil } ?? error
+    }
+}
+
+extension Deadline.Scope {
+    fileprivate var place: WritableKeyPath<Deadlines, Deadline?> & Sendable {
+        switch self {
+        case .attempt: \.attempt
+        case .total: \.total
+        }
     }
 }
 

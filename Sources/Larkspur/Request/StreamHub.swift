@@ -36,9 +36,7 @@ final class StreamHub: BodyReceiver {
         }
 
         mutating func takeSender() -> (@Sendable () -> Void)? {
-            guard hasRoom else { return nil }
-            defer { sender = nil }
-            return sender
+            hasRoom ? sender.take() : nil
         }
     }
 

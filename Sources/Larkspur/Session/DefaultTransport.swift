@@ -47,10 +47,7 @@ final class UnavailableTransport: Transport {
         func cancel() { end(.cancelled, metrics: nil) }
 
         private func end(_ error: TransportError, metrics: TransportMetrics?) {
-            let delegate = delegate.withLock { delegate in
-                defer { delegate = nil }
-                return delegate
-            }
+            let delegate = delegate.withLock { $0.take() }
             if let metrics { delegate?.received(.metrics(metrics), for: id) }
             delegate?.received(.completed(error), for: id)
         }
