@@ -33,24 +33,19 @@ public enum ChecksumAlgorithm: Sendable, Hashable {
     /// Tells of damage, not of malice.
     case md5
 
-    var hash: StreamingHash.Algorithm {
-        switch self {
-        case .sha256: .sha256
-        case .sha512: .sha512
-        case .md5: .md5
-        }
-    }
+    var hash: StreamingHash.Algorithm { kind.hash }
 
-    private var digits: Int {
+    private var kind: (hash: StreamingHash.Algorithm, digits: Int) {
         switch self {
-        case .sha256: 64
-        case .sha512: 128
-        case .md5: 32
+        case .sha256: (.sha256, 64)
+        case .sha512: (.sha512, 128)
+        case .md5: (.md5, 32)
         }
     }
 
     /// Before anything is fetched: what can never match is a mistake of the caller's.
     func check(_ hexadecimal: String) throws(RequestError) {
+        let digits = kind.digits
         guard hexadecimal.utf8.count == digits, hexadecimal.allSatisfy(\.isHexDigit) else {
             throw RequestError(
                 .invalidChecksum, "the checksum to compare with does not have \(digits) hexadecimal digits")

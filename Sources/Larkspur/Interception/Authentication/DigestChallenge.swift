@@ -1,34 +1,26 @@
 /// What a server wants to be answered by the Digest scheme (RFC 7616, section 3.3).
 struct DigestChallenge: Sendable, Hashable {
     struct Algorithm: Sendable, Hashable {
-        let hash: StreamingHash.Algorithm
+        /// The weakest first.
+        private static let known: [(name: String, hash: StreamingHash.Algorithm)] = [
+            ("MD5", .md5), ("SHA-256", .sha256), ("SHA-512-256", .sha512Half),
+        ]
+
+        let strength: Int
         /// Whether the secret is hashed once more with the nonces of the first request.
         let isSession: Bool
 
         /// By the name that a server calls it; MD5 has none in old challenges.
         init?(_ name: String?) {
-            let name = name?.lowercased() ?? "md5"
-            isSession = name.hasSuffix("-sess")
-            switch isSession ? String(name.dropLast(5)) : name {
-            case "md5": hash = .md5
-            case "sha-256": hash = .sha256
-            case "sha-512-256": hash = .sha512Half
-            default: return nil
-            }
+            let name = name?.uppercased() ?? "MD5"
+            isSession = name.hasSuffix("-SESS")
+            let hash = isSession ? String(name.dropLast(5)) : name
+            guard let strength = Self.known.firstIndex(where: { $0.name == hash }) else { return nil }
+            self.strength = strength
         }
 
-        var name: String {
-            let name =
-                switch hash {
-                case .md5: "MD5"
-                case .sha256: "SHA-256"
-                case .sha512: "SHA-512"
-                case .sha512Half: "SHA-512-256"
-                }
-            return isSession ? name + "-sess" : name
-        }
-
-        var strength: Int { [.md5, .sha256, .sha512Half].firstIndex(of: hash) ?? 0 }
+        var hash: StreamingHash.Algorithm { Self.known[strength].hash }
+        var name: String { Self.known[strength].name + (isSession ? "-sess" : "") }
     }
 
     /// What of a request is protected.
