@@ -40,7 +40,7 @@ final class EventSubscription: Sendable {
     init(to request: RequestID? = nil) {
         let (bell, ringer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         (self.bell, self.ringer, self.request) = (bell, ringer, request)
-        mailbox = MonitorMailbox(ringing: ringer, of: request)
+        mailbox = MonitorMailbox(for: .sequence(ringer), of: request)
     }
 
     deinit {

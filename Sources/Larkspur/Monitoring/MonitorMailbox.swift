@@ -17,8 +17,7 @@ package final class MonitorMailbox: Sendable {
         let error: (any Error)?
     }
 
-    /// Who is told.
-    private enum Reader {
+    enum Reader {
         case monitor(any EventMonitor)
         /// Somebody who comes for it when the bell rings.
         case sequence(AsyncStream<Void>.Continuation)
@@ -27,13 +26,8 @@ package final class MonitorMailbox: Sendable {
     private let reader: Reader
     private let box: Protected<Mail>
 
-    package init(_ monitor: any EventMonitor, of request: RequestID? = nil) {
-        reader = .monitor(monitor)
-        box = Protected(Mail(queue: EventQueue(admitting: request)))
-    }
-
-    init(ringing bell: AsyncStream<Void>.Continuation, of request: RequestID? = nil) {
-        reader = .sequence(bell)
+    init(for reader: Reader, of request: RequestID? = nil) {
+        self.reader = reader
         box = Protected(Mail(queue: EventQueue(admitting: request)))
     }
 

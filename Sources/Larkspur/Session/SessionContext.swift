@@ -55,7 +55,7 @@ package final class SessionContext: SessionStateProvider {
             parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }
                 ?? RetryAccount(budget, on: configuration.clock)
         }
-        monitors = configuration.eventMonitors.map { MonitorMailbox($0) }
+        monitors = configuration.eventMonitors.map { MonitorMailbox(for: .monitor($0)) }
         baseURL = configuration.baseURL.map { base in
             Result { try base.asRequestURL().asFolder }.mapError {
                 let error = RequestError(wrapping: $0, as: .invalidURL)
