@@ -46,17 +46,10 @@ struct SetCookie {
 
     /// What stands before the first equals sign, and after it if there is one.
     private static func halves(_ text: Substring.UTF8View) -> (left: String, right: String?) {
-        guard let sign = text.firstIndex(of: UInt8(ascii: "=")) else { return (trimmed(text), nil) }
-        return (trimmed(text[..<sign]), trimmed(text[text.index(after: sign)...]))
+        let sign = text.firstIndex(of: UInt8(ascii: "="))
+        let left = String(Substring(text[..<(sign ?? text.endIndex)].trimmed))
+        return (left, sign.map { String(Substring(text[$0...].dropFirst().trimmed)) })
     }
-
-    private static func trimmed(_ text: Substring.UTF8View) -> String {
-        var text = text.drop(while: isBlank)
-        while let last = text.last, isBlank(last) { text.removeLast() }
-        return String(Substring(text))
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     private static func seconds(_ text: String) -> Int? {
         guard text.utf8.first == UInt8(ascii: "-") else { return Int(digits: text.utf8) }

@@ -1,3 +1,17 @@
+extension UInt8 {
+    /// White space in a field.
+    var isBlank: Bool { self == 0x20 || self == 0x09 }
+}
+
+extension Substring.UTF8View {
+    /// Without white space at its ends.
+    var trimmed: Substring.UTF8View {
+        var text = drop(while: \.isBlank)
+        while text.last?.isBlank == true { text.removeLast() }
+        return text
+    }
+}
+
 extension FixedWidthInteger {
     /// A number in decimal digits, and nothing else: no sign, no space, not empty. One that is too large counts as the largest.
     init?(digits: some Collection<UInt8>) {

@@ -50,7 +50,7 @@ private struct ChallengeScanner {
     mutating func challenges() -> [AuthenticationChallenge] {
         var challenges: [AuthenticationChallenge] = []
         while !rest.isEmpty {
-            skip { Self.isBlank($0) || $0 == UInt8(ascii: ",") }
+            skip { $0.isBlank || $0 == UInt8(ascii: ",") }
             readElement(&challenges)
             skipToComma()
         }
@@ -60,7 +60,7 @@ private struct ChallengeScanner {
     /// What stands between two commas: a parameter of the last challenge, or the beginning of another one.
     private mutating func readElement(_ challenges: inout [AuthenticationChallenge]) {
         guard let word = readToken() else { return }
-        let isWhole = isAtEnd || rest.first.map(Self.isBlank) == true
+        let isWhole = isAtEnd || rest.first?.isBlank == true
         if skipEquals() {
             // Before the first challenge it belongs to none.
             guard let value = readValue(), !challenges.isEmpty else { return }
@@ -76,10 +76,10 @@ private struct ChallengeScanner {
     }
 
     private mutating func skipEquals() -> Bool {
-        skip(while: Self.isBlank)
+        skip(while: \.isBlank)
         guard rest.first == UInt8(ascii: "=") else { return false }
         rest.removeFirst()
-        skip(while: Self.isBlank)
+        skip(while: \.isBlank)
         return true
     }
 
@@ -87,7 +87,7 @@ private struct ChallengeScanner {
     private mutating func readValue() -> String? {
         let start = rest
         if let value = rest.first == UInt8(ascii: "\"") ? readQuoted() : readToken() {
-            skip(while: Self.isBlank)
+            skip(while: \.isBlank)
             if isAtEnd { return value }
         }
         rest = start
@@ -106,7 +106,7 @@ private struct ChallengeScanner {
         if text(from: start) != nil {
             skip { $0 == UInt8(ascii: "=") }
             let token = text(from: start)
-            skip(while: Self.isBlank)
+            skip(while: \.isBlank)
             if isAtEnd { return token }
         }
         rest = start
@@ -145,6 +145,4 @@ private struct ChallengeScanner {
         let bytes = start[..<rest.startIndex]
         return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
     }
-
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 }

@@ -84,7 +84,7 @@ public struct ResponseValidator: Sendable {
         let covering = ranges.filter { $0.covers(type) }
         if let decisive = covering.max(by: { $0.precision < $1.precision }), !decisive.isRefused { return }
         let names = acceptable.filter { MediaRange($0)?.isRefused != true }
-            .map { MediaRange($0)?.description ?? String(MediaRange.trimmed($0.utf8[...])) ?? $0 }.sorted()
+            .map { MediaRange($0)?.description ?? String($0[...].utf8.trimmed) ?? $0 }.sorted()
         let expected = names.isEmpty ? "none of those refused" : names.joined(separator: ", ")
         throw RequestError(
             .unacceptableContentType,
@@ -117,20 +117,13 @@ private struct MediaRange: CustomStringConvertible {
 
     init?(_ text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
-            .map { String(Self.trimmed($0))?.lowercased() ?? "" }
+            .map { String($0.trimmed)?.lowercased() ?? "" }
         let names = parts[0].utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard names.count == 2, let type = String(names[0]), let subtype = String(names[1]), !type.isEmpty,
             !subtype.isEmpty
         else { return nil }
         (self.type, self.subtype) = (type, subtype)
         isRefused = parts.dropFirst().contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
-    }
-
-    static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
-        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
-        var text = text.drop(while: isBlank)
-        while let last = text.last, isBlank(last) { text.removeLast() }
-        return text
     }
 
     /// How much of a type it names.
