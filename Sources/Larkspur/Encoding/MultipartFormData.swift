@@ -92,7 +92,7 @@ public struct MultipartFormData: Sendable {
     /// Adds a file. What is not given follows from it: its name from the URL, its type from the extension of either
     /// name or, failing that, from its first bytes.
     public mutating func append(_ url: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
-        attempt { form throws(RequestError) in
+        attempt { form in
             let file = try ReadableFile.open(url)
             let fileName = fileName ?? url.lastPathComponent
             let type = mimeType ?? MIMEType.ofFile(named: fileName) ?? MIMEType.ofFile(named: url.lastPathComponent)
@@ -105,17 +105,13 @@ public struct MultipartFormData: Sendable {
     public mutating func append<Value: Encodable & Sendable>(
         encoding value: Value, name: String, fileName: String? = nil, encoder: any ParameterEncoder = .json
     ) {
-        attempt { form throws(RequestError) in
-            do {
-                var request = OutgoingRequest(method: .post, url: try RequestURL("http://part.invalid/"))
-                try encoder.encode(value, into: &request)
-                if case .none = request.body {
-                    throw RequestError(.encodingFailed, "an encoder that makes no body cannot make a part of a form")
-                }
-                form.append(request.body, name: name, fileName: fileName, mimeType: request.headers["Content-Type"])
-            } catch {
-                throw RequestError(wrapping: error, as: .encodingFailed)
+        attempt { form in
+            var request = OutgoingRequest(method: .post, url: try RequestURL("http://part.invalid/"))
+            try encoder.encode(value, into: &request)
+            if case .none = request.body {
+                throw RequestError(.encodingFailed, "an encoder that makes no body cannot make a part of a form")
             }
+            form.append(request.body, name: name, fileName: fileName, mimeType: request.headers["Content-Type"])
         }
     }
 
@@ -123,22 +119,18 @@ public struct MultipartFormData: Sendable {
     public mutating func append(
         fieldsOf value: some Encodable & Sendable, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
     ) {
-        attempt { form throws(RequestError) in
-            do {
-                let pairs: String = try encoder.encode(value)
-                for pair in pairs.split(separator: "&") {
-                    let texts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                        .map { String($0).formDecoded }
-                    form.append(texts[1], name: texts[0])
-                }
-            } catch {
-                throw RequestError(wrapping: error, as: .encodingFailed)
+        attempt { form in
+            let pairs: String = try encoder.encode(value)
+            for pair in pairs.split(separator: "&") {
+                let texts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                    .map { String($0).formDecoded }
+                form.append(texts[1], name: texts[0])
             }
         }
     }
 
-    private mutating func attempt(_ append: (inout MultipartFormData) throws(RequestError) -> Void) {
-        do { try append(&self) } catch { fail(error) }
+    private mutating func attempt(_ append: (inout MultipartFormData) throws -> Void) {
+        do { try append(&self) } catch { fail(RequestError(wrapping: error, as: .encodingFailed)) }
     }
 
     private mutating func fail(_ error: RequestError) { failure = failure ?? error }
