@@ -18,9 +18,7 @@ final class MockInbox: Sendable {
 
     private let box: Protected<State>
 
-    init(_ waker: MockWaker) {
-        box = Protected(State(waker: waker))
-    }
+    init(_ waker: MockWaker) { box = Protected(State(waker: waker)) }
 
     func post(_ command: Command) {
         let waker = box.withLock { state -> MockWaker? in

@@ -29,9 +29,7 @@ final class MockLoop {
         poller = waker.poller
     }
 
-    deinit {
-        buffer.deallocate()
-    }
+    deinit { buffer.deallocate() }
 
     /// Runs until the server is stopped; then no descriptor is left but the poller's.
     func run() {

@@ -64,9 +64,7 @@ public struct MockResponse: Sendable {
     public var steps: [Step]
 
     /// An answer of these steps.
-    public init(_ steps: [Step]) {
-        self.steps = steps
-    }
+    public init(_ steps: [Step]) { self.steps = steps }
 
     /// The bytes of `Step.bytes` from a position on: no two places near each other look alike.
     public static func pattern(from position: UInt64, count: Int) -> Data {
@@ -120,9 +118,7 @@ extension MockResponse {
     public static let stall = MockResponse([.stall])
 
     /// The same, begun after a delay.
-    public func after(_ delay: Duration) -> MockResponse {
-        MockResponse([.wait(delay)] + steps)
-    }
+    public func after(_ delay: Duration) -> MockResponse { MockResponse([.wait(delay)] + steps) }
 
     /// The same, only so many bytes at a time.
     public func dripping(bytes: Int = 1, every interval: Duration) -> MockResponse {
@@ -139,8 +135,7 @@ extension MockResponse {
                 return MockResponse(kept + [.body(bytes.prefix(Int(left))), end])
             case .generated(_, let make):
                 let limit = left
-                kept.append(
-                    .generated(count: limit) { $0 < limit ? make($0)?.prefix(Int(limit - $0)) : nil })
+                kept.append(.generated(count: limit) { $0 < limit ? make($0)?.prefix(Int(limit - $0)) : nil })
                 return MockResponse(kept + [end])
             case .body(let bytes): left -= UInt64(bytes.count)
             case .interim, .head, .trailers, .raw, .wait, .pause, .drip, .stall, .close, .reset: break

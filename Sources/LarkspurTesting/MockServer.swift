@@ -53,9 +53,7 @@ public final class MockServer: Sendable {
         thread.start()
     }
 
-    deinit {
-        inbox.post(.stop)
-    }
+    deinit { inbox.post(.stop) }
 
     /// Answers requests for this path, with any query; nil stands for any method. A later handler replaces an earlier.
     public func on(

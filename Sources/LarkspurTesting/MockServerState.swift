@@ -44,9 +44,7 @@ final class MockServerState: Sendable {
     private let fallback: MockRoute
     private let box = Protected(State())
 
-    init(fallback: MockRoute) {
-        self.fallback = fallback
-    }
+    init(fallback: MockRoute) { self.fallback = fallback }
 
     var log: MockServer.Log { box.withLock { $0.log } }
 

@@ -31,14 +31,10 @@ public struct StubAnswer: Sendable {
     public var steps: [Step]
 
     /// An answer of these steps.
-    public init(_ steps: [Step]) {
-        self.steps = steps
-    }
+    public init(_ steps: [Step]) { self.steps = steps }
 
     /// A whole response, its body in as many events as there are chunks.
-    public static func response(
-        _ status: Int = 200, headers: HTTPHeaders = [:], chunks: [Data] = []
-    ) -> StubAnswer {
+    public static func response(_ status: Int = 200, headers: HTTPHeaders = [:], chunks: [Data] = []) -> StubAnswer {
         StubAnswer([.head(ResponseHead(status: status, fields: Array(headers)))] + chunks.map(Step.body))
     }
 
@@ -66,7 +62,5 @@ public struct StubAnswer: Sendable {
     public func by(_ peer: PeerTrust) -> StubAnswer { StubAnswer([.peer(peer)] + steps) }
 
     /// The same, begun after a delay.
-    public func after(_ delay: Duration) -> StubAnswer {
-        StubAnswer([.wait(delay)] + steps)
-    }
+    public func after(_ delay: Duration) -> StubAnswer { StubAnswer([.wait(delay)] + steps) }
 }

@@ -9,13 +9,9 @@ public struct CompactDuration: Sendable, Hashable {
 
     package static let none = UInt64.max
 
-    public init() {
-        nanoseconds = Self.none
-    }
+    public init() { nanoseconds = Self.none }
 
-    public init(seconds: UInt64) {
-        nanoseconds = seconds * 1_000_000_000
-    }
+    public init(seconds: UInt64) { nanoseconds = seconds * 1_000_000_000 }
 
     public init(wrappedValue: Duration?) {
         nanoseconds = Self.none

@@ -70,9 +70,7 @@ package final class ReadableFile: Sendable {
         self.descriptor = descriptor
     }
 
-    deinit {
-        close(descriptor)
-    }
+    deinit { close(descriptor) }
 
     /// Length and version as they are now.
     package func status() throws(Failure) -> (length: UInt64, version: TransportFileVersion) {

@@ -80,9 +80,7 @@ final class TransportDataStream: TransportBodyStream {
     private let data: Data
     private let position = Protected(0)
 
-    init(_ data: Data) {
-        self.data = data
-    }
+    init(_ data: Data) { self.data = data }
 
     func begin(wake: @escaping @Sendable () -> Void) {}
 

@@ -28,9 +28,7 @@ public struct TransportTaskID: Hashable, Sendable, CustomStringConvertible {
     public let rawValue: UInt64
 
     /// A name of this number.
-    public init(_ rawValue: UInt64) {
-        self.rawValue = rawValue
-    }
+    public init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
     public var description: String { "task \(rawValue)" }
 }

@@ -68,9 +68,7 @@ final class JoinedBodyStream: TransportBodyStream {
 
     private let box: Protected<State>
 
-    init(_ bodies: [TransportBody]) {
-        box = Protected(.idle(Cursor(later: bodies[...])))
-    }
+    init(_ bodies: [TransportBody]) { box = Protected(.idle(Cursor(later: bodies[...]))) }
 
     func begin(wake: @escaping @Sendable () -> Void) {
         box.withLock {

@@ -63,17 +63,13 @@ extension TransportBody {
 struct BodyProblem: Error, CustomStringConvertible {
     let description: String
 
-    init(_ description: String) {
-        self.description = description
-    }
+    init(_ description: String) { self.description = description }
 }
 
 struct OnceOnly<Value>: Sendable {
     private let box: Protected<Value?>
 
-    init(_ value: sending Value) {
-        box = Protected(value)
-    }
+    init(_ value: sending Value) { box = Protected(value) }
 
     func take() throws(BodyProblem) -> sending Value {
         let taken = box.withLock { value -> sending Value? in

@@ -96,9 +96,7 @@ public final class CookieJar: Sendable {
     }
 
     /// Keeps a cookie, in place of one of the same name, domain and path. One that has expired removes it.
-    public func set(_ cookie: Cookie) {
-        change([cookie], mayReplaceSecure: true, at: clock.now)
-    }
+    public func set(_ cookie: Cookie) { change([cookie], mayReplaceSecure: true, at: clock.now) }
 
     /// Removes the cookie of this name, domain and path, whatever its value.
     public func remove(_ cookie: Cookie) { remove([cookie]) }

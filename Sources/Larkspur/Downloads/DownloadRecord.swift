@@ -27,8 +27,7 @@ extension DownloadRecord {
         guard hop.request.method == .get, !asksForPart, let head = hop.head, head.status == 200, head.isPlain,
             head["Accept-Ranges"]?.lowercased() != "none", let validator = head.strongValidator
         else { return nil }
-        self.init(
-            url: url, partialFile: partialFile, validator: validator, offset: 0, total: head.contentLength)
+        self.init(url: url, partialFile: partialFile, validator: validator, offset: 0, total: head.contentLength)
     }
 
     func isOfSame(as other: DownloadRecord) -> Bool { url == other.url && validator == other.validator }

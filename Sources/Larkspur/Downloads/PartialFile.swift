@@ -12,9 +12,7 @@ final class PartialFile {
 
     /// - Parameter mode: That of a file that is not there yet; the process's umask takes from it.
     /// - Parameter accepts: Whether what is there already is to be continued.
-    init(
-        claiming path: String, mode: mode_t, accepting accepts: (DownloadRecord) -> Bool
-    ) throws(RequestError) {
+    init(claiming path: String, mode: mode_t, accepting accepts: (DownloadRecord) -> Bool) throws(RequestError) {
         file = try WritableFile.claim(path, mode: mode)
         guard file.length > 0, let data = FileManager.default.contents(atPath: recordPath),
             var stored = try? JSONDecoder().decode(DownloadRecord.self, from: data), accepts(stored)

@@ -13,9 +13,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
     private let encoder: JSONEncoder
 
     /// The encoder is shared by all requests: do not change it afterwards.
-    public init(encoder: JSONEncoder = JSONEncoder()) {
-        self.encoder = encoder
-    }
+    public init(encoder: JSONEncoder = JSONEncoder()) { self.encoder = encoder }
 
     private init(formatting: JSONEncoder.OutputFormatting) {
         encoder = JSONEncoder()

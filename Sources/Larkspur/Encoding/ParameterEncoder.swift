@@ -38,9 +38,7 @@ public struct ClosureParameterEncoder: ParameterEncoder {
     private let body: Body
 
     /// An encoder that calls the closure for each attempt.
-    public init(_ body: @escaping Body) {
-        self.body = body
-    }
+    public init(_ body: @escaping Body) { self.body = body }
 
     /// Calls the closure; an error of its own becomes the cause of a typed one.
     public func encode<Parameters: Encodable & Sendable>(

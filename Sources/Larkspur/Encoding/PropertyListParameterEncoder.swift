@@ -3,9 +3,7 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
     private let encoder: PropertyListEncoder
 
     /// The encoder, whose format counts, is shared by all requests: do not change it afterwards.
-    public init(encoder: PropertyListEncoder) {
-        self.encoder = encoder
-    }
+    public init(encoder: PropertyListEncoder) { self.encoder = encoder }
 
     /// An encoder for a format: `.xml` or `.binary`; no other can be written.
     public init(format: PropertyListSerialization.PropertyListFormat = .xml) {

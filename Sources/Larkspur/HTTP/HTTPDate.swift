@@ -18,9 +18,7 @@ private struct HTTPDateScanner {
 
     private var rest: Substring.UTF8View
 
-    init(_ text: String) {
-        rest = text[...].utf8
-    }
+    init(_ text: String) { rest = text[...].utf8 }
 
     mutating func date(now: Date) -> Date? {
         if name(of: Self.longDays) != nil { return obsoleteDate(now: now) }

@@ -10,14 +10,10 @@ public struct HTTPHeaders: Hashable, Sendable {
     package private(set) var fields: [HTTPHeader]
 
     /// No fields.
-    public init() {
-        fields = []
-    }
+    public init() { fields = [] }
 
     /// These fields, in their order, repeats included.
-    public init(_ fields: some Sequence<HTTPHeader>) {
-        self.fields = Array(fields)
-    }
+    public init(_ fields: some Sequence<HTTPHeader>) { self.fields = Array(fields) }
 
     /// Fields from a dictionary, sorted by name, because a dictionary has no order of its own.
     public init(_ dictionary: [String: String]) {
@@ -113,9 +109,7 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
         fields = elements.map { HTTPHeader(name: $0.0, value: $0.1) }
     }
 
-    public init(arrayLiteral elements: HTTPHeader...) {
-        fields = elements
-    }
+    public init(arrayLiteral elements: HTTPHeader...) { fields = elements }
 
     /// A line for each field. The values of those that sound like secrets are hidden, as `Redaction.standard` has it; a
     /// field asked for by itself shows its value.

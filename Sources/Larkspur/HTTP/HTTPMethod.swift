@@ -2,13 +2,9 @@
 public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     public let rawValue: String
 
-    public init(rawValue: String) {
-        self.rawValue = rawValue
-    }
+    public init(rawValue: String) { self.rawValue = rawValue }
 
-    public init(stringLiteral value: String) {
-        self.init(rawValue: value)
-    }
+    public init(stringLiteral value: String) { self.init(rawValue: value) }
 
     /// The method; in quotes and escaped if it is none, so that it ends no line of a log.
     public var description: String {

@@ -37,9 +37,7 @@ extension RequestError {
 }
 
 extension URL: URLConvertible {
-    public func asRequestURL() throws -> RequestURL {
-        try absoluteString.asRequestURL()
-    }
+    public func asRequestURL() throws -> RequestURL { try absoluteString.asRequestURL() }
 
     public func asRequestURL(relativeTo base: RequestURL) throws -> RequestURL {
         try absoluteString.asRequestURL(relativeTo: base)

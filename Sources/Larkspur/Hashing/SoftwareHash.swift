@@ -94,9 +94,7 @@ private struct MD5: BlockHash {
 private struct SHA2<Word: FixedWidthInteger & UnsignedInteger>: BlockHash {
     private var state: [Word]
 
-    init(_ state: [Word]) {
-        self.state = state
-    }
+    init(_ state: [Word]) { self.state = state }
 
     var result: [UInt8] { state.flatMap { bytes(of: $0.bigEndian) } }
 

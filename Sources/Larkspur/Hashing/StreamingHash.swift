@@ -23,13 +23,9 @@ struct StreamingHash: ~Copyable {
 
     private var engine: any HashEngine
 
-    init(_ algorithm: Algorithm) {
-        engine = SystemHash(algorithm) ?? SoftwareHash(algorithm)
-    }
+    init(_ algorithm: Algorithm) { engine = SystemHash(algorithm) ?? SoftwareHash(algorithm) }
 
-    mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        engine.update(bytes)
-    }
+    mutating func update(_ bytes: UnsafeRawBufferPointer) { engine.update(bytes) }
 
     consuming func finalize() -> [UInt8] {
         engine.finalize()

@@ -44,9 +44,7 @@ public struct ComposedInterceptor: RequestInterceptor {
     public let interceptors: [any RequestInterceptor]
 
     /// `.composed` with a list.
-    public init(_ interceptors: [any RequestInterceptor]) {
-        self.interceptors = interceptors
-    }
+    public init(_ interceptors: [any RequestInterceptor]) { self.interceptors = interceptors }
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
         for interceptor in interceptors {

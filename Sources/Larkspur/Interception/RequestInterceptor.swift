@@ -68,9 +68,7 @@ public struct RetryRefusal: Error, Sendable, Hashable, CustomStringConvertible {
     public let reason: String
 
     /// An error that says in one line why there is no other attempt.
-    public init(_ reason: String) {
-        self.reason = reason
-    }
+    public init(_ reason: String) { self.reason = reason }
 
     public var description: String { reason }
 }

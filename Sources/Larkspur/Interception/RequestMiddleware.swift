@@ -119,9 +119,7 @@ public struct ClosureMiddleware: RequestMiddleware {
     private let intercept: Intercept
 
     /// Middleware that calls the closure.
-    public init(_ intercept: @escaping Intercept) {
-        self.intercept = intercept
-    }
+    public init(_ intercept: @escaping Intercept) { self.intercept = intercept }
 
     public func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
         try await intercept(exchange, next)

@@ -18,9 +18,7 @@ public struct CompositeEventMonitor: EventMonitor {
     public let monitors: [any EventMonitor]
 
     /// A monitor that tells these, in their order.
-    public init(_ monitors: [any EventMonitor]) {
-        self.monitors = monitors
-    }
+    public init(_ monitors: [any EventMonitor]) { self.monitors = monitors }
 
     public func request(_ request: any Request, did event: RequestEvent) {
         for monitor in monitors { monitor.request(request, did: event) }
@@ -45,9 +43,7 @@ public struct NotificationMonitor: EventMonitor {
     private let center: NotificationCenter
 
     /// A monitor that posts to this center.
-    public init(center: NotificationCenter = .default) {
-        self.center = center
-    }
+    public init(center: NotificationCenter = .default) { self.center = center }
 
     public func request(_ request: any Request, did event: RequestEvent) {
         switch event {

@@ -58,9 +58,7 @@ private final class BlockWriter: Sendable {
     private let perform: @Sendable (String) -> Void
     private let box = Protected(State())
 
-    init(_ perform: @escaping @Sendable (String) -> Void) {
-        self.perform = perform
-    }
+    init(_ perform: @escaping @Sendable (String) -> Void) { self.perform = perform }
 
     func write(_ block: String) {
         let before = box.withLock { state in

@@ -61,9 +61,7 @@ public struct Redirector: RedirectHandler {
     private let answer: Answer
 
     /// A handler that asks the closure.
-    public init(_ answer: @escaping Answer) {
-        self.answer = answer
-    }
+    public init(_ answer: @escaping Answer) { self.answer = answer }
 
     public func answer(to redirect: Redirect) async throws -> RedirectAnswer {
         try await answer(redirect)

@@ -52,9 +52,7 @@ package final class ByteChannel: Sendable {
     package let capacity: UInt64
     private let box = Protected(State())
 
-    package init(capacity: UInt64 = 1 << 20) {
-        self.capacity = capacity
-    }
+    package init(capacity: UInt64 = 1 << 20) { self.capacity = capacity }
 
     /// How many bytes wait to be read.
     package var buffered: UInt64 { box.withLock { $0.received - $0.read } }

@@ -2,16 +2,12 @@
 public final class DataRequest: SerializableRequest {
     public let handle: RequestHandle
 
-    package init(core: RequestCore) {
-        handle = RequestHandle(core: core)
-    }
+    package init(core: RequestCore) { handle = RequestHandle(core: core) }
 }
 
 /// A request that is made for its body: a data request in all else.
 public final class UploadRequest: SerializableRequest {
     public let handle: RequestHandle
 
-    package init(core: RequestCore) {
-        handle = RequestHandle(core: core)
-    }
+    package init(core: RequestCore) { handle = RequestHandle(core: core) }
 }

@@ -52,9 +52,7 @@ final class HopProgress {
     }
 
     /// Whether the response is the answer: the hop went well, and its body was not thrown away for another hop to follow.
-    func isDelivered(with error: TransportError?) -> Bool {
-        !isDiscarding && error == nil
-    }
+    func isDelivered(with error: TransportError?) -> Bool { !isDiscarding && error == nil }
 
     var isDiscarding: Bool {
         if case .discard = sink { true } else { false }

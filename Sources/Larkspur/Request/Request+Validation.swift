@@ -4,9 +4,7 @@ extension Request {
     /// Validators run in the order of their attachment, the session's first; the first failure ends it. What is read
     /// while it comes is validated by its head, before anybody is given the first byte.
     @discardableResult
-    public func validate() -> Self {
-        validate(using: .standard)
-    }
+    public func validate() -> Self { validate(using: .standard) }
 
     /// Accepts these status codes only.
     @discardableResult

@@ -5,9 +5,7 @@
 public struct RequestSequence<Element: Sendable>: AsyncSequence, Sendable {
     let follow: @Sendable () -> AsyncStream<Element>
 
-    init(following follow: @escaping @Sendable () -> AsyncStream<Element>) {
-        self.follow = follow
-    }
+    init(following follow: @escaping @Sendable () -> AsyncStream<Element>) { self.follow = follow }
 
     init<Face: Request>(_ request: Face, _ topic: RequestTopic<Element>) {
         self.init(following: {

@@ -35,18 +35,14 @@ final class StreamHub: BodyReceiver {
             return readers.isEmpty ? audience != .expected : readers.values.allSatisfy { $0.room > sent }
         }
 
-        mutating func takeSender() -> (@Sendable () -> Void)? {
-            hasRoom ? sender.take() : nil
-        }
+        mutating func takeSender() -> (@Sendable () -> Void)? { hasRoom ? sender.take() : nil }
     }
 
     /// Of what may be held in all, most waits with the hop: what waits there is the same for all readers.
     let limit: UInt64
     private let box = Protected(State())
 
-    init(limit: Int) {
-        self.limit = UInt64(max(4, limit))
-    }
+    init(limit: Int) { self.limit = UInt64(max(4, limit)) }
 
     // MARK: The readers' side
 

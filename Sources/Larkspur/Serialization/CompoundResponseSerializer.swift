@@ -5,9 +5,7 @@ public struct CompoundResponseSerializer<Value: Sendable>: ResponseSerializer {
     private let serializers: [any ResponseSerializer<Value>]
 
     /// `.firstOf` is the same.
-    public init(_ serializers: [any ResponseSerializer<Value>]) {
-        self.serializers = serializers
-    }
+    public init(_ serializers: [any ResponseSerializer<Value>]) { self.serializers = serializers }
 
     public var readsDownloadedFile: Bool { serializers.contains(where: \.readsDownloadedFile) }
 

@@ -75,9 +75,7 @@ struct SerializerJob: Sendable {
 final class ResponseBox<Value: Sendable>: Sendable {
     private let response: DataResponse<Value>
 
-    init(_ response: DataResponse<Value>) {
-        self.response = response
-    }
+    init(_ response: DataResponse<Value>) { self.response = response }
 
     /// Who attached a serializer knows the type of its response.
     static func open(_ response: AnyResponse) -> DataResponse<Value> {

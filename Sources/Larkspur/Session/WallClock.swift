@@ -3,9 +3,7 @@ public struct WallClock: Sendable {
     private let read: @Sendable () -> Date
 
     /// A clock that asks the closure for the time.
-    public init(_ read: @escaping @Sendable () -> Date) {
-        self.read = read
-    }
+    public init(_ read: @escaping @Sendable () -> Date) { self.read = read }
 
     /// The time.
     public var now: Date { read() }

@@ -13,9 +13,7 @@ public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFramin
         try framing.next(in: &bytes).map(decoded)
     }
 
-    public mutating func end() throws -> Value? {
-        try framing.end().map(decoded)
-    }
+    public mutating func end() throws -> Value? { try framing.end().map(decoded) }
 
     private func decoded(_ message: Data) throws -> Value {
         do {

@@ -79,9 +79,7 @@ final class EventSource: Sendable {
     }
 
     /// A connection is over, which the parser has read. There is another one only if the body can be sent again.
-    func lose(
-        _ parser: ServerSentEventParser, _ error: RequestError?
-    ) -> ServerSentEventsReconnection.Action {
+    func lose(_ parser: ServerSentEventParser, _ error: RequestError?) -> ServerSentEventsReconnection.Action {
         let request = box.withLock { state in
             state.reconnection.parser = parser
             return state.request

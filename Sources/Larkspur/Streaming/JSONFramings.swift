@@ -2,9 +2,7 @@
 public struct JSONLinesFraming: MessageFraming {
     private var splitter: LineSplitter
 
-    init(limit: Int) {
-        splitter = LineSplitter(limit: limit)
-    }
+    init(limit: Int) { splitter = LineSplitter(limit: limit) }
 
     public mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
         while let line = try splitter.next(in: &bytes, Self.message) {
@@ -13,9 +11,7 @@ public struct JSONLinesFraming: MessageFraming {
         return nil
     }
 
-    public mutating func end() throws -> Data? {
-        try splitter.end(Self.message) ?? nil
-    }
+    public mutating func end() throws -> Data? { try splitter.end(Self.message) ?? nil }
 
     /// Nil for a line of nothing but white space.
     private static func message(_ line: UnsafeRawBufferPointer) -> Data? {
@@ -37,9 +33,7 @@ public struct JSONSequenceFraming: MessageFraming {
     private var isInString = false
     private var isEscaped = false
 
-    init(limit: Int) {
-        remainder = Remainder(limit: limit)
-    }
+    init(limit: Int) { remainder = Remainder(limit: limit) }
 
     public mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
         var index = 0

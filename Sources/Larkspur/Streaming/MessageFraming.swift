@@ -58,9 +58,7 @@ extension MessageFraming where Self == CustomFraming {
 public struct ServerSentEventFraming: MessageFraming {
     private var parser: ServerSentEventParser
 
-    init(limit: Int) {
-        parser = ServerSentEventParser(maximumEventSize: limit)
-    }
+    init(limit: Int) { parser = ServerSentEventParser(maximumEventSize: limit) }
 
     public mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
         try parser.next(in: &bytes).map { Data($0.data.utf8) }

@@ -32,9 +32,7 @@ public struct ServerSentEventsPolicy: Sendable {
     public static let once = ServerSentEventsPolicy { $0.maximumAttempts = 0 }
 
     /// A policy as it is unless the closure changes it.
-    public init(_ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }) {
-        configure(&self)
-    }
+    public init(_ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }) { configure(&self) }
 }
 
 /// Decides when a stream of server-sent events is connected, connected again and given up, by the HTML standard's rules.

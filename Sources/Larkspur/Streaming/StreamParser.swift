@@ -31,9 +31,7 @@ struct Remainder: Sendable {
     private(set) var bytes: [UInt8] = []
     let limit: Int
 
-    init(limit: Int) {
-        self.limit = limit
-    }
+    init(limit: Int) { self.limit = limit }
 
     var isEmpty: Bool { bytes.isEmpty }
 

@@ -67,9 +67,7 @@ public struct TextParser: StreamParser {
 struct LineSplitter: Sendable {
     private var remainder: Remainder
 
-    init(limit: Int) {
-        remainder = Remainder(limit: limit)
-    }
+    init(limit: Int) { remainder = Remainder(limit: limit) }
 
     mutating func next<Line>(
         in bytes: inout UnsafeRawBufferPointer, _ read: (UnsafeRawBufferPointer) -> Line

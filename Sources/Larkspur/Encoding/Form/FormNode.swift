@@ -4,9 +4,7 @@ final class Form {
     /// The first thing that went wrong where Codable lets nothing be thrown.
     var fault: RequestError?
 
-    init(options: URLEncodedFormEncoder) {
-        self.options = options
-    }
+    init(options: URLEncodedFormEncoder) { self.options = options }
 }
 
 /// A value on its way into a form: first the encoder that is given to it, then what it encoded.

@@ -66,9 +66,7 @@ public struct URLEncodedFormEncoder: Sendable {
     /// The same form as UTF-8.
     // Disfavoured, so that the text is what `let form = try encoder.encode(value)` gives.
     @_disfavoredOverload
-    public func encode(_ value: some Encodable) throws -> Data {
-        Data(try bytes(of: value))
-    }
+    public func encode(_ value: some Encodable) throws -> Data { Data(try bytes(of: value)) }
 
     private func bytes(of value: some Encodable) throws -> [UInt8] {
         let form = Form(options: self)

@@ -10,9 +10,7 @@ public struct BearerToken: AuthenticationCredential, Codable, Hashable {
     public var scope: String?
 
     /// A token as a server has issued it.
-    public init(
-        _ accessToken: String, refreshToken: String? = nil, renewalDate: Date? = nil, scope: String? = nil
-    ) {
+    public init(_ accessToken: String, refreshToken: String? = nil, renewalDate: Date? = nil, scope: String? = nil) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken
         self.renewalDate = renewalDate
@@ -48,9 +46,7 @@ public struct BearerAuthenticator: Authenticator {
 
     /// - Parameter renew: Gets a new token in place of the old one. What it asks for by the session it is given passes the
     ///   interceptor untouched.
-    public init(
-        for scope: CredentialScope = .anywhere, clock: WallClock = .system, renew: @escaping Renewal
-    ) {
+    public init(for scope: CredentialScope = .anywhere, clock: WallClock = .system, renew: @escaping Renewal) {
         self.scope = scope
         self.clock = clock
         self.renew = renew

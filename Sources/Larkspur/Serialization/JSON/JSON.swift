@@ -23,14 +23,10 @@ public enum JSON: Sendable, Hashable {
     case object(Object)
 
     /// An integer of any width, kept exactly.
-    public init(_ value: some BinaryInteger) {
-        self = .number(Number(value))
-    }
+    public init(_ value: some BinaryInteger) { self = .number(Number(value)) }
 
     /// A floating-point number; `.null` for an infinity or a NaN, which JSON cannot write.
-    public init(_ value: Double) {
-        self = value.isFinite ? .number(Number(value)) : .null
-    }
+    public init(_ value: Double) { self = value.isFinite ? .number(Number(value)) : .null }
 
     /// What becomes of a key that an object has twice, which RFC 8259 leaves open.
     public enum DuplicateKeyPolicy: Sendable {
