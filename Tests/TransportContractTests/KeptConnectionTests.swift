@@ -9,6 +9,8 @@
     struct KeptConnectionTests {
         /// Longer than libcurl takes for one second.
         private static let moreThanOneSecond = Duration.milliseconds(2_100)
+        /// Longer than libcurl's tick: of connections that were used within one, it closes any first.
+        private static let moreThanOneTick = Duration.milliseconds(3)
 
         private static let tellsOfAge =
             clarkspur_curl_load() == nil && clarkspur_curl_get_version().number >= 0x075000
@@ -17,6 +19,7 @@
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))
             server.on("GET", "/slow", .text("ok").after(Self.moreThanOneSecond))
+            server.on("GET", "/tick", .text("ok").after(Self.moreThanOneTick))
             return server
         }
 
@@ -58,9 +61,9 @@
         func maximumIdle() async throws {
             let servers = try (0..<5).map { _ in try server() }
             let transport = CurlTransport(configuration: .init { $0.maximumIdleConnections = 2 })
-            for server in servers { #expect(try await !isKept(transport, server)) }
+            for server in servers { #expect(try await !isKept(transport, server, "/tick")) }
             for server in servers.prefix(2) { try await server.wait { $0.connectionCount == 0 } }
-            for server in servers.suffix(3) { #expect(try await isKept(transport, server)) }
+            for server in servers.suffix(3) { #expect(try await isKept(transport, server, "/tick")) }
             #expect(try await !isKept(transport, servers[0]))
             #expect(servers.map(\.log.connectionsAccepted) == [2, 1, 1, 1, 1])
         }
