@@ -4,7 +4,9 @@
 /// its size; so does what is left of a body that is nearly over. Everything else comes in blocks of the pool.
 struct CurlBuffer: ~Copyable {
     /// What a block holds at most.
-    static let limit = 256 * 1_024
+    static let limit = 512 * 1_024
+    /// Fewer bytes than this leave a block of the pool, which others soon want, at the cost of a copy.
+    private static let least = limit / 4
     private static let fullPiece = 16 * 1_024
 
     private let pool: CurlBlockPool
@@ -64,7 +66,7 @@ struct CurlBuffer: ~Copyable {
             if count < capacity / 2, let smaller = realloc(full, count) { full = smaller }
             return Data(bytesNoCopy: full, count: count, deallocator: .free)
         }
-        guard count < capacity / 2 else {
+        guard count < Self.least else {
             return Data(bytesNoCopy: full, count: count, deallocator: .custom { [pool] block, _ in pool.give(block) })
         }
         defer { pool.give(full) }

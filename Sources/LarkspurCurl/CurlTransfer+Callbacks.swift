@@ -87,23 +87,25 @@ extension CurlTransfer {
         hop.deliverChallenge()
         let piece = UnsafeRawBufferPointer(start: bytes, count: count)
         if !hop.pending.hasRoom(for: piece) { hop.deliverPending() }
-        switch hop.task.flow(at: hop.received) {
-        case .pause:
-            hop.isBodyPaused = true
-            return CurlAnswer.pause
-        case .stop:
-            hop.wasStopped = true
-            return CurlAnswer.fail
-        case .deliver:
-            if hop.pending.isEmpty { loop.hasPending(slot) }
-            guard hop.pending.append(piece, of: hop.rest) else {
-                hop.fault = TransportError(.other, "there is no memory for the body", phase: .receiving)
+        if hop.pending.isEmpty {
+            // What was begun becomes one buffer, so its beginning decides (T15, T16).
+            switch hop.task.flow(at: hop.received) {
+            case .pause:
+                hop.isBodyPaused = true
+                return CurlAnswer.pause
+            case .stop:
+                hop.wasStopped = true
                 return CurlAnswer.fail
+            case .deliver: loop.hasPending(slot)
             }
-            hop.lastActivity = loop.now
-            hop.received += UInt64(count)
-            return count
         }
+        guard hop.pending.append(piece, of: hop.rest) else {
+            hop.fault = TransportError(.other, "there is no memory for the body", phase: .receiving)
+            return CurlAnswer.fail
+        }
+        hop.lastActivity = loop.now
+        hop.received += UInt64(count)
+        return count
     }
 
     /// libcurl has returned: what it gave piece by piece goes on as one.
