@@ -6,6 +6,8 @@ struct CurlFields: ~Copyable {
     private var bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 1_024, alignment: 1)
     private var lineCount = 0
     private var byteCount = 0
+    /// What is written there, if it is a request's without a body: the next one may well have the same fields.
+    private var written: (fields: [HeaderField], handedOver: Bool)?
 
     deinit {
         lines.deallocate()
@@ -18,6 +20,12 @@ struct CurlFields: ~Copyable {
     ///
     /// How the body ends is the transport's to say, and what libcurl would add by itself it is told to leave out.
     mutating func set(_ request: TransportRequest, handedOver: Bool = false) -> UnsafePointer<clarkspur_line>? {
+        let tellsLength = ["POST", "PUT", "PATCH"].contains(request.method)
+        let isPlain = request.body.length == 0 && !tellsLength
+        if isPlain, let written, written.handedOver == handedOver, written.fields.isIdentical(to: request.fields) {
+            return first
+        }
+        written = isPlain ? (request.fields, handedOver) : nil
         reserve(request.fields)
         var accepts = false
         var expects = false
@@ -36,16 +44,17 @@ struct CurlFields: ~Copyable {
         if !accepts { add("Accept", nil) }
         if handedOver { add("Proxy-Connection", nil) }
         switch request.body.length {
-        case 0? where ["POST", "PUT", "PATCH"].contains(request.method): add("Content-Length", "0")
+        case 0? where tellsLength: add("Content-Length", "0")
         case 0?: break
         default:
             if !expects { add("Expect", nil) }
             if !hasType { add("Content-Type", nil) }
         }
-        guard lineCount > 0 else { return nil }
-        lines[lineCount - 1].next = nil
-        return UnsafePointer(lines.baseAddress)
+        if lineCount > 0 { lines[lineCount - 1].next = nil }
+        return first
     }
+
+    private var first: UnsafePointer<clarkspur_line>? { lineCount > 0 ? UnsafePointer(lines.baseAddress) : nil }
 
     private mutating func reserve(_ fields: [HeaderField]) {
         (lineCount, byteCount) = (0, 0)

@@ -9,7 +9,7 @@ final class CurlHop {
 
     @exclusivity(unchecked) var head = CurlHead()
     /// The head of a proxy's challenge, and what it was read by, until it shows whether libcurl answers it.
-    var challenge: (head: ResponseHead, reader: CurlHead)?
+    @exclusivity(unchecked) var challenge: (head: ResponseHead, reader: CurlHead)?
     /// Whether libcurl may have answered a challenge of before, and no other one since.
     var answersOldChallenge = false
     /// How many connections libcurl had made for the hop when it was asked who it is: with no more of them, the answer goes

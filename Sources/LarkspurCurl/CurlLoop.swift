@@ -37,9 +37,9 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     @exclusivity(unchecked) private var pending: [CurlTransfer.Slot] = []
     @exclusivity(unchecked) private var admitted: [(CurlTask, CurlOrigins.Index)] = []
     /// Whether another thread than the loop's own has the turn.
-    private var isLent = false
+    @exclusivity(unchecked) private var isLent = false
     /// How many transfers have bodies that are read from somewhere.
-    private var readers = 0
+    @exclusivity(unchecked) private var readers = 0
 
     init(configuration: CurlTransport.Configuration) {
         self.configuration = configuration

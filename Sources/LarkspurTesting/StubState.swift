@@ -8,16 +8,19 @@ struct StubState {
     enum Step {
         case head(ResponseHead), body(Data), sent(UInt64), rewind
         case sleep(Duration)
-        case judge(PeerTrust)
-        case metrics(TransportMetrics)
+        indirect case judge(PeerTrust)
+        case metrics(sent: UInt64, received: UInt64)
         case completed(TransportError?)
     }
 
     var isSuspended = false
     var allowance: UInt64
     private var walk = Walk.created
-    private var steps: ArraySlice<StubAnswer.Step> = []
-    private var metrics: TransportMetrics?
+    private var steps: [StubAnswer.Step] = []
+    private var place = 0
+    private var wasResumed = false
+    private var sent: UInt64 = 0
+    private var received: UInt64 = 0
     private var declared: UInt64 = 0
     private var isBodiless = false
     private var hasHead = false
@@ -33,13 +36,13 @@ struct StubState {
     mutating func begin() -> Bool {
         guard case .created = walk else { return false }
         walk = .walking  // until the steps are there, nobody walks
-        metrics = TransportMetrics()
+        wasResumed = true
         isSuspended = false
         return true
     }
 
     mutating func take(_ steps: [StubAnswer.Step], isBodiless: Bool) {
-        self.steps = steps[...]
+        self.steps = steps
         self.isBodiless = isBodiless
         walk = .standing
     }
@@ -89,22 +92,21 @@ struct StubState {
         case .created, .standing, .asleep, .ended: return nil
         }
         if failure != nil { return end(delegate) }
-        switch steps.first {
+        switch place < steps.count ? steps[place] : nil {
         case .peer(let peer): return (advance(to: .judge(peer)), delegate)
         case .head(let head) where head.status < 200 && head.status != 101:
-            steps.removeFirst()  // an interim head
+            place += 1  // an interim head
             return next()
         case .head(let head):
             hasHead = true
             declared = isBodiless || head.status == 204 || head.status == 304 ? 0 : head.contentLength ?? 0
             return (advance(to: .head(head)), delegate)
         case .body(let bytes):
-            let position = metrics?.responseBodyBytes ?? 0
-            guard !isSuspended, position < allowance else { break }
-            metrics?.responseBodyBytes = position + UInt64(bytes.count)
+            guard !isSuspended, received < allowance else { break }
+            received += UInt64(bytes.count)
             return (advance(to: .body(bytes)), delegate)
         case .sent(let count):
-            metrics?.requestBodyBytes = count
+            sent = count
             return (advance(to: .sent(count)), delegate)
         case .wait(let duration):
             walk = .asleep(nil)
@@ -116,7 +118,7 @@ struct StubState {
             return end(delegate)
         case nil:
             if !hasHead { failure = TransportError(.connectionLost, "the answer ended before its head") }
-            if declared > metrics?.responseBodyBytes ?? 0 { failure = TransportError(.truncated) }
+            if declared > received { failure = TransportError(.truncated) }
             return end(delegate)
         }
         walk = .standing
@@ -124,15 +126,15 @@ struct StubState {
     }
 
     private mutating func advance(to step: Step) -> Step {
-        steps.removeFirst()
+        place += 1
         return step
     }
 
     /// Metrics, then the end; a task that was never resumed has no metrics.
     private mutating func end(_ delegate: any TransportDelegate) -> (Step, any TransportDelegate) {
-        if let metrics {
+        if wasResumed {
             walk = .ending
-            return (.metrics(metrics), delegate)
+            return (.metrics(sent: sent, received: received), delegate)
         }
         walk = .ended
         self.delegate = nil

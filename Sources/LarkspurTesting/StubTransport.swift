@@ -75,7 +75,11 @@ private final class StubTask: TransportTask {
             case .head(let head): delegate.received(.head(head), for: id)
             case .body(let bytes): delegate.received(.body(bytes), for: id)
             case .sent(let count): delegate.received(.bodySent(count), for: id)
-            case .metrics(let metrics): delegate.received(.metrics(metrics), for: id)
+            case .metrics(let sent, let received):
+                var metrics = TransportMetrics()
+                metrics.requestBodyBytes = sent
+                metrics.responseBodyBytes = received
+                delegate.received(.metrics(metrics), for: id)
             case .rewind: askForBody(delegate)
             case .judge(let peer): judge(peer, delegate)
             case .sleep(let duration): return sleep(for: duration)  // whoever ends the sleep walks on

@@ -1,3 +1,11 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// The head of a response as it came: status, version, and the field lines' own bytes.
 ///
 /// The lines are kept raw and read when somebody asks: most fields of most responses are never looked at, and a
@@ -55,9 +63,7 @@ public struct ResponseHead: Sendable, Hashable {
         rawFields.withUnsafeBufferPointer { bytes in
             var values: [String] = []
             var lines = FieldLines(bytes)
-            while let line = lines.next() {
-                if FieldLines.matches(line.name, name) { values.append(FieldLines.text(line.value)) }
-            }
+            while let value = lines.next(named: name) { values.append(FieldLines.text(value)) }
             return values
         }
     }
@@ -75,12 +81,11 @@ public struct ResponseHead: Sendable, Hashable {
         rawFields.withUnsafeBufferPointer { bytes in
             var length: UInt64?
             var lines = FieldLines(bytes)
-            while let line = lines.next() {
-                guard FieldLines.matches(line.name, "Content-Length") else { continue }
-                var start = line.value.startIndex
-                while start <= line.value.endIndex {
-                    let end = line.value[start...].firstIndex(of: UInt8(ascii: ",")) ?? line.value.endIndex
-                    guard let number = FieldLines.number(line.value[start..<end]), length == nil || length == number
+            while let value = lines.next(named: "Content-Length") {
+                var start = value.startIndex
+                while start <= value.endIndex {
+                    let end = value[start...].firstIndex(of: UInt8(ascii: ",")) ?? value.endIndex
+                    guard let number = FieldLines.number(value[start..<end]), length == nil || length == number
                     else { return nil }
                     (length, start) = (number, end + 1)
                 }
@@ -92,10 +97,7 @@ public struct ResponseHead: Sendable, Hashable {
     private func first<Result>(named name: String, _ read: (FieldLines.Bytes) -> Result) -> Result? {
         rawFields.withUnsafeBufferPointer { bytes in
             var lines = FieldLines(bytes)
-            while let line = lines.next() {
-                if FieldLines.matches(line.name, name) { return read(line.value) }
-            }
-            return nil
+            return lines.next(named: name).map(read)
         }
     }
 }
@@ -109,15 +111,16 @@ extension ResponseHead: CustomStringConvertible {
 private struct FieldLines {
     typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
 
-    private var rest: Bytes
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private var start = 0
 
     init(_ bytes: UnsafeBufferPointer<UInt8>) {
-        rest = bytes[...]
+        self.bytes = bytes
     }
 
     mutating func next() -> (name: Bytes, value: Bytes)? {
-        while !rest.isEmpty {
-            let line = takeLine()
+        while start < bytes.count {
+            let line = bytes[start..<takeLine()]
             // A line end before the colon: what follows it continues a line that had no colon.
             guard let colon = line.firstIndex(where: { $0 == UInt8(ascii: ":") || Self.isLineEnd($0) }),
                 line[colon] == UInt8(ascii: ":")
@@ -128,17 +131,39 @@ private struct FieldLines {
         return nil
     }
 
-    /// Up to the line's end; a following line that begins with white space is its continuation.
-    private mutating func takeLine() -> Bytes {
-        var end = rest.startIndex
-        while end < rest.endIndex {
-            let next = end + 1
-            if rest[end] == UInt8(ascii: "\n"), next == rest.endIndex || !Self.isBlank(rest[next]) { break }
-            end = next
+    /// The value of the next line of this name. A head is asked for several fields that most heads do not have, so lines
+    /// with another first letter are passed by unread.
+    mutating func next(named name: String) -> Bytes? {
+        guard let initial = name.utf8.first.map(Self.lowercased) else { return nil }
+        while start < bytes.count {
+            let first = Self.lowercased(bytes[start])
+            if first != initial, !Self.isBlank(first), !Self.isLineEnd(first) {
+                _ = takeLine()
+            } else if let line = next(), Self.matches(line.name, name) {
+                return line.value
+            }
         }
-        let line = rest[rest.startIndex..<end]
-        rest = rest[min(end + 1, rest.endIndex)...]
-        return line
+        return nil
+    }
+
+    /// Goes on to the next line, and says where this one ends; one that begins with white space continues the one before.
+    private mutating func takeLine() -> Int {
+        var end = start
+        while true {
+            end = lineFeed(from: end)
+            guard end + 1 < bytes.count, Self.isBlank(bytes[end + 1]) else { break }
+            end += 1
+        }
+        start = min(end + 1, bytes.count)
+        return end
+    }
+
+    /// Where the next line feed is, or else the end.
+    private func lineFeed(from start: Int) -> Int {
+        guard let base = bytes.baseAddress, let found = memchr(base + start, 0x0A, bytes.count - start) else {
+            return bytes.count
+        }
+        return UnsafeRawPointer(found) - UnsafeRawPointer(base)
     }
 
     /// Text of bytes that are UTF-8, or else Latin-1, which is what older servers mean by them. Folds become a space.

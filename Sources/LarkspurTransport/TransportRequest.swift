@@ -57,3 +57,12 @@ public struct HeaderField: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { "\(name): \(value)" }
 }
+
+extension [HeaderField] {
+    /// Whether both are the same memory, and so the same fields: those of a session are what most of its requests have.
+    package func isIdentical(to other: [HeaderField]) -> Bool {
+        withUnsafeBufferPointer { mine in
+            other.withUnsafeBufferPointer { mine.baseAddress == $0.baseAddress && mine.count == $0.count }
+        }
+    }
+}

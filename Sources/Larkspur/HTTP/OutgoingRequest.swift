@@ -202,10 +202,12 @@ extension OutgoingRequest {
     /// Settles what follows from the rest, and refuses what must never be sent.
     ///
     /// It runs after the last adapter, so that nothing gets past it.
-    mutating func complete() throws(RequestError) {
+    ///
+    /// - Parameter known: Fields about which nothing is wrong, whatever request they are of.
+    mutating func complete(knowing known: HTTPHeaders = HTTPHeaders()) throws(RequestError) {
         moveUserInfoToHeader()
         askForIdentity()
-        do { try check() } catch {
+        do { try check(knowing: known) } catch {
             throw RequestError(wrapping: error, as: .invalidRequest, stage: .building, about: self)
         }
         if let threshold = options.expectsContinueFrom, body.length ?? .max >= max(1, threshold),
@@ -217,7 +219,7 @@ extension OutgoingRequest {
 
     /// Refuses a method or field that could split the request, a length that is not the body's, a URL that is not
     /// HTTP's, a GET with a body.
-    private func check() throws(RequestError) {
+    private func check(knowing known: HTTPHeaders) throws(RequestError) {
         if let problem { throw problem }
         guard url.isHTTP, url.hasAuthority else {
             throw RequestError(
@@ -230,10 +232,20 @@ extension OutgoingRequest {
             throw RequestError(
                 .bodyInGETRequest, "a GET has a body; if that is meant, set options.allowsBodyInGET to true")
         }
+        if !headers.fields.isIdentical(to: known.fields) { try Self.check(headers, for: body) }
+    }
+
+    /// Whether nothing is wrong with these fields, whatever request they are of.
+    static func areAlwaysFine(_ headers: HTTPHeaders) -> Bool {
+        headers["Content-Length"] == nil && headers["Transfer-Encoding"] == nil
+            && (try? check(headers, for: .none)) != nil
+    }
+
+    private static func check(_ headers: HTTPHeaders, for body: TransportBody) throws(RequestError) {
         var singles: UInt = 0
         for field in headers {
-            try check(field)
-            guard let name = Self.single(field.name) else { continue }
+            try check(field, for: body)
+            guard let name = single(field.name) else { continue }
             defer { singles |= 1 << name.utf8.count }  // which tells them apart
             if singles & 1 << name.utf8.count != 0 {
                 throw RequestError(
@@ -256,14 +268,14 @@ extension OutgoingRequest {
         return HTTPHeaders.areEqual(name, known) ? known : nil
     }
 
-    private func check(_ field: HTTPHeader) throws(RequestError) {
-        guard Self.isToken(field.name) else {
+    private static func check(_ field: HTTPHeader, for body: TransportBody) throws(RequestError) {
+        guard isToken(field.name) else {
             throw RequestError(.invalidRequest, "a header field's name has characters that HTTP does not allow")
         }
         guard field.value.hasOnly({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
             throw RequestError(.invalidRequest, "the header field \(field.name) has a line end or control character")
         }
-        guard !Self.isBlank(field.value.utf8.first), !Self.isBlank(field.value.utf8.last) else {
+        guard !isBlank(field.value.utf8.first), !isBlank(field.value.utf8.last) else {
             throw RequestError(
                 .invalidRequest, "the header field \(field.name) begins or ends with white space; trim its value")
         }

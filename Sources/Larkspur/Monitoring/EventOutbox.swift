@@ -54,8 +54,13 @@ extension RequestCore {
 
     func postNoted() { post(box.withLock { $0.outbox.begin() }) }
 
+    @inline(__always)
     func post(_ mail: [EventOutbox.Letter]) {
-        var mail = mail
+        if !mail.isEmpty { deliver(mail) }
+    }
+
+    private func deliver(_ first: [EventOutbox.Letter]) {
+        var mail = first
         while !mail.isEmpty {
             for letter in mail {
                 for mailbox in letter.mailboxes { mailbox.post(letter.event, from: letter.request) }

@@ -18,8 +18,7 @@ extension RequestCore {
         _ job: SerializerJob, for face: any Request, _ automaticallyCancelling: Bool
     ) -> DataTask<Value> {
         let isCancelled = automaticallyCancelling && Task.isCancelled
-        let new = SerializerSlot(job: job)
-        let slot = attach(new, to: face, starting: startsAutomatically && !isCancelled)
+        let slot = attach(job, to: face, starting: startsAutomatically && !isCancelled)
         if isCancelled { withdraw(slot, automaticallyCancelling: true, face) }
         return DataTask(face, slot: slot, automaticallyCancelling: automaticallyCancelling) {
             await self.response(of: slot, automaticallyCancelling: automaticallyCancelling, face)
@@ -32,13 +31,16 @@ extension RequestCore {
         handler: @escaping @Sendable (DataResponse<Serializer.SerializedObject>) async -> Void
     ) {
         let job = SerializerJob(serializer, requestID: id)
-        let slot = SerializerSlot(job: job) { await handler(ResponseBox.open($0)) }
-        _ = attach(slot, to: face, starting: startsAutomatically)
+        _ = attach(job, to: face, starting: startsAutomatically) { await handler(ResponseBox.open($0)) }
     }
 
-    /// Puts the slot into the queue, and starts the request if that is what it waited for.
-    private func attach(_ new: SerializerSlot, to face: any Request, starting: Bool) -> Int {
-        let (slot, action) = box.withLock { $0.attach(new, of: face, startsAutomatically: starting) }
+    /// Puts the job into the queue, and starts the request if that is what it waited for.
+    private func attach(
+        _ job: SerializerJob, to face: any Request, starting: Bool, handler: SerializerSlot.Handler? = nil
+    ) -> Int {
+        let (slot, action) = box.withLock {
+            $0.attach(SerializerSlot(job: job, handler: handler), of: face, startsAutomatically: starting)
+        }
         act(on: action, face)
         return slot
     }

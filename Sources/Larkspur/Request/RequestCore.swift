@@ -17,7 +17,7 @@ package final class RequestCore: Sendable {
     let box: Protected<RequestState>
 
     init(
-        id: RequestID, source: RequestSource, session: Session, interceptor: (any RequestInterceptor)? = nil,
+        id: RequestID, source: RequestSource, session: Session, interceptors: [any RequestInterceptor],
         startsAutomatically: Bool? = nil, receiver: (any BodyReceiver)? = nil, listeners: [MonitorMailbox] = []
     ) {
         self.id = id
@@ -28,7 +28,7 @@ package final class RequestCore: Sendable {
         box = Protected(
             RequestState(
                 settings: RequestSettings(
-                    interceptors: interceptor.map { [$0] } ?? [], middleware: context.configuration.middleware,
+                    interceptors: interceptors, middleware: context.configuration.middleware,
                     redirectHandler: context.configuration.redirectHandler,
                     validators: context.configuration.validation,
                     monitors: listeners.isEmpty ? context.monitors : context.monitors + listeners),
@@ -47,13 +47,13 @@ package final class RequestCore: Sendable {
 
     /// Gives the request to a pipeline of its own.
     func run(_ face: any Request) {
-        let (kept, limits) = read { ($0.session, $0.settings.timeouts) }
+        let (kept, limits, isObserved) = read { ($0.session, $0.settings.timeouts, $0.isObserved()) }
         guard let session = kept ?? context.session else {
             return cancel(face, .sessionEnded)
         }
         guard register(face) else { return cancel(face, context.endReason) }
         watchTotal(face, limits)
-        postNoted()
+        if isObserved { postNoted() }
         RequestPipeline(core: self, face: face, session: session).start()
     }
 
@@ -335,7 +335,7 @@ package final class RequestCore: Sendable {
     /// What the last hop was refused for, to be settled off the transport's thread, and the request to send again then.
     func takeInquiry() -> (OutgoingRequest, TrustInquiry)? {
         box.withLock { state in
-            guard let inquiry = state.inquiry.take(), let request = state.attempt?.hops.last?.request else {
+            guard let inquiry = state.inquiry.take(), let request = state.attempt?.lastHop?.request else {
                 return nil
             }
             return (request, inquiry)

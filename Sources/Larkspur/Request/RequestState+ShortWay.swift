@@ -3,21 +3,25 @@ extension RequestState {
     /// What is left of a request whose hop has gone well, if all of it is the library's own and done in no time.
     struct ShortWork: Sendable {
         let validators: [ResponseValidator]
-        let serialize: @Sendable (CompletedExchange) -> AnyResponse?
+        let serialize: SerializerJob.Prompt
     }
 
     /// One serializer, and nothing to ask but the library itself; nobody watches who would have to be told of each step.
     var shortWork: ShortWork? {
-        guard phase != .cancellingHop, settings.isPlain, deadlines.isEmpty,
-            settings.validators.allSatisfy(\.isOwn),
-            let serialize = queue.sole?.prompt
-        else { return nil }
+        guard isShort, let serialize = queue.solePrompt else { return nil }
         return ShortWork(validators: settings.validators, serialize: serialize)
+    }
+
+    /// The same question, when nothing has to be taken along.
+    var hasShortWork: Bool { isShort && queue.hasSolePrompt }
+
+    private var isShort: Bool {
+        phase != .cancellingHop && settings.isPlain && deadlines.isEmpty && settings.validators.allSatisfy(\.isOwn)
     }
 
     /// The first hop of a request on the short way; `ignore` if it has to go the long way after all.
     mutating func beginShortWay(_ progress: HopProgress, for session: Session) -> RequestPhase.Verdict {
-        guard phase != .preparing || shortWork != nil else { return .ignore }
+        guard phase != .preparing || hasShortWork else { return .ignore }
         let verdict = beginHop(progress)
         guard verdict == .proceed else { return verdict }
         beginAttempt()
@@ -30,7 +34,9 @@ extension RequestState {
     mutating func finishShortWay(
         _ work: ShortWork, _ response: AnyResponse, _ exchange: CompletedExchange
     ) -> Finish? {
-        guard phase == .transferring, shortWork?.validators.count == work.validators.count else { return nil }
+        guard phase == .transferring, hasShortWork, settings.validators.count == work.validators.count else {
+            return nil
+        }
         _ = step(.settle)
         _ = hold(response, in: 0, during: .settling)
         guard case .finished(let finish) = nextWork(finishingBy: .finish, with: exchange) else { return nil }

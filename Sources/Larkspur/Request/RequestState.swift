@@ -141,7 +141,7 @@ struct RequestState: ~Copyable {
     }
 
     mutating func attach(
-        _ slot: SerializerSlot, of face: any Request, startsAutomatically: Bool
+        _ slot: consuming SerializerSlot, of face: any Request, startsAutomatically: Bool
     ) -> (slot: Int, action: AttachAction) {
         let index = queue.append(slot)
         switch phase {
@@ -299,7 +299,7 @@ struct RequestState: ~Copyable {
         case .completed(let error):
             self.hop = nil
             let ended = hop.ended(with: error)
-            attempt?.hops.append(ended)
+            attempt?.append(ended)
             let exchange = CompletedExchange(
                 hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
             switch hop.waiter {

@@ -3,16 +3,25 @@ public struct Attempt: Sendable {
     /// What was built and adapted; nil if that failed.
     public internal(set) var request: OutgoingRequest?
     /// The hops in order: the first request, then one for each redirect that was followed.
-    public internal(set) var hops: [Hop] = []
+    public var hops: [Hop] { first.map { [$0] + later } ?? [] }
+    /// Kept apart from those after it, because most attempts have only this one.
+    private var first: Hop?
+    private var later: [Hop] = []
     /// Why the attempt failed; nil while it is under way or if it did not.
     public internal(set) var error: RequestError?
     /// How long was waited before the next attempt, if there was one.
     public internal(set) var delay: Duration?
 
     /// The head of the last hop's response.
-    public var head: ResponseHead? { hops.last?.head }
+    public var head: ResponseHead? { lastHop?.head }
     /// The last hop's metrics.
-    public var metrics: TransportMetrics? { hops.last?.metrics }
+    public var metrics: TransportMetrics? { lastHop?.metrics }
+
+    var lastHop: Hop? { later.last ?? first }
+
+    mutating func append(_ hop: Hop) {
+        if first == nil { first = hop } else { later.append(hop) }
+    }
 }
 
 /// One request sent and what came back for it. Immutable, and shared by everybody who looks at it.

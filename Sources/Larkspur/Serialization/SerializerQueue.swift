@@ -19,15 +19,17 @@ struct SerializerQueue {
     /// Whether some answer is owed to somebody.
     var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
 
-    /// The only slot, if there is one and no other.
-    var sole: SerializerSlot? { slots.count == 1 ? slots[0] : nil }
+    /// What gives the only slot its response at once, if there is no other slot.
+    var solePrompt: SerializerJob.Prompt? { slots.count == 1 ? slots[0].prompt : nil }
+
+    var hasSolePrompt: Bool { slots.count == 1 && slots[0].hasPrompt }
 
     subscript(slot: Int) -> SerializerSlot {
         get { slots[slot] }
         _modify { yield &slots[slot] }
     }
 
-    mutating func append(_ slot: SerializerSlot) -> Int {
+    mutating func append(_ slot: consuming SerializerSlot) -> Int {
         slots.append(slot)
         return slots.count - 1
     }

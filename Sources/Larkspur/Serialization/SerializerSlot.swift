@@ -24,7 +24,9 @@ struct SerializerJob: Sendable {
     let fail: @Sendable (CompletedExchange, RequestError) -> AnyResponse
     /// The response to an exchange that went well, from a serializer that a transport's thread may run; the closure gives
     /// nil where `run` is to be called all the same.
-    private(set) var prompt: (@Sendable (CompletedExchange) -> AnyResponse?)?
+    private(set) var prompt: Prompt?
+
+    typealias Prompt = @Sendable (CompletedExchange) -> AnyResponse?
 
     init<Serializer: ResponseSerializer>(_ serializer: Serializer, requestID: RequestID) {
         typealias Response = DataResponse<Serializer.SerializedObject>
@@ -118,9 +120,11 @@ struct SerializerSlot {
     }
 
     /// What gives this slot its response at once, if its serializer can and no closure of the user's is to be called.
-    var prompt: (@Sendable (CompletedExchange) -> AnyResponse?)? {
-        guard case .waiting = status, handler == nil else { return nil }
-        return job?.prompt
+    var prompt: SerializerJob.Prompt? { hasPrompt ? job?.prompt : nil }
+
+    var hasPrompt: Bool {
+        guard case .waiting = status, handler == nil else { return false }
+        return job?.prompt != nil
     }
 
     /// Whether the request still owes somebody this answer.

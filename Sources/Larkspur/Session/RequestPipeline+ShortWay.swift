@@ -10,9 +10,9 @@
 extension RequestPipeline {
     /// Sends a plain request from here; false if it has to go the long way.
     func startShortWay() -> Bool {
-        guard core.receiver == nil, core.read({ $0.shortWork != nil }),
+        guard core.receiver == nil, core.read({ $0.hasShortWork }),
             var request = try? core.source.buildAtOnce(in: core.context),
-            (try? request.complete()) != nil
+            (try? request.complete(knowing: core.context.knownHeaders)) != nil
         else { return false }
         return core.beginHop(request, for: session, .nobody) { $0.beginShortWay($1, for: session) } != .ignore
     }

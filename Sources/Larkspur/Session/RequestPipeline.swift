@@ -97,7 +97,7 @@ struct RequestPipeline: Sendable {
                 throw RequestError(wrapping: error, as: .receivingFailed, stage: .building, about: request)
             }
         }
-        try request.complete()
+        try request.complete(knowing: core.context.knownHeaders)
         if let authentication = core.read({ $0.settings.authentication }) {
             do { try authentication.join(&request) } catch {
                 throw RequestError(wrapping: error, as: .invalidCredential, stage: .building, about: request)

@@ -11,6 +11,8 @@ package final class SessionContext: SessionStateProvider {
     let files = FileThread.assigned()
     /// The base of relative URLs, or why there can be none.
     let baseURL: Result<RequestURL, RequestError>?
+    /// The session's fields, if they can be sent as they are; found out once instead of for each request.
+    let knownHeaders: HTTPHeaders
     /// Nil: the platform's own verdict stands for every host.
     let trust: TrustPolicy?
     /// What is left for retries; nil is without limit.
@@ -50,6 +52,7 @@ package final class SessionContext: SessionStateProvider {
     init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
         self.configuration = configuration
         self.transport = transport
+        knownHeaders = OutgoingRequest.areAlwaysFine(configuration.headers) ? configuration.headers : HTTPHeaders()
         trust = configuration.serverTrust.map(TrustPolicy.init)
         retryAccount = configuration.retryBudget.map { budget in
             parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }

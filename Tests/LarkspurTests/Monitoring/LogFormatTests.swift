@@ -240,7 +240,10 @@ struct LogFormatTests {
         (metrics.requestBodyBytes, metrics.responseBodyBytes) = (2_000, 1_234_567)
         let request = try OutgoingRequest("http://u:s3cret@h/#s3cret")
         let hop = Hop(request: request, head: ResponseHead(status: 200), metrics: metrics)
-        let past = CompletedExchange.Past(last: Attempt(request: request, hops: [hop], delay: .seconds(2)))
+        var last = Attempt()
+        (last.request, last.delay) = (request, .seconds(2))
+        last.append(hop)
+        let past = CompletedExchange.Past(last: last)
         let exchange = CompletedExchange(hop: hop, data: Data(count: 2_000_000), attempts: 1, past: past)
         let format = LogFormat(level: .basic, redaction: .standard, bodyLimit: 0)
         #expect(
