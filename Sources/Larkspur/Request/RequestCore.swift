@@ -17,7 +17,7 @@ package final class RequestCore: Sendable {
     let box: Protected<RequestState>
 
     init(
-        id: RequestID, source: RequestSource, session: Session, interceptors: [any RequestInterceptor],
+        id: RequestID, source: RequestSource, session: Session, interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, receiver: (any BodyReceiver)? = nil, listeners: [MonitorMailbox] = []
     ) {
         self.id = id
@@ -25,14 +25,10 @@ package final class RequestCore: Sendable {
         self.receiver = receiver
         context = session.context
         self.startsAutomatically = startsAutomatically ?? context.configuration.startsRequestsAutomatically
-        box = Protected(
-            RequestState(
-                settings: RequestSettings(
-                    interceptors: interceptors, middleware: context.configuration.middleware,
-                    redirectHandler: context.configuration.redirectHandler,
-                    validators: context.configuration.validation,
-                    monitors: listeners.isEmpty ? context.monitors : context.monitors + listeners),
-                session: session))
+        var settings = context.settings
+        if let interceptor { settings.interceptors = [interceptor] }
+        if !listeners.isEmpty { settings.monitors += listeners }
+        box = Protected(RequestState(settings: settings, session: session))
     }
 
     func read<Value: Sendable>(_ body: (inout RequestState) -> Value) -> Value {
@@ -47,13 +43,13 @@ package final class RequestCore: Sendable {
 
     /// Gives the request to a pipeline of its own.
     func run(_ face: any Request) {
-        let (kept, limits, isObserved) = read { ($0.session, $0.settings.timeouts, $0.isObserved()) }
+        let (kept, settings) = read { ($0.session, $0.settings.isPlain ? nil : $0.settings) }
         guard let session = kept ?? context.session else {
             return cancel(face, .sessionEnded)
         }
         guard register(face) else { return cancel(face, context.endReason) }
-        watchTotal(face, limits)
-        if isObserved { postNoted() }
+        watchTotal(face, settings?.timeouts ?? [])
+        if settings != nil { postNoted() }
         RequestPipeline(core: self, face: face, session: session).start()
     }
 

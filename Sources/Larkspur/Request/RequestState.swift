@@ -274,7 +274,7 @@ struct RequestState: ~Copyable {
         switch event {
         case .head(let head):
             hop.head = head
-            if hop.isAwaited, settings.redirectHandler != nil, HopPolicy.isRedirect(head, options: hop.request.options)
+            if hop.isAwaited, settings.asksAboutRedirects, HopPolicy.isRedirect(head, options: hop.request.options)
             {
                 hop.isAskedAbout = true
                 return takeHead(hop)
@@ -335,29 +335,5 @@ struct RequestState: ~Copyable {
         guard progress != uploaded else { return nil }
         uploaded = progress
         return settings.followers.upload.isEmpty ? nil : progress
-    }
-}
-
-/// What can be set on a request at any time; each is looked at when its stage comes.
-struct RequestSettings: Sendable {
-    var interceptors: [any RequestInterceptor] = []
-    var middleware: [any RequestMiddleware] = []
-    var redirectHandler: (any RedirectHandler)?
-    var validators: [ResponseValidator] = []
-    var monitors: [MonitorMailbox] = []
-    var followers = RequestFollowers()
-    var gates: [ResponseGate] = []
-    var authentication: Authentication?
-    var timeouts: [RequestTimeouts.Limit] = []
-    var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
-
-    /// Whether nobody is to be asked or told before the first hop.
-    var isPlainBeforeSending: Bool {
-        interceptors.isEmpty && middleware.isEmpty && creationHandlers.isEmpty && timeouts.isEmpty
-    }
-
-    /// Whether nobody is to be asked or told before the serializers, no challenge answered and no time measured.
-    var isPlain: Bool {
-        isPlainBeforeSending && monitors.isEmpty && gates.isEmpty && authentication == nil && redirectHandler == nil
     }
 }

@@ -143,7 +143,7 @@ public actor Session {
         lastID += 1
         if !listeners.isEmpty { listeners.removeAll(where: \.isClosed) }
         return RequestCore(
-            id: RequestID(lastID), source: source, session: self, interceptors: interceptor.map { [$0] } ?? [],
+            id: RequestID(lastID), source: source, session: self, interceptor: interceptor,
             startsAutomatically: startsAutomatically, receiver: receiver, listeners: listeners)
     }
 }

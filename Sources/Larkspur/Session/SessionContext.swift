@@ -7,6 +7,8 @@ package final class SessionContext: SessionStateProvider {
     let configuration: SessionConfiguration
     let transport: any Transport
     let monitors: [MonitorMailbox]
+    /// What a request's settings are before anything is set.
+    let settings: RequestSettings
     /// Where downloads are written.
     let files = FileThread.assigned()
     /// The base of relative URLs, or why there can be none.
@@ -59,6 +61,7 @@ package final class SessionContext: SessionStateProvider {
                 ?? RetryAccount(budget, on: configuration.clock)
         }
         monitors = configuration.eventMonitors.map { MonitorMailbox(for: .monitor($0)) }
+        settings = RequestSettings(configuration, monitors)
         baseURL = configuration.baseURL.map { base in
             Result { try base.asRequestURL().asFolder }.mapError {
                 let error = RequestError(wrapping: $0, as: .invalidURL)
