@@ -120,9 +120,9 @@ extension CurlTransfer {
         }
         switch upload.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: count)) {
         case .bytes(let count):
-            hop.lastActivity = loop.now
+            hop.lastActivity = CurlClock.now  // the body may have taken its time
             if upload.isOver, hop.uploadEnd == nil {
-                hop.uploadEnd = loop.now
+                hop.uploadEnd = hop.lastActivity
                 loop.setAlarm(hop.deadline.time, for: slot)
             }
             if count > 0 { hop.delegate.received(.bodySent(upload.position), for: hop.task.id) }

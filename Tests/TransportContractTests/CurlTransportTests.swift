@@ -52,6 +52,32 @@
             #expect(delegates.map { $0.recorded.metrics.first?.connectionWasReused } == [false, true, true, true])
         }
 
+        @Test("A request over a kept connection has its own fields, those of the one before as they are or not at all")
+        func fieldsInTurn() async throws {
+            let server = try MockServer()
+            server.on(nil, "/", .text("ok"))
+            let transport = CurlTransport(configuration: Self.limited)
+            let (shared, url) = ([HeaderField(name: "X-A", value: "1")], try RequestURL(server.url + "/"))
+            let requests = [
+                TransportRequest(url: url, fields: shared), TransportRequest(url: url, fields: shared),
+                TransportRequest(method: "POST", url: url, fields: shared),
+                TransportRequest(url: url, fields: shared),
+                TransportRequest(url: url, fields: shared + [HeaderField(name: "X-B", value: "2")]),
+                TransportRequest(method: "PUT", url: url, fields: shared, body: .data(Data("four".utf8))),
+                TransportRequest(url: url), TransportRequest(url: url, fields: shared),
+            ]
+            for request in requests { try await transport.run(request).check(.response("ok")) }
+            let seen = server.requests.map { request in
+                ["X-A", "X-B", "Content-Length", "Accept"].map { request.headers[$0] ?? "" }
+            }
+            #expect(
+                seen == [
+                    ["1", "", "", ""], ["1", "", "", ""], ["1", "", "0", ""], ["1", "", "", ""], ["1", "2", "", ""],
+                    ["1", "", "4", ""], ["", "", "", ""], ["1", "", "", ""],
+                ])
+            #expect(server.log.connectionsAccepted == 1)
+        }
+
         /// Gives bytes for ever, and suspends its task from inside each tenth read.
         private final class Endless: TransportBodyStream {
             private let box = Protected((count: 0, task: (any TransportTask)?.none))

@@ -66,6 +66,26 @@ struct OutgoingRequestTests {
     }
 
     @Test(
+        "A session's own fields are refused in each of its requests for what a request's are",
+        arguments: [
+            ["X-Key": "s3cret\r\nEvil: 1"], ["X A": "1"], ["Host": "a", "host": "b"], ["Content-Length": "4"],
+            ["Transfer-Encoding": "chunked"],
+        ] as [HTTPHeaders])
+    func badFieldsOfSession(fields: HTTPHeaders) async throws {
+        let session = log.session(SessionConfiguration { $0.headers = fields })
+        for _ in 0..<2 {
+            let error = try #require(await session.request("http://h/path").serializingData().response.error)
+            #expect(error.code == .invalidRequest)
+        }
+        let body = TransportBody.data(Data("four".utf8))
+        let post = OutgoingRequest(method: .post, url: try RequestURL("http://h/path"), body: body)
+        let isLength = fields["Content-Length"] != nil
+        #expect(
+            await session.request(post).serializingData().response.error?.code == (isLength ? nil : .invalidRequest))
+        #expect(log.count == (isLength ? 1 : 0))
+    }
+
+    @Test(
         "A GET with a body is refused, whoever gave it one, and sent if that is meant",
         arguments: ["request", "adapter"])
     func bodyInGET(origin: String) async throws {
