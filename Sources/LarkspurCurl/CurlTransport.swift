@@ -5,7 +5,7 @@
 /// request sends it. It starts with the first request and ends when nobody holds the transport any more, or when
 /// `invalidate()` is called.
 ///
-/// While a body is held back, at most the connection's buffers fill up: of a HTTP/1.1 response less than 1 MiB here, and what
+/// While a body is held back, at most the connection's buffers fill up: of a HTTP/1.1 response 1 MiB here, and what
 /// the kernels let theirs grow to, some MiB mostly, on Linux up to the last numbers in `net.ipv4.tcp_rmem` and `tcp_wmem`; of a
 /// HTTP/2 stream as much as libcurl's window for one, 32 MiB in its older versions.
 public final class CurlTransport: Transport {

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The head of a response as it came: status, version, and the field lines' own bytes.
 ///
 /// The lines are kept raw and read when somebody asks: most fields of most responses are never looked at, and a

@@ -274,8 +274,7 @@ struct RequestState: ~Copyable {
         switch event {
         case .head(let head):
             hop.head = head
-            if hop.isAwaited, settings.asksAboutRedirects, HopPolicy.isRedirect(head, options: hop.request.options)
-            {
+            if hop.isAwaited, settings.asksAboutRedirects, HopPolicy.isRedirect(head, options: hop.request.options) {
                 hop.isAskedAbout = true
                 return takeHead(hop)
             }
