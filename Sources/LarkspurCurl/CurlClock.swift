@@ -45,7 +45,6 @@ struct CurlAlarms {
         }
     }
 
-    /// The next slot whose time has come.
     mutating func due(at now: CurlClock.Instant) -> Int? {
         while let (time, slot) = heap.first, time <= now {
             removeFirst()

@@ -28,7 +28,6 @@ struct CurlHead {
     /// Whether the final head has come.
     var isWhole: Bool { place == .over }
 
-    /// Whether anything has.
     var hasBegun: Bool { size > 0 }
 
     var isHTTP2: Bool { version == "HTTP/2" }

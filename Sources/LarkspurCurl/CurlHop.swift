@@ -27,7 +27,6 @@ final class CurlHop {
     /// Whether the peer has answered that it knows no expectations. libcurl takes that for a reason to send the request
     /// once more, of which it must be kept: a hop is sent and answered once (T2).
     var isExpectationRefused = false
-    /// Whether none of the kept connections will do.
     var needsFreshConnection = false
     var isBodyPaused = false
     /// Whether libcurl may ask for more of the request's body.

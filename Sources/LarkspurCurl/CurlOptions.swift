@@ -81,7 +81,6 @@ enum CurlInfo {
     static let appConnectTime: Int32 = 0x600000 + 56
 }
 
-/// What libcurl's callbacks answer.
 enum CurlAnswer {
     static let pause = 0x1000_0001
     static let abortUpload = 0x1000_0000
@@ -196,7 +195,6 @@ struct CurlOptions {
         max(1, Int(min(duration.components.seconds, 1_000_000)))
     }
 
-    /// How the body goes.
     enum Shape {
         case bodiless
         /// Whole, together with the head: memory that lives as long as the transfer.
@@ -296,7 +294,6 @@ enum CurlVersion: Int {
     }
 }
 
-/// The libcurl that is here.
 struct CurlLibrary: Sendable {
     let number: UInt32
     let name: String

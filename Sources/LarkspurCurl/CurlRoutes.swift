@@ -32,7 +32,6 @@ struct CurlRoute: Equatable {
     func answersChallenge(to url: RequestURL) -> Bool { asker != nil && !url.isHTTPS }
 }
 
-/// The routes of a transport.
 struct CurlRoutes {
     private let proxies: Proxies
     private var places: [String: CurlTransport.Configuration.HostPlace] = [:]

@@ -172,7 +172,6 @@ final class CurlTransfer {
         if sendsAgain(after: code, hop) { send(hop) } else { finish(hop, error(for: code, hop)) }
     }
 
-    /// Ends the transfer from here.
     func fail(_ error: TransportError?) {
         guard let hop else { return }
         clarkspur_multi_remove(loop.multi, easy)

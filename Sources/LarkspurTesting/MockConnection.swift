@@ -33,7 +33,6 @@ final class MockConnection {
     let descriptor: Int32
     /// Counted from 1.
     let number: Int
-    /// What the poller waits for now.
     var watched: Int32 = 0
     /// What runs the handler or awaits the signal.
     var work: Task<Void, Never>?

@@ -27,7 +27,6 @@ struct MockRequestParser {
     private var rawFields: [UInt8] = []
     private var request = MockRequest(method: "", target: "", version: "", headers: [:])
 
-    /// How many bytes wait to be parsed.
     var buffered: Int { input.count - start }
 
     /// Whether the connection may hold bytes that nobody is going to read.

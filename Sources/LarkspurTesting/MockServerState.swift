@@ -1,6 +1,5 @@
 import Larkspur
 
-/// How the requests of a route are answered.
 enum MockHandler: Sendable {
     case closure(@Sendable (MockRequest) async -> MockResponse)
     /// In turn; the last one stays.

@@ -43,7 +43,6 @@ package final class ReadableFile: Sendable {
             message = "the file \(path) \(problem)"
         }
 
-        /// What the system has just said.
         fileprivate static func system(_ verb: String, _ path: String) -> Failure {
             let code = errno
             if code == ENOENT || code == ENOTDIR { return Failure(.missing, path, "does not exist") }

@@ -72,7 +72,6 @@ extension RequestURL {
 }
 
 extension [UInt8] {
-    /// Appends the byte as `%` and two digits.
     package mutating func appendEscaped(_ byte: UInt8) {
         append(UInt8(ascii: "%"))
         for digit in [byte >> 4, byte & 15] {

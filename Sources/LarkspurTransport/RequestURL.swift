@@ -62,7 +62,6 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     /// Whether `originText` is this text; comparing costs a fraction of making it.
     package func hasOrigin(_ name: String) -> Bool { has(name, 0, Int(layout.pathStart)) }
 
-    /// Whether `target` is this text.
     package func hasTarget(_ name: String) -> Bool { has(name, Int(layout.pathStart), Int(layout.fragmentStart)) }
 
     /// In lower case, without the colon.
@@ -71,7 +70,6 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     /// Whether the scheme is http or https.
     public var isHTTP: Bool { layout.scheme == .http || layout.scheme == .https }
 
-    /// Whether the scheme is that of HTTP over TLS.
     package var isHTTPS: Bool { layout.scheme == .https }
 
     /// Whether there is a `host`, if only an empty one.

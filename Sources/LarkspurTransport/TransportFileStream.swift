@@ -75,7 +75,6 @@ final class TransportFileStream: TransportBodyStream {
     }
 }
 
-/// Bytes in memory, read as a stream.
 final class TransportDataStream: TransportBodyStream {
     private let data: Data
     private let position = Protected(0)

@@ -22,7 +22,6 @@ final class BodyPipe: TransportBodyStream {
         /// Whether the transport was told `.pending` and waits for its wake.
         var isAwaited = false
         var wake: (@Sendable () -> Void)?
-        /// Lets the producer go on that waits for room.
         var goOn: (@Sendable () -> Void)?
         var stop: (@Sendable () -> Void)?
 

@@ -109,7 +109,6 @@ final class WritableFile {
 }
 
 extension RequestError {
-    /// What the system has just said.
     static func system(_ verb: String, _ path: String) -> RequestError {
         let code = errno
         let reason = String(cString: strerror(code))

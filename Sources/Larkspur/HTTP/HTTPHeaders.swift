@@ -77,7 +77,6 @@ public struct HTTPHeaders: Hashable, Sendable {
         return Dictionary(pairs) { "\($0), \($1)" }
     }
 
-    /// Adds the fields of `other` whose names are not here yet.
     package mutating func addMissing(from other: HTTPHeaders) {
         if fields.isEmpty { return fields = other.fields }
         let missing = other.fields.filter { index(of: $0.name) == nil }

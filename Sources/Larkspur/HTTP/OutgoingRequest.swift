@@ -177,7 +177,6 @@ public struct RequestOptions: Sendable, Hashable {
     /// What the library has asked to go on with. It comes from the file at each attempt.
     var resumption: Resumption?
 
-    /// Fills in what was left to the session.
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects
         allowsInsecureRedirects = allowsInsecureRedirects ?? session.allowsInsecureRedirects

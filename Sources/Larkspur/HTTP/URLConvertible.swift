@@ -30,7 +30,6 @@ extension String: URLConvertible {
 }
 
 extension RequestError {
-    /// Why a text is no URL, and which one.
     fileprivate init(_ error: RequestURLError, in text: String) {
         self.init(.invalidURL, "\(error) The URL is \(Redaction.quoted(text)).", underlying: error)
     }

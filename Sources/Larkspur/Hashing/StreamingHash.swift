@@ -31,7 +31,6 @@ struct StreamingHash: ~Copyable {
         engine.finalize()
     }
 
-    /// The hash of a text's UTF-8, in hexadecimal digits.
     static func hexadecimal(_ text: String, _ algorithm: Algorithm) -> String {
         var text = text
         var hash = StreamingHash(algorithm)
@@ -55,7 +54,6 @@ extension [UInt8] {
 }
 
 #if canImport(CryptoKit)
-    /// A hash by CryptoKit.
     struct SystemHash: HashEngine {
         private var function: any HashFunction
 

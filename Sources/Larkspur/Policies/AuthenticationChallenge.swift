@@ -26,7 +26,6 @@ package struct AuthenticationChallenge: Hashable, Sendable {
 
     package func isScheme(_ name: String) -> Bool { HTTPHeaders.areEqual(scheme, name) }
 
-    /// The first parameter of this name, whatever the case.
     package subscript(name: String) -> String? {
         parameters.first { HTTPHeaders.areEqual($0.name, name) }?.value
     }

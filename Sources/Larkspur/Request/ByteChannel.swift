@@ -54,7 +54,6 @@ package final class ByteChannel: Sendable {
 
     package init(capacity: UInt64 = 1 << 20) { self.capacity = capacity }
 
-    /// How many bytes wait to be read.
     package var buffered: UInt64 { box.withLock { $0.received - $0.read } }
 
     /// Connects the channel to the hop that fills it: `allow` is called with the position it may go to.

@@ -61,7 +61,6 @@ final class HopProgress {
     /// Whether what comes is the body that somebody wants.
     var isCounted: Bool { !isDiscarding && !isAskedAbout }
 
-    /// Whether the pipeline waits for the head.
     var isAwaited: Bool {
         if case .pipeline = waiter { true } else { false }
     }

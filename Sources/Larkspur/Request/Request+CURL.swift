@@ -29,7 +29,6 @@ extension OutgoingRequest {
     }
 }
 
-/// A call of curl, put together word by word.
 private struct CURLCommand {
     private let request: OutgoingRequest
     private let redaction: Redaction

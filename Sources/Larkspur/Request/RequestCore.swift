@@ -53,7 +53,6 @@ package final class RequestCore: Sendable {
         RequestPipeline(core: self, face: face, session: session).start()
     }
 
-    /// Keeps the pipeline's task, so that a cancel reaches it.
     func keep(_ task: Task<Void, Never>) {
         let isOver = box.withLock { state -> Bool in
             switch state.phase {

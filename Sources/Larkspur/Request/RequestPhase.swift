@@ -21,7 +21,6 @@ package enum RequestPhase: CaseIterable, Sendable {
     /// Final. Serializers attached from now on work on what is stored.
     case finished
 
-    /// What happens to a request.
     package enum Event: CaseIterable, Sendable {
         /// The first serializer, or `resume()`.
         case start

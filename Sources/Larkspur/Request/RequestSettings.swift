@@ -7,7 +7,6 @@ struct RequestSettings: Sendable {
     /// Nil where nothing of it is set, as in most requests: one look tells.
     private var rare: Rare.Box?
 
-    /// What most requests have nothing of.
     struct Rare: Sendable {
         var interceptors: [any RequestInterceptor] = []
         var middleware: [any RequestMiddleware] = []

@@ -1,7 +1,6 @@
 /// A last change to a request before its parameters are encoded; made at each attempt.
 public typealias RequestModifier = @Sendable (inout OutgoingRequest) async throws -> Void
 
-/// Where a request comes from; built anew at each attempt.
 struct RequestSource: Sendable {
     enum Origin: Sendable {
         case parts(any URLConvertible, HTTPMethod, HTTPHeaders)

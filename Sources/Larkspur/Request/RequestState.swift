@@ -10,7 +10,6 @@ struct RequestState: ~Copyable {
     // Lifecycle
     private(set) var phase = RequestPhase.idle
     private(set) var pace = Pace.flowing
-    /// Why the request is unwinding.
     private(set) var cancellation: RequestError?
     var deadlines = Deadlines()
     /// What tells the server that attempts are of one request, if somebody has asked for it.

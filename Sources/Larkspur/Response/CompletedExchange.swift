@@ -11,7 +11,6 @@ public final class CompletedExchange: Sendable {
     private let past: Past
     private let download: Download?
 
-    /// What has become of a body that went to a file.
     enum Download: Sendable {
         case file(URL)
         case record(DownloadRecord)

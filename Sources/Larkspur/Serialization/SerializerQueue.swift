@@ -16,7 +16,6 @@ struct SerializerQueue {
     private var handlers: [(call: SerializerSlot.Handler, response: AnyResponse)] = []
     private var handlerWorker = Worker.idle
 
-    /// Whether some answer is owed to somebody.
     var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
 
     /// What gives the only slot its response at once, if there is no other slot.
@@ -34,7 +33,6 @@ struct SerializerQueue {
         return slots.count - 1
     }
 
-    /// The next serializer to run in this attempt.
     mutating func nextWaiting() -> (slot: Int, job: SerializerJob)? {
         while serialized < slots.count {
             if case .waiting = slots[serialized].status, let job = slots[serialized].job { return (serialized, job) }

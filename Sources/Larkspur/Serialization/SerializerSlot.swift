@@ -20,7 +20,6 @@ struct Delivery: Sendable {
 struct SerializerJob: Sendable {
     /// The response, and a failure in it that was not the exchange's own.
     let run: @Sendable (CompletedExchange) async -> (response: AnyResponse, failure: RequestError?)
-    /// A response that fails with this error.
     let fail: @Sendable (CompletedExchange, RequestError) -> AnyResponse
     /// The response to an exchange that went well, from a serializer that a transport's thread may run; the closure gives
     /// nil where `run` is to be called all the same.

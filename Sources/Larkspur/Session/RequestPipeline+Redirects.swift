@@ -1,6 +1,5 @@
 /// Redirects that somebody is asked about: as soon as their heads are there, while their bodies wait.
 extension RequestPipeline {
-    /// What follows a redirect.
     func judgeRedirect(_ head: CompletedExchange, _ body: ByteChannel?, after earlier: Int) async throws(Exit) -> Step {
         let next: Result<OutgoingRequest?, any Error>
         do { next = .success(try await decide(about: head, after: earlier)) } catch { next = .failure(error) }

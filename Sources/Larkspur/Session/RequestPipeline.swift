@@ -140,7 +140,6 @@ struct RequestPipeline: Sendable {
         }
     }
 
-    /// What follows a hop.
     enum Step {
         case send(OutgoingRequest)
         case stop(HopOutcome)
@@ -200,7 +199,6 @@ struct RequestPipeline: Sendable {
         return earlier == 0 ? hops : Array(hops.dropFirst(earlier))
     }
 
-    /// The exchange of a hop that has failed.
     func failed(by error: TransportError, _ exchange: CompletedExchange) throws(Exit) -> CompletedExchange {
         let failure = try core.failure(from: error, face)
         return failed(RequestError(wrapping: failure, as: .connectionLost, stage: .sending), exchange)

@@ -81,7 +81,6 @@ public struct RandomSource: Sendable {
         return generator.next()
     }
 
-    /// A random UUID, of version 4.
     func uuid() -> UUID {
         let bits = (next(), next())
         let parts = (bits.0 & ~0xF000 | 0x4000, bits.1 & ~(3 << 62) | 1 << 63)

@@ -96,7 +96,6 @@ package final class SessionContext: SessionStateProvider {
         }
     }
 
-    /// Why the session takes no more requests.
     var endReason: RequestError {
         shards[0].withLock { $0.life } == .invalidated ? .sessionInvalidated : .sessionEnded
     }

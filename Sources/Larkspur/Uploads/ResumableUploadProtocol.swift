@@ -35,7 +35,6 @@ extension ResumableUploadProtocol {
         return headers
     }
 
-    /// The fields of the request that makes the upload.
     func creation(
         _ headers: HTTPHeaders, length: UInt64, metadata: [String: String], file name: String
     ) throws(RequestError) -> HTTPHeaders {

@@ -55,7 +55,6 @@ struct SingleFormContainer: SingleValueEncodingContainer {
     func encode(_ value: some Encodable) throws { try node.set(value) }
 }
 
-/// The place of an element or of a JSON object's member.
 struct FormKey: CodingKey {
     let stringValue: String
     let intValue: Int?

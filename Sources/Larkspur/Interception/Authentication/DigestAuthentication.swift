@@ -141,7 +141,6 @@ struct DigestAnswer {
     let clientNonce: String
     let count: Int
 
-    /// The value of the `Authorization` field.
     func field(for user: DigestUser) -> String {
         var parts = [
             name(of: user), "realm=\(quoted(challenge.realm))", "nonce=\(quoted(challenge.nonce))",

@@ -144,7 +144,6 @@ struct XMLScanner: Sendable {
         return scalar
     }
 
-    /// Whether XML has that character (production 2).
     static func isCharacter(_ scalar: UInt32) -> Bool {
         scalar >= 0x20 && scalar != 0xFFFE && scalar != 0xFFFF || scalar == 0x09 || scalar == 0x0A || scalar == 0x0D
     }
