@@ -6,7 +6,7 @@ public struct StubAnswer: Sendable {
     public enum Step: Sendable {
         /// The peer of a TLS connection, of which is asked before anything is sent where the request wants that. It is the
         /// first step, and of no meaning in clear text.
-        indirect case peer(PeerTrust)
+        case peer(PeerTrust)
         /// Status and fields.
         case head(ResponseHead)
         /// Bytes of the body.
