@@ -5,8 +5,6 @@
 struct CurlBuffer: ~Copyable {
     /// What a block holds at most.
     static let limit = 512 * 1_024
-    /// Fewer bytes than this leave a block of the pool, which others soon want, at the cost of a copy.
-    private static let least = limit / 4
     private static let fullPiece = 16 * 1_024
 
     private let pool: CurlBlockPool
@@ -66,7 +64,7 @@ struct CurlBuffer: ~Copyable {
             if count < capacity / 2, let smaller = realloc(full, count) { full = smaller }
             return Data(bytesNoCopy: full, count: count, deallocator: .free)
         }
-        guard count < Self.least else {
+        guard count < capacity / 2 else {
             return Data(bytesNoCopy: full, count: count, deallocator: .custom { [pool] block, _ in pool.give(block) })
         }
         defer { pool.give(full) }

@@ -16,6 +16,8 @@ final class CurlHop {
     /// over one that has carried a response.
     var connectionsBefore = 0
     @exclusivity(unchecked) var received: UInt64 = 0
+    /// Up to where more may be received, when that was asked last.
+    @exclusivity(unchecked) var allowance: UInt64 = 0
     /// Received and not yet delivered.
     @exclusivity(unchecked) var pending: CurlBuffer
     /// A body that goes with the head.

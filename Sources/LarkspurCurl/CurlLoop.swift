@@ -145,7 +145,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             clarkspur_turn_end(turn)
             let count = clarkspur_poller_wait(poller, &ready, Int32(ready.count), limit)
             clarkspur_turn_begin(turn)
-            now = CurlClock.now
+            tick()
             for event in ready.prefix(Int(count)) { isReady(event) }
             harvest()
         }
@@ -156,7 +156,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     /// False if the loop is to end, or has, or if this is not for who has the turn.
     private func work() -> Bool {
         guard let life = inbox.withLock({ $0.take(into: &posted, isLent: isLent) }) else { return false }
-        now = CurlClock.now
+        tick()
         for task in posted { look(at: task) }
         posted.removeAll(keepingCapacity: true)
         deliverPending()
@@ -171,6 +171,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         if !admitted.isEmpty { startAdmitted() }
         return true
     }
+
+    func tick() { now = CurlClock.now }
 
     private func setUp() {
         guard let multi else { return }

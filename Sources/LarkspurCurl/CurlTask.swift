@@ -146,14 +146,14 @@ final class CurlTask: TransportTask {
         }
     }
 
-    enum Flow { case deliver, pause, stop }
+    enum Flow { case deliver(upTo: UInt64), pause, stop }
 
     /// What to do with a buffer that begins at this position (T15, T16, T18).
     func flow(at position: UInt64) -> Flow {
         box.withLock { state in
             if state.end != nil { return .stop }
             state.isHeld = state.isSuspended || position >= state.allowance
-            return state.isHeld ? .pause : .deliver
+            return state.isHeld ? .pause : .deliver(upTo: state.allowance)
         }
     }
 

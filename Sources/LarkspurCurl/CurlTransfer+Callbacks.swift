@@ -87,8 +87,8 @@ extension CurlTransfer {
         hop.deliverChallenge()
         let piece = UnsafeRawBufferPointer(start: bytes, count: count)
         if !hop.pending.hasRoom(for: piece) { hop.deliverPending() }
-        if hop.pending.isEmpty {
-            // What was begun becomes one buffer, so its beginning decides (T15, T16).
+        // Asked once a buffer, unless it comes to where the allowance ends (T15, T16).
+        if hop.pending.isEmpty || hop.received >= hop.allowance {
             switch hop.task.flow(at: hop.received) {
             case .pause:
                 hop.isBodyPaused = true
@@ -96,7 +96,9 @@ extension CurlTransfer {
             case .stop:
                 hop.wasStopped = true
                 return CurlAnswer.fail
-            case .deliver: loop.hasPending(slot)
+            case .deliver(let allowance):
+                hop.allowance = allowance
+                if hop.pending.isEmpty { loop.hasPending(slot) }
             }
         }
         guard hop.pending.append(piece, of: hop.rest) else {
@@ -118,11 +120,13 @@ extension CurlTransfer {
             hop.uploadFlow = .heldByUser
             return CurlAnswer.pause
         }
-        switch upload.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: count)) {
+        let read = upload.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: count))
+        loop.tick()  // the body may have taken its time
+        switch read {
         case .bytes(let count):
-            hop.lastActivity = CurlClock.now  // the body may have taken its time
+            hop.lastActivity = loop.now
             if upload.isOver, hop.uploadEnd == nil {
-                hop.uploadEnd = hop.lastActivity
+                hop.uploadEnd = loop.now
                 loop.setAlarm(hop.deadline.time, for: slot)
             }
             if count > 0 { hop.delegate.received(.bodySent(upload.position), for: hop.task.id) }

@@ -148,7 +148,7 @@ final class CurlTransfer {
             hop.uploadFlow = .running
             goesOn = true
         }
-        if hop.isBodyPaused, hop.task.flow(at: hop.received) == .deliver {
+        if hop.isBodyPaused, case .deliver = hop.task.flow(at: hop.received) {
             hop.isBodyPaused = false
             goesOn = true
         }

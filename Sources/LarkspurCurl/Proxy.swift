@@ -71,5 +71,6 @@ public struct Proxy: Hashable, Sendable {
 
 extension Proxy: CustomStringConvertible, CustomReflectable {
     public var description: String { text }
+    /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

@@ -107,5 +107,6 @@ public struct ClientIdentity: Sendable {
 extension ClientIdentity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "ClientIdentity(REDACTED)" }
     public var debugDescription: String { description }
+    /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

@@ -214,6 +214,40 @@
             #expect(error.message.contains("total"))
         }
 
+        /// Holds who reads it until it is opened.
+        private final class SlowStream: TransportBodyStream {
+            private let isOpen = DispatchSemaphore(value: 0)
+            private let isOver = Protected(false)
+
+            func open() { isOpen.signal() }
+            func begin(wake: @escaping @Sendable () -> Void) {}
+            func end() {}
+
+            func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
+                if isOver.withLock({ $0 }) { return .end }
+                isOpen.wait()
+                isOver.withLock { $0 = true }
+                buffer[0] = 7
+                return .bytes(1)
+            }
+        }
+
+        @Test("T23: the time that a body takes to be read counts for no timeout of idle bytes")
+        func slowStream() async throws {
+            let (server, other) = (try MockServer { _ in .text("ok") }, try MockServer())
+            other.on("GET", "/", .stall)
+            let body = SlowStream()
+            let source = TransportBodySource(length: nil, isReplayable: false) { body }
+            var upload = TransportRequest(method: "PUT", url: try RequestURL(server.url + "/"), body: .stream(source))
+            upload.timeouts.idle = .milliseconds(100)
+            var clock = TransportRequest(url: try RequestURL(other.url + "/"))
+            clock.timeouts.total = .milliseconds(300)
+            let delegate = CurlTransport().start(upload)
+            try await CurlTransport().run(clock).check(.failure(.timedOut))
+            body.open()
+            try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.response("ok"))
+        }
+
         @Test("A transport that nobody keeps ends, and closes its connections")
         func leavesNothing() async throws {
             let server = try MockServer()

@@ -203,6 +203,7 @@ extension RequestError: CustomStringConvertible, CustomReflectable, LocalizedErr
 
     public var errorDescription: String? { description }
 
+    /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 

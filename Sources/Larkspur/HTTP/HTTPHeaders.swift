@@ -118,6 +118,7 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
 }
 
 extension HTTPHeaders: CustomReflectable {
+    /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, unlabeledChildren: shown) }
 }
 

@@ -352,5 +352,6 @@ extension String {
 extension OutgoingRequest: CustomStringConvertible, CustomReflectable {
     /// Method and URL, without the query; fields and body may hold secrets.
     public var description: String { "\(method) \(url.withoutQuery)" }
+    /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

@@ -30,6 +30,7 @@ extension Credential {
 extension Credential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "Credential(\(Redaction.replacement))" }
     public var debugDescription: String { description }
+    /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 

@@ -87,6 +87,7 @@ extension CredentialStore: CustomStringConvertible, CustomDebugStringConvertible
         "CredentialStore(\(spaces.withLock { $0.values.map(\.credentials.count).reduce(0, +) }) credentials)"
     }
     public var debugDescription: String { description }
+    /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 

@@ -30,6 +30,9 @@ private func checkFields(_ head: ResponseHead) throws {
         try require(
             !(field.name + field.value).utf8.contains { $0 == 0x0D || $0 == 0x0A }, "fields are lines")
         try require(head[field.name] == head.values(for: field.name).first, "the first value is the first of all")
+        guard field.name.utf8.allSatisfy({ $0 < 0x80 }) else { continue }
+        let same = fields.filter { HTTPHeaders.areEqual($0.name, field.name) }
+        try require(head.values(for: field.name) == same.map(\.value), "a name finds the fields that have it")
     }
     let again = ResponseHead(status: 200, fields: fields)
     try require(again.fields == fields, "fields read the same again")
