@@ -157,7 +157,6 @@ final class CurlTask: TransportTask {
         }
     }
 
-    /// Delivers the end, once.
     func end(_ error: TransportError?, metrics: @autoclosure () -> TransportMetrics) {
         let delegate = box.withLock { state -> (any TransportDelegate)? in
             state.phase == .ended ? nil : state.finish()

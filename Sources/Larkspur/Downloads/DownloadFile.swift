@@ -240,7 +240,6 @@ actor DownloadFile: BodyReceiver {
         waiters = []
     }
 
-    /// Has what is there kept, whatever happens.
     func keepPartialFile() { keeping = .always }
 
     /// Waits until nothing more happens to files; gives what is left of one that is not whole.

@@ -33,7 +33,6 @@ extension RequestTopic {
 }
 
 extension RequestState {
-    /// Every hop so far, the one under way included.
     var allHops: [Hop] {
         attempts.flatMap(\.hops) + (hop.map { [Hop(request: $0.request, head: $0.head)] } ?? [])
     }

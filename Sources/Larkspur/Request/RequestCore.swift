@@ -299,7 +299,6 @@ package final class RequestCore: Sendable {
         }
     }
 
-    /// What serializers of a cancelled request are shown.
     private var cancelledExchange: CompletedExchange {
         let exchange = read { $0.cancelledExchange }
         return exchange.error.map { exchange.failed(with: $0.adding(to: exchange, requestID: id)) } ?? exchange

@@ -76,7 +76,6 @@ final class FormNode {
         members.append((kind == .keyed ? form.options.keyEncoding.encode(key.stringValue) : "", value))
     }
 
-    /// A new member, for somebody to fill.
     func child(for key: some CodingKey) -> FormNode {
         guard depth < URLEncodedFormEncoder.maximumDepth else {
             form.fault = form.fault ?? Self.tooDeep
