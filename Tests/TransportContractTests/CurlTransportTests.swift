@@ -173,6 +173,21 @@
         }
 
         @Test(
+            "Each field that libcurl is given behind another one is a field of its own to the peer",
+            .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"),
+            arguments: [("NGINX_TLS", "h2"), ("NGINX_TLS_H1", "http/1.1")])
+        func joinedFields(server: String, version: String) async throws {
+            var request = try Self.secure(server, "/client")
+            request.fields = [
+                ("Accept", "a/b"), ("Accept-Encoding", "br"), ("Accept-Language", "en"), ("User-Agent", "u/1"),
+                ("X-Last", "x"),
+            ].map { HeaderField(name: $0.0, value: $0.1) }
+            let trace = try await CurlTransport(configuration: try #require(Environment.trusting)).run(request)
+            trace.check(.response("a/b|br|en|u/1|x"))
+            #expect(trace.metrics.first?.protocolName == version)
+        }
+
+        @Test(
             "HTTP/2 in clear text is spoken on request",
             .enabled(if: Environment.port("LARKSPUR_NGINX_H2C") != nil, "no LARKSPUR_NGINX_H2C"))
         func clearText() async throws {
@@ -331,9 +346,9 @@
             try await CurlTransport().run(request).check(.response("\(method) \(size)"))
         }
 
-        private static func secure(_ name: String) throws -> TransportRequest {
+        private static func secure(_ name: String, _ path: String = "/hello") throws -> TransportRequest {
             let port = try #require(Environment.port("LARKSPUR_" + name))
-            return TransportRequest(url: try RequestURL("https://localhost:\(port)/hello"))
+            return TransportRequest(url: try RequestURL("https://localhost:\(port)\(path)"))
         }
     }
 #endif

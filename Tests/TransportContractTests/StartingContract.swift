@@ -131,7 +131,8 @@ extension TransportContractTests.Starting {
         let fields = [
             ("X-B", "2"), ("x-a", "1"), ("X-B", "again"), ("X-Empty", ""), ("Accept", "text/*;q=0.5, */*"),
             ("X-UTF8", "grün"), ("User-Agent", "contract"), ("X-B", "2"), ("Authorization", "Bearer t"),
-            ("X-Quoted", #""a, \"b\"""#),
+            ("Accept-Encoding", "br, gzip;q=0.5"), ("Accept-Language", ""), ("user-agent", "again"),
+            ("X-Quoted", #""a, \"b\"""#), ("X-Empty", ""), ("Accept-Language", "en, de;q=0.9"),
         ].map { HeaderField(name: $0.0, value: $0.1) }
         let exchange = try stage.exchange(.response(), method: "POST", fields: fields, body: .data(Data([1])))
         try await exchange.run()
