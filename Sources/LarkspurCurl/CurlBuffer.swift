@@ -6,6 +6,8 @@ struct CurlBuffer: ~Copyable {
     /// What a block holds at most.
     static let limit = 512 * 1_024
     private static let fullPiece = 16 * 1_024
+    /// So few bytes `Data` keeps in itself.
+    private static let limitInline = 14
 
     private let pool: CurlBlockPool
     private var block: UnsafeMutableRawPointer?
@@ -60,6 +62,10 @@ struct CurlBuffer: ~Copyable {
         guard var full = block else { return Data() }
         defer { (block, capacity, count) = (nil, 0, 0) }
         guard capacity == Self.limit else {
+            if count <= Self.limitInline {
+                defer { free(full) }
+                return Data(bytes: full, count: count)
+            }
             // What is not needed goes back, unless it is little.
             if count < capacity / 2, let smaller = realloc(full, count) { full = smaller }
             return Data(bytesNoCopy: full, count: count, deallocator: .free)

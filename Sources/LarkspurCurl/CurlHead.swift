@@ -20,10 +20,13 @@ struct CurlHead {
     private var place = Place.statusLine
     private var status = 0
     private var version = ""
-    private var fields: [UInt8] = []
+    private var fields: [UInt8]
     private var size = 0
     private var interims = 0
     private(set) var contentLength: Int64?
+
+    /// - Parameter room: Memory that the fields may take.
+    init(room: [UInt8] = []) { fields = room }
 
     /// Whether the final head has come.
     var isWhole: Bool { place == .over }

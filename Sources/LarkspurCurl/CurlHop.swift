@@ -7,7 +7,7 @@ final class CurlHop {
     let submitted: CurlClock.Instant
     let start: CurlClock.Instant
 
-    @exclusivity(unchecked) var head = CurlHead()
+    @exclusivity(unchecked) var head: CurlHead
     /// The head of a proxy's challenge, and what it was read by, until it shows whether libcurl answers it.
     @exclusivity(unchecked) var challenge: (head: ResponseHead, reader: CurlHead)?
     /// Whether libcurl may have answered a challenge of before, and no other one since.
@@ -46,18 +46,19 @@ final class CurlHop {
     var uploadEnd: CurlClock.Instant?
 
     init(
-        _ task: CurlTask, delegate: any TransportDelegate, origin: CurlOrigins.Index, route: CurlRoute?,
-        submitted: CurlClock.Instant, start: CurlClock.Instant, blocks: CurlBlockPool
+        _ task: CurlTask, _ beginning: CurlTask.Start, origin: CurlOrigins.Index, route: CurlRoute?,
+        now: CurlClock.Instant, blocks: CurlBlockPool
     ) {
         self.task = task
+        head = CurlHead(room: beginning.room)
         pending = CurlBuffer(pool: blocks)
-        self.delegate = delegate
+        delegate = beginning.delegate
         self.origin = origin
         self.route = route
-        self.submitted = submitted
-        self.start = start
-        lastActivity = start
-        lastSend = start
+        submitted = beginning.submitted
+        start = now
+        lastActivity = now
+        lastSend = now
         expects = task.request.body.length != 0 && task.request.fields.contains { $0.name.lowercased() == "expect" }
         // What waits for the peer's word does not go with the head.
         if case .data(let data) = task.request.body, (1...Self.postLimit).contains(data.count), !expects {

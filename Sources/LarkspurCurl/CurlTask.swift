@@ -23,6 +23,8 @@ final class CurlTask: TransportTask {
         var isPosted = false
         var place = Place.new
         var submitted = CurlClock.zero
+        /// Memory for the head's fields, of the caller's thread, which lets go of it as a rule.
+        var room: [UInt8] = []
 
         /// True for the one who has to post the task to the loop.
         mutating func post() -> Bool {
@@ -44,7 +46,9 @@ final class CurlTask: TransportTask {
         self.id = id
         self.request = request
         self.transport = transport
-        box = Protected(State(delegate: delegate, allowance: request.initialAllowance))
+        var state = State(delegate: delegate, allowance: request.initialAllowance)
+        state.room.reserveCapacity(256)
+        box = Protected(state)
     }
 
     /// Whether nothing has to be read from anywhere in order to send it.
@@ -138,11 +142,18 @@ final class CurlTask: TransportTask {
 
     var isUnderWay: Bool { box.withLock { $0.phase == .submitted } }
 
-    /// Notes where the task is now; gives the delegate and the time at which it was submitted.
-    func put(_ place: Place) -> (any TransportDelegate, CurlClock.Instant)? {
+    struct Start {
+        var delegate: any TransportDelegate
+        var submitted: CurlClock.Instant
+        var room: [UInt8]
+    }
+
+    /// Notes where the task is now; gives what a hop begins with.
+    func put(_ place: Place) -> Start? {
         box.withLock { state in
             state.place = place
-            return state.delegate.map { ($0, state.submitted) }
+            defer { state.room = [] }
+            return state.delegate.map { Start(delegate: $0, submitted: state.submitted, room: state.room) }
         }
     }
 

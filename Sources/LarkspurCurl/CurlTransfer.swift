@@ -88,15 +88,14 @@ final class CurlTransfer {
 
     /// False if the task has ended meanwhile.
     func begin(_ task: CurlTask, origin: CurlOrigins.Index) -> Bool {
-        guard let (delegate, submitted) = task.put(.running(slot)) else { return false }
+        guard let start = task.put(.running(slot)) else { return false }
         let route = loop.routes.route(to: task.request.url)
         guard url.set(task.request.url, isWhole: route?.answersChallenge(to: task.request.url) == true) else {
             task.end(TransportError(.other, "libcurl does not understand the URL"), metrics: TransportMetrics())
             return false
         }
         let hop = CurlHop(
-            task, delegate: delegate, origin: origin, route: route, submitted: submitted, start: loop.now,
-            blocks: loop.blocks)
+            task, start, origin: origin, route: route, now: loop.now, blocks: loop.blocks)
         self.hop = hop
         loop.willBegin(task)
         send(hop)

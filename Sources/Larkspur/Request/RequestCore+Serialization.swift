@@ -97,20 +97,24 @@ extension RequestCore {
     func response<Value: Sendable>(
         of slot: Int, automaticallyCancelling: Bool, _ face: any Request
     ) async -> DataResponse<Value> {
-        let (ready, number) = box.withLock { ($0.queue[slot].finalResponse, $0.nextWaiterNumber()) }
-        if let ready { return ResponseBox.open(ready) }
-        let cancel: @Sendable () -> Void = {
-            self.cancelWaiter(number, of: slot, automaticallyCancelling, face)
-        }
-        return await withTaskCancellationHandler {
-            await suspended { (continuation: Suspension<DataResponse<Value>>) in
-                let waiter: SerializerSlot.Waiter = (number, { continuation.resume(returning: ResponseBox.open($0)) })
-                if let ready = box.withLock({ $0.queue[slot].answer(waiter) }) { return waiter.resume(ready) }
-                // A cancel before the waiter was in its place has found nothing.
-                if Task.isCancelled { cancel() }
+        while true {
+            switch await answer(of: slot, automaticallyCancelling: automaticallyCancelling, face) {
+            case .response(let response): return ResponseBox.open(response)
+            case .shortWork: settleShortWay()
             }
+        }
+    }
+
+    private func answer(
+        of slot: Int, automaticallyCancelling: Bool, _ face: any Request
+    ) async -> SerializerSlot.Answer {
+        let (ready, number) = box.withLock { ($0.queue[slot].finalResponse, $0.nextWaiterNumber()) }
+        if let ready { return .response(ready) }
+        return await suspended { (continuation: Suspension<SerializerSlot.Answer>) in
+            let ready = box.withLock { $0.queue[slot].answer((number, continuation)) }
+            if let ready { continuation.resume(returning: .response(ready)) }
         } onCancel: {
-            cancel()
+            cancelWaiter(number, of: slot, automaticallyCancelling, face)
         }
     }
 
@@ -123,7 +127,9 @@ extension RequestCore {
             let action = isAbandoned && !state.queue.isOwing ? state.cancel(.requestCancelled, face) : .none
             return (waiter, job, exchange, action)
         }
-        if let waiter, let job { waiter.resume(job.fail(exchange, cancelError(exchange))) }
+        if let waiter, let job {
+            waiter.continuation.resume(returning: .response(job.fail(exchange, cancelError(exchange))))
+        }
         act(on: action)
     }
 

@@ -323,6 +323,7 @@ package final class RequestCore: Sendable {
         case .endBody(let channel, let error, _):
             channel?.end(error.map { RequestError(wrapping: $0, as: .connectionLost) })
         case .answer(let exchange, let work, _): settleShortWay(exchange, work)
+        case .hand(let awaiter): awaiter.continuation.resume(returning: .shortWork)
         }
     }
 

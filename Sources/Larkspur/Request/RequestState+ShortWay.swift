@@ -30,6 +30,12 @@ extension RequestState {
         return verdict
     }
 
+    /// Ends the hop for the awaiter that was given the work. The task is let go of after unlocking.
+    mutating func endShortHop() -> (CompletedExchange, ShortWork?, any TransportTask)? {
+        guard let hop else { return nil }
+        return (end(hop, nil), shortWork, hop.task)
+    }
+
     /// Settles, answers and finishes in one step; nil, and nothing has happened, if something has come in between.
     mutating func finishShortWay(
         _ work: ShortWork, _ response: AnyResponse, _ exchange: CompletedExchange

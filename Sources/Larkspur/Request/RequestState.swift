@@ -264,6 +264,8 @@ struct RequestState: ~Copyable {
         case endBody(ByteChannel?, TransportError?, any TransportTask)
         /// The same for a hop that no task waits for.
         case answer(CompletedExchange, ShortWork?, any TransportTask)
+        /// What is left of a hop that no task waits for is done by who awaits the response.
+        case hand(to: SerializerSlot.Waiter)
     }
 
     /// Takes a fact of the transport. What belongs to no hop under way is too late and ignored.
@@ -295,19 +297,28 @@ struct RequestState: ~Copyable {
             hop.metrics = metrics
             return .none
         case .completed(let error):
-            self.hop = nil
-            let ended = hop.ended(with: error)
-            attempt?.append(ended)
-            let exchange = CompletedExchange(
-                hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
+            if case .nobody = hop.waiter, hop.isDelivered(with: error), hasShortWork,
+                let awaiter = queue[0].takeSoleWaiter()
+            {
+                return .hand(to: awaiter)
+            }
+            let exchange = end(hop, error)
             switch hop.waiter {
             case .pipeline(let continuation): return .complete(continuation, .ended(exchange), hop.task)
             case .nobody: return .answer(exchange, hop.isDelivered(with: error) ? shortWork : nil, hop.task)
             case .reader(let channel):
-                self.ended = exchange
-                return .endBody(channel, ended.error, hop.task)
+                ended = exchange
+                return .endBody(channel, exchange.hop?.error, hop.task)
             }
         }
+    }
+
+    /// Records how the hop went, which is not under way from now on.
+    mutating func end(_ hop: HopProgress, _ error: TransportError?) -> CompletedExchange {
+        self.hop = nil
+        let ended = hop.ended(with: error)
+        attempt?.append(ended)
+        return CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
     }
 
     /// Has the pipeline go on: with a body that is not kept in memory, or with a redirect that somebody is asked about.

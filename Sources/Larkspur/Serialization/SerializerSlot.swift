@@ -9,7 +9,7 @@ struct Delivery: Sendable {
     fileprivate let released: (job: SerializerJob, discarded: AnyResponse?)
 
     func callAsFunction() {
-        for waiter in waiters { waiter.resume(response) }
+        for waiter in waiters { waiter.continuation.resume(returning: .response(response)) }
     }
 }
 
@@ -89,8 +89,15 @@ final class ResponseBox<Value: Sendable>: Sendable {
 
 /// The box's record of one attached serializer: where it stands, and who waits for it.
 struct SerializerSlot {
-    typealias Waiter = (number: UInt64, resume: @Sendable (AnyResponse) -> Void)
+    typealias Waiter = (number: UInt64, continuation: Suspension<Answer>)
     typealias Handler = @Sendable (AnyResponse) async -> Void
+
+    /// What an awaiter goes on with.
+    enum Answer: Sendable {
+        case response(AnyResponse)
+        /// The hop has ended well, and the rest is for the awaiter to do, who then asks again.
+        case shortWork
+    }
 
     enum Status {
         /// Not serialized in this attempt.
@@ -192,6 +199,9 @@ struct SerializerSlot {
         }
         return (Delivery(waiters: takeWaiters(), response: response, released: (job, nil)), handler, response)
     }
+
+    /// The only one who waits, to be given work instead of a response: of several, one could have to wait for another.
+    mutating func takeSoleWaiter() -> Waiter? { waiters.count == 1 ? waiters.popLast() : nil }
 
     private mutating func takeWaiters() -> [Waiter] {
         defer { waiters = [] }

@@ -3,10 +3,12 @@
 /// `session.request(url).serializingData()`.
 ///
 /// It is the loop's way, gone without waiting. The caller's thread builds the request and hands it to the transport; when
-/// the hop has ended, the transport's thread validates, serializes, finishes and resumes the awaiter. So there is no task,
-/// and no thread is woken but the awaiter's: that costs more than everything else that the framework does. At the first
-/// thing that is out of the ordinary (an error, a redirect, a cancel, something attached meanwhile) the loop takes over
-/// where the request stands.
+/// the hop has ended, the awaiter is resumed and validates, serializes and finishes, or the transport's thread if nobody
+/// awaits yet. So there is no task, and no thread is woken but the awaiter's: that costs more than everything else that the
+/// framework does. The awaiter has the work because the transport's one thread has that of all requests, and so that what
+/// a request is made of ends on a thread like the one that made it: to return memory to another thread's heap costs too. At
+/// the first thing that is out of the ordinary (an error, a redirect, a cancel, something attached meanwhile) the loop
+/// takes over where the request stands.
 extension RequestPipeline {
     /// Sends a plain request from here; false if it has to go the long way.
     func startShortWay() -> Bool {
@@ -19,7 +21,15 @@ extension RequestPipeline {
 }
 
 extension RequestCore {
-    /// The end of a hop on the short way, on the transport's thread.
+    /// What the transport's thread has left to the awaiter.
+    func settleShortWay() {
+        guard let (exchange, work, _) = box.withLock({ $0.endShortHop() }) else {
+            return assertionFailure("an awaiter was given work, and there is no hop")
+        }
+        settleShortWay(exchange, work)
+    }
+
+    /// The end of a hop on the short way.
     func settleShortWay(_ exchange: CompletedExchange, _ work: RequestState.ShortWork?) {
         if let work, exchange.codings.isEmpty, !hasNewCookies(exchange.hop),
             !hasRefusedCredential(exchange.hop),

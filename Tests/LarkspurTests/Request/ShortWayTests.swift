@@ -39,6 +39,51 @@ import Testing
             #expect(try await awaiter.value == Data("text".utf8))
         }
 
+        enum Interlude: CaseIterable { case none, cancel, withdrawal, awaiter, serializer, validator, invalidation }
+
+        @Test("What the awaiter has left to do is done after all that comes before it", arguments: Interlude.allCases)
+        func leftToAwaiter(_ interlude: Interlude) async throws {
+            let executor = HeldExecutor()
+            let request = await session.request("http://example.com")
+            let data = request.serializingData()
+            let awaiter = Task(executorPreference: executor) { await data.response }
+            executor.runWhatIsThere()
+            transport.answer()
+            #expect(request.status == .resumed, "the transport's thread has finished it")
+            var others: [Task<String?, Never>] = []
+            switch interlude {
+            case .none: break
+            case .cancel: request.cancel()
+            case .withdrawal: data.cancel()
+            case .awaiter: others = [.immediate { try? await String(decoding: data.value, as: UTF8.self) }]
+            case .serializer: others = [.immediate { await request.serializingString().response.value }]
+            case .validator: request.validate { _ in throw CancellationError() }
+            case .invalidation: await session.invalidate()
+            }
+            executor.letGo()
+            let response = await awaiter.value
+            switch interlude {
+            case .none, .awaiter, .serializer: #expect(response.value == Data("text".utf8))
+            case .cancel, .withdrawal: #expect(response.error?.isCancelled == true)
+            case .validator: #expect(response.error?.code == .validationFailed)
+            case .invalidation: #expect(response.error?.code == .sessionInvalidated)
+            }
+            for other in others { #expect(await other.value == "text") }
+        }
+
+        @Test("Of several awaiters none has to wait for what another has left to do")
+        func severalAwaiters() async throws {
+            let executor = HeldExecutor()
+            let data = await session.request("http://example.com").serializingData()
+            let held = Task(executorPreference: executor) { await data.response }
+            executor.runWhatIsThere()
+            let other = Task.immediate { await data.response }
+            transport.answer()
+            #expect(await other.value.value == Data("text".utf8))
+            executor.letGo()
+            #expect(await held.value.value == Data("text".utf8))
+        }
+
         enum Surprise: CaseIterable {
             case secondSerializer, closure, slowSerializer, validator, monitor, interceptor, handler, suspension
         }
