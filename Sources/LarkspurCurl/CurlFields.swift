@@ -6,7 +6,7 @@ struct CurlFields: ~Copyable {
     private var bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 1_024, alignment: 1)
     private var lineCount = 0
     private var byteCount = 0
-    /// Whether the last line has room for another behind it.
+    /// Whether others may be joined to the last line.
     private var isOpen = false
     /// What is written there, if it is a request's without a body: the next one may well have the same fields.
     private var written: (fields: [HeaderField], handedOver: Bool)?
@@ -36,18 +36,20 @@ struct CurlFields: ~Copyable {
             switch field.name.utf8.count {
             case 14 where Self.isSame(field.name, "content-length"): continue
             case 17 where Self.isSame(field.name, "transfer-encoding"): continue
-            case 6 where Self.isSame(field.name, "accept"): accepts = true
+            case 6 where Self.isSame(field.name, "accept"):
+                accepts = true
+                add(field.name, field.value)
+                isOpen = !field.value.isEmpty
+                continue
             case 6 where Self.isSame(field.name, "expect"): expects = true
             case 12 where Self.isSame(field.name, "content-type"): hasType = true
-            case 10 where isOpen && Self.isSame(field.name, "user-agent"),
-                15 where isOpen && Self.isSame(field.name, "accept-encoding"),
-                15 where isOpen && Self.isSame(field.name, "accept-language"):
+            case 10 where joins(field, "user-agent"), 15 where joins(field, "accept-encoding"),
+                15 where joins(field, "accept-language"):
                 join(field)
                 continue
             default: break
             }
             add(field.name, field.value)
-            isOpen = !field.value.isEmpty
         }
         if !accepts { add("Accept", nil) }
         if handedOver { add("Proxy-Connection", nil) }
@@ -81,6 +83,7 @@ struct CurlFields: ~Copyable {
     /// `Name: value`, or in libcurl's language `Name;` for an empty value and `Name:` for none at all.
     private mutating func add(_ name: String, _ value: String?) {
         guard let start = bytes.baseAddress.map({ $0 + byteCount }) else { return }
+        isOpen = false
         append(name)
         append(value == nil ? ":" : value == "" ? ";" : ": ")
         if let value { append(value) }
@@ -90,8 +93,13 @@ struct CurlFields: ~Copyable {
         lineCount += 1
     }
 
+    private func joins(_ field: HeaderField, _ name: StaticString) -> Bool {
+        isOpen && !field.value.isEmpty && Self.isSame(field.name, name)
+    }
+
     /// Writes the field behind the last line, as part of it, so that libcurl has fewer to look through for each name that
-    /// it knows. These mean nothing to it: it passes them on, and takes them apart again where that has to be.
+    /// it knows. These mean nothing to it: it passes them on, and takes them apart again where that has to be. Only behind
+    /// `Accept`, which it passes on as it is: of others, such as `Connection`, newer versions write the line anew.
     private mutating func join(_ field: HeaderField) {
         byteCount -= 1
         for text in ["\r\n", field.name, ": ", field.value, "\0"] { append(text) }

@@ -124,18 +124,23 @@ private struct FieldLines {
     }
 
     /// The value of the next line of this name. A head is asked for several fields that most heads do not have, so lines
-    /// with another first letter are passed by unread.
+    /// with another first letter, or a name of another length, are passed by unread.
     mutating func next(named name: String) -> Bytes? {
         guard let initial = name.utf8.first.map(Self.lowercased) else { return nil }
+        let length = name.utf8.count
         while start < bytes.count {
             let first = Self.lowercased(bytes[start])
-            if first != initial, !Self.isBlank(first), !Self.isLineEnd(first) {
+            if !Self.isBlank(first), !Self.isLineEnd(first), first != initial || !endsName(start + length) {
                 _ = takeLine()
             } else if let line = next(), Self.matches(line.name, name) {
                 return line.value
             }
         }
         return nil
+    }
+
+    private func endsName(_ index: Int) -> Bool {
+        index < bytes.count && (bytes[index] == UInt8(ascii: ":") || Self.isBlank(bytes[index]))
     }
 
     /// Goes on to the next line, and says where this one ends; one that begins with white space continues the one before.

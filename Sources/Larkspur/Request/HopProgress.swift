@@ -17,6 +17,8 @@ final class HopProgress {
         case reader(ByteChannel?)
         /// The short way: no task waits.
         case nobody
+        /// The hop has ended on the short way, and an awaiter was resumed to do the rest.
+        case awaiter
     }
 
     /// How much of the body has come, and why no more of it is wanted.

@@ -57,6 +57,7 @@ extension RequestCore {
         case .run: run(face)
         case .keep: if !register(face) { cancel(face, context.endReason) }
         case .workLate: workLate(face)
+        case .shortWork: settleShortWayApart()
         }
     }
 
@@ -97,24 +98,19 @@ extension RequestCore {
     func response<Value: Sendable>(
         of slot: Int, automaticallyCancelling: Bool, _ face: any Request
     ) async -> DataResponse<Value> {
+        let (ready, number) = box.withLock { ($0.queue[slot].finalResponse, $0.nextWaiterNumber()) }
+        if let ready { return ResponseBox.open(ready) }
         while true {
-            switch await answer(of: slot, automaticallyCancelling: automaticallyCancelling, face) {
+            let answer = await suspended { (continuation: Suspension<SerializerSlot.Answer>) in
+                let answer = box.withLock { $0.answer((number, continuation), in: slot) }
+                if let answer { continuation.resume(returning: answer) }
+            } onCancel: {
+                cancelWaiter(number, of: slot, automaticallyCancelling, face)
+            }
+            switch answer {
             case .response(let response): return ResponseBox.open(response)
             case .shortWork: settleShortWay()
             }
-        }
-    }
-
-    private func answer(
-        of slot: Int, automaticallyCancelling: Bool, _ face: any Request
-    ) async -> SerializerSlot.Answer {
-        let (ready, number) = box.withLock { ($0.queue[slot].finalResponse, $0.nextWaiterNumber()) }
-        if let ready { return .response(ready) }
-        return await suspended { (continuation: Suspension<SerializerSlot.Answer>) in
-            let ready = box.withLock { $0.queue[slot].answer((number, continuation)) }
-            if let ready { continuation.resume(returning: .response(ready)) }
-        } onCancel: {
-            cancelWaiter(number, of: slot, automaticallyCancelling, face)
         }
     }
 
@@ -128,7 +124,7 @@ extension RequestCore {
             return (waiter, job, exchange, action)
         }
         if let waiter, let job {
-            waiter.continuation.resume(returning: .response(job.fail(exchange, cancelError(exchange))))
+            waiter.continuation?.resume(returning: .response(job.fail(exchange, cancelError(exchange))))
         }
         act(on: action)
     }

@@ -83,6 +83,7 @@ package final class RequestCore: Sendable {
         switch action {
         case .none: break
         case .cancelHop(let task): task?.cancel()
+        case .shortWork: settleShortWayApart()
         case .takeOver(let held, let task, let discarded):
             task?.cancel()
             unwind(held, discarded)
@@ -323,7 +324,7 @@ package final class RequestCore: Sendable {
         case .endBody(let channel, let error, _):
             channel?.end(error.map { RequestError(wrapping: $0, as: .connectionLost) })
         case .answer(let exchange, let work, _): settleShortWay(exchange, work)
-        case .hand(let awaiter): awaiter.continuation.resume(returning: .shortWork)
+        case .hand(let awaiter): awaiter.resume(returning: .shortWork)
         }
     }
 

@@ -30,9 +30,21 @@ extension RequestState {
         return verdict
     }
 
-    /// Ends the hop for the awaiter that was given the work. The task is let go of after unlocking.
+    /// Whether the rest of a hop that has ended was left to an awaiter, who has not begun.
+    var isLeftToAwaiter: Bool {
+        if case .awaiter = hop?.waiter { true } else { false }
+    }
+
+    /// Gives the response if it is final, or the work that it waits for, or keeps the waiter for it.
+    mutating func answer(_ waiter: SerializerSlot.Waiter, in slot: Int) -> SerializerSlot.Answer? {
+        let isWork = isLeftToAwaiter
+        if let ready = queue[slot].answer(isWork ? (waiter.number, nil) : waiter) { return .response(ready) }
+        return isWork ? .shortWork : nil
+    }
+
+    /// Ends the hop for who does what was left; nil if somebody else does. The task is let go of after unlocking.
     mutating func endShortHop() -> (CompletedExchange, ShortWork?, any TransportTask)? {
-        guard let hop else { return nil }
+        guard isLeftToAwaiter, let hop else { return nil }
         return (end(hop, nil), shortWork, hop.task)
     }
 

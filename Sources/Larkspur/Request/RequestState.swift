@@ -104,7 +104,7 @@ struct RequestState: ~Copyable {
             return .takeOver(held: pipeline, hop?.task, discarded: queue.discardHeld())
         case .cancelHop:
             noteEnd(reason)
-            return .cancelHop(hop?.task)
+            return isLeftToAwaiter ? .shortWork : .cancelHop(hop?.task)
         case .proceed, .ignore, .run, .abandon, .unwind, .illegal:
             return .none
         }
@@ -121,6 +121,8 @@ struct RequestState: ~Copyable {
         /// is one, and finish on another task.
         case takeOver(held: Task<Void, Never>?, (any TransportTask)?, discarded: [AnyResponse])
         case cancelHop((any TransportTask)?)
+        /// Do what was left to an awaiter, who may be long in coming.
+        case shortWork
     }
 
     /// The exchange that serializers of a cancelled request are shown.
@@ -137,6 +139,8 @@ struct RequestState: ~Copyable {
         case keep(released: Session?)
         case run
         case workLate
+        /// Do what was left to an awaiter, who may be long in coming.
+        case shortWork
     }
 
     mutating func attach(
@@ -149,7 +153,7 @@ struct RequestState: ~Copyable {
         case .finished:
             return (index, queue.beginLateWork() ? .workLate : .none)
         case .preparing, .transferring, .receiving, .settling, .backingOff, .cancellingHop, .unwinding:
-            return (index, .none)
+            return (index, isLeftToAwaiter ? .shortWork : .none)
         }
     }
 
@@ -265,7 +269,7 @@ struct RequestState: ~Copyable {
         /// The same for a hop that no task waits for.
         case answer(CompletedExchange, ShortWork?, any TransportTask)
         /// What is left of a hop that no task waits for is done by who awaits the response.
-        case hand(to: SerializerSlot.Waiter)
+        case hand(to: Suspension<SerializerSlot.Answer>)
     }
 
     /// Takes a fact of the transport. What belongs to no hop under way is too late and ignored.
@@ -300,12 +304,13 @@ struct RequestState: ~Copyable {
             if case .nobody = hop.waiter, hop.isDelivered(with: error), hasShortWork,
                 let awaiter = queue[0].takeSoleWaiter()
             {
+                hop.waiter = .awaiter
                 return .hand(to: awaiter)
             }
             let exchange = end(hop, error)
             switch hop.waiter {
             case .pipeline(let continuation): return .complete(continuation, .ended(exchange), hop.task)
-            case .nobody: return .answer(exchange, hop.isDelivered(with: error) ? shortWork : nil, hop.task)
+            case .nobody, .awaiter: return .answer(exchange, hop.isDelivered(with: error) ? shortWork : nil, hop.task)
             case .reader(let channel):
                 ended = exchange
                 return .endBody(channel, exchange.hop?.error, hop.task)

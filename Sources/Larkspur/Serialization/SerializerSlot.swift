@@ -9,7 +9,7 @@ struct Delivery: Sendable {
     fileprivate let released: (job: SerializerJob, discarded: AnyResponse?)
 
     func callAsFunction() {
-        for waiter in waiters { waiter.continuation.resume(returning: .response(response)) }
+        for waiter in waiters { waiter.continuation?.resume(returning: .response(response)) }
     }
 }
 
@@ -89,13 +89,14 @@ final class ResponseBox<Value: Sendable>: Sendable {
 
 /// The box's record of one attached serializer: where it stands, and who waits for it.
 struct SerializerSlot {
-    typealias Waiter = (number: UInt64, continuation: Suspension<Answer>)
+    /// Somebody who wants the answer; without a continuation while at work for it, to ask again afterwards.
+    typealias Waiter = (number: UInt64, continuation: Suspension<Answer>?)
     typealias Handler = @Sendable (AnyResponse) async -> Void
 
     /// What an awaiter goes on with.
     enum Answer: Sendable {
         case response(AnyResponse)
-        /// The hop has ended well, and the rest is for the awaiter to do, who then asks again.
+        /// The hop has ended well: do the rest, and ask again.
         case shortWork
     }
 
@@ -167,6 +168,7 @@ struct SerializerSlot {
     /// Gives the response if it is final, or keeps the waiter for it.
     mutating func answer(_ waiter: Waiter) -> AnyResponse? {
         if let finalResponse { return finalResponse }
+        waiters.removeAll { $0.number == waiter.number }
         waiters.append(waiter)
         interest = .wanted
         return nil
@@ -174,7 +176,8 @@ struct SerializerSlot {
 
     /// Takes one waiter out; the slot is abandoned if it was the last who wanted the answer.
     mutating func removeWaiter(_ number: UInt64, abandons: Bool) -> Waiter? {
-        guard let index = waiters.firstIndex(where: { $0.number == number }) else { return nil }
+        let isWaiting = { (waiter: Waiter) in waiter.number == number && waiter.continuation != nil }
+        guard let index = waiters.firstIndex(where: isWaiting) else { return nil }
         let waiter = waiters.remove(at: index)
         if waiters.isEmpty, abandons { interest = .abandoned }
         return waiter
@@ -201,7 +204,9 @@ struct SerializerSlot {
     }
 
     /// The only one who waits, to be given work instead of a response: of several, one could have to wait for another.
-    mutating func takeSoleWaiter() -> Waiter? { waiters.count == 1 ? waiters.popLast() : nil }
+    mutating func takeSoleWaiter() -> Suspension<Answer>? {
+        waiters.count == 1 ? waiters[0].continuation.take() : nil
+    }
 
     private mutating func takeWaiters() -> [Waiter] {
         defer { waiters = [] }

@@ -21,12 +21,14 @@ extension RequestPipeline {
 }
 
 extension RequestCore {
-    /// What the transport's thread has left to the awaiter.
+    /// What the transport's thread has left to an awaiter; whoever comes first does it.
     func settleShortWay() {
-        guard let (exchange, work, _) = box.withLock({ $0.endShortHop() }) else {
-            return assertionFailure("an awaiter was given work, and there is no hop")
-        }
-        settleShortWay(exchange, work)
+        if let (exchange, work, _) = box.withLock({ $0.endShortHop() }) { settleShortWay(exchange, work) }
+    }
+
+    /// The same for somebody who must not be held up. Unstructured: nobody waits for it.
+    func settleShortWayApart() {
+        Task.detached { self.settleShortWay() }
     }
 
     /// The end of a hop on the short way.

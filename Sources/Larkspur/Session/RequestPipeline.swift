@@ -27,9 +27,9 @@ struct RequestPipeline: Sendable {
         #endif
     }
 
-    /// Takes over from the short way, after the first hop.
+    /// Takes over from the short way, after the first hop, with nothing of the task that happens to be there.
     func goOn(after sent: CompletedExchange) {
-        core.keep(Task { await run(after: sent) })
+        core.keep(Task.detached { await run(after: sent) })
     }
 
     private func run(after sent: CompletedExchange? = nil) async {

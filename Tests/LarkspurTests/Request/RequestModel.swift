@@ -96,6 +96,7 @@ final class RequestModel {
         case .none, .keep: break
         case .run: begin()
         case .workLate: lateWorker = .between
+        case .shortWork: faults.append("the model has no short way")
         }
     }
 
@@ -116,6 +117,7 @@ final class RequestModel {
         case .cancelHop(let task):
             isCancelled = true
             hopIsCancelled = task != nil
+        case .shortWork: faults.append("the model has no short way")
         }
     }
 

@@ -39,9 +39,11 @@ import Testing
             #expect(try await awaiter.value == Data("text".utf8))
         }
 
-        enum Interlude: CaseIterable { case none, cancel, withdrawal, awaiter, serializer, validator, invalidation }
+        enum Interlude: CaseIterable {
+            case none, cancel, withdrawal, awaiter, cancelledAwaiter, serializer, closure, validator, invalidation
+        }
 
-        @Test("What the awaiter has left to do is done after all that comes before it", arguments: Interlude.allCases)
+        @Test("What is left to an awaiter who is long in coming holds up nobody else", arguments: Interlude.allCases)
         func leftToAwaiter(_ interlude: Interlude) async throws {
             let executor = HeldExecutor()
             let request = await session.request("http://example.com")
@@ -50,34 +52,69 @@ import Testing
             executor.runWhatIsThere()
             transport.answer()
             #expect(request.status == .resumed, "the transport's thread has finished it")
-            var others: [Task<String?, Never>] = []
             switch interlude {
             case .none: break
             case .cancel: request.cancel()
             case .withdrawal: data.cancel()
-            case .awaiter: others = [.immediate { try? await String(decoding: data.value, as: UTF8.self) }]
-            case .serializer: others = [.immediate { await request.serializingString().response.value }]
+            case .awaiter: #expect(try await data.value == Data("text".utf8))
+            case .cancelledAwaiter:
+                let cancelled = Task.immediate {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    return await data.response
+                }
+                _ = await cancelled.value
+            case .serializer: #expect(try await request.serializingString().value == "text")
+            case .closure:
+                let called = Gate()
+                request.responseData { _ in called.open() }
+                await called.pass()
             case .validator: request.validate { _ in throw CancellationError() }
             case .invalidation: await session.invalidate()
+            }
+            if [.cancel, .withdrawal, .invalidation].contains(interlude) {
+                #expect(await request.serializingString().response.error != nil, "and it has ended")
             }
             executor.letGo()
             let response = await awaiter.value
             switch interlude {
-            case .none, .awaiter, .serializer: #expect(response.value == Data("text".utf8))
+            case .none, .awaiter, .cancelledAwaiter, .serializer, .closure:
+                #expect(response.value == Data("text".utf8))
             case .cancel, .withdrawal: #expect(response.error?.isCancelled == true)
             case .validator: #expect(response.error?.code == .validationFailed)
             case .invalidation: #expect(response.error?.code == .sessionInvalidated)
             }
-            for other in others { #expect(await other.value == "text") }
         }
 
-        @Test("Of several awaiters none has to wait for what another has left to do")
-        func severalAwaiters() async throws {
+        @Test("An awaiter who is long in coming wants the answer all the same, whoever else gives up")
+        func stillWanted() async throws {
+            let executor = HeldExecutor()
+            let (entered, goesOn) = (Gate(), Gate())
+            let request = await session.request("http://example.com")
+            let data = request.serializingData()
+            let awaiter = Task(executorPreference: executor) { await data.response }
+            executor.runWhatIsThere()
+            transport.answer()
+            request.validate { _ in
+                entered.open()
+                await goesOn.pass()
+            }
+            let other = Task.immediate { await data.response }
+            await entered.pass()
+            other.cancel()
+            #expect(await other.value.error?.isCancelled == true)
+            goesOn.open()
+            executor.letGo()
+            #expect(await awaiter.value.value == Data("text".utf8))
+        }
+
+        @Test("Of several awaiters none has to wait for what another has left to do", arguments: [true, false])
+        func severalAwaiters(isHeldFirst: Bool) async throws {
             let executor = HeldExecutor()
             let data = await session.request("http://example.com").serializingData()
             let held = Task(executorPreference: executor) { await data.response }
-            executor.runWhatIsThere()
+            if isHeldFirst { executor.runWhatIsThere() }
             let other = Task.immediate { await data.response }
+            executor.runWhatIsThere()
             transport.answer()
             #expect(await other.value.value == Data("text".utf8))
             executor.letGo()
