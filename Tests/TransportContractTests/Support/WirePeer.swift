@@ -22,6 +22,9 @@
             var port: UInt16 = 0
             let listener = clarkspur_loopback_listen(&port)
             guard listener >= 0 else { throw POSIXError(.EMFILE) }
+            // What was not read must not have been sent: the kernel takes up to 32 MiB of its own accord.
+            var room: Int32 = 256 * 1_024
+            setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<Int32>.size))
             (self.listener, self.port) = (listener, Int(port))
             Thread.detachNewThread { [read] in
                 var next = scripts[...]
