@@ -281,15 +281,13 @@ enum CurlVersion: Int {
     case negotiated = 4
     case http2 = 5
 
-    init(_ request: TransportRequest, _ configuration: CurlTransport.Configuration, _ libcurl: CurlLibrary) {
+    static func fit(for request: TransportRequest, negotiates: Bool, _ libcurl: CurlLibrary) -> CurlVersion {
         switch request.version {
-        case .http1: self = .http1
-        case .http2: self = .http2
+        case .http1: return .http1
+        case .http2: return .http2
         case .negotiated:
-            let isFit =
-                request.url.isHTTPS && configuration.negotiatesHTTP2 && libcurl.hasHTTP2
-                && libcurl.sendsOverHTTP2(request.body)
-            self = isFit ? .negotiated : .http1
+            let isFit = negotiates && request.url.isHTTPS && libcurl.hasHTTP2 && libcurl.sendsOverHTTP2(request.body)
+            return isFit ? .negotiated : .http1
         }
     }
 }

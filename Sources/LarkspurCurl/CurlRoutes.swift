@@ -32,9 +32,9 @@ struct CurlRoute: Equatable {
     func answersChallenge(to url: RequestURL) -> Bool { asker != nil && !url.isHTTPS }
 }
 
-struct CurlRoutes {
+final class CurlRoutes {
     private let proxies: Proxies
-    private var places: [String: CurlTransport.Configuration.HostPlace] = [:]
+    private let places: [String: CurlTransport.Configuration.HostPlace]
     private let isDirect: Bool
     /// What of the configuration makes no sense; requests are not sent then.
     let problem: TransportError?
@@ -42,6 +42,7 @@ struct CurlRoutes {
     init(_ configuration: CurlTransport.Configuration) {
         proxies = configuration.proxies
         isDirect = proxies == .none && configuration.hosts.isEmpty
+        var places: [String: CurlTransport.Configuration.HostPlace] = [:]
         var problem: TransportError?
         for (host, place) in configuration.hosts {
             if let url = try? RequestURL("x://\(host)"), let name = Self.name(of: url), Self.isSound(place, for: name) {
@@ -53,6 +54,7 @@ struct CurlRoutes {
         if let address = configuration.localAddress, address.isEmpty || address.contains("\0") {
             problem = TransportError(.unavailable, "the local address is none")
         }
+        self.places = places
         self.problem = problem
     }
 

@@ -46,9 +46,13 @@ final class CurlTask: TransportTask {
         self.id = id
         self.request = request
         self.transport = transport
-        var state = State(delegate: delegate, allowance: request.initialAllowance)
-        state.room.reserveCapacity(256)
-        box = Protected(state)
+        box = Protected(State(delegate: delegate, allowance: request.initialAllowance, room: Self.room()))
+    }
+
+    private static func room() -> [UInt8] {
+        var room: [UInt8] = []
+        room.reserveCapacity(256)
+        return room
     }
 
     /// Whether nothing has to be read from anywhere in order to send it.

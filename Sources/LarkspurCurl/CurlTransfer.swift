@@ -94,8 +94,7 @@ final class CurlTransfer {
             task.end(TransportError(.other, "libcurl does not understand the URL"), metrics: TransportMetrics())
             return false
         }
-        let hop = CurlHop(
-            task, start, origin: origin, route: route, now: loop.now, blocks: loop.blocks)
+        let hop = CurlHop(task, start, origin: origin, route: route, now: loop.now, blocks: loop.blocks)
         self.hop = hop
         loop.willBegin(task)
         send(hop)
@@ -103,7 +102,7 @@ final class CurlTransfer {
     }
 
     private func send(_ hop: CurlHop) {
-        let request = hop.request
+        let task = hop.task
         errorText.pointee = 0
         if let proxy = hop.route?.asker {
             if asker != proxy, asker != nil { renew() }
@@ -111,10 +110,12 @@ final class CurlTransfer {
             asker = proxy
         }
         hop.beginSending(at: loop.now)
+        let handsOver = hop.route?.handsOver(task.request.url) == true
         options.set(
-            request, shape: prepareBody(of: hop), version: CurlVersion(request, loop.configuration, .current),
-            fields: fields.set(request, handedOver: hop.route?.handsOver(request.url) == true), route: hop.route,
-            isFresh: hop.needsFreshConnection)
+            task.request, shape: prepareBody(of: hop),
+            version: .fit(for: task.request, negotiates: loop.configuration.negotiatesHTTP2, .current),
+            fields: fields.set(task.request, handedOver: handsOver), route: hop.route, isFresh: hop.needsFreshConnection
+        )
         if clarkspur_multi_add(loop.multi, easy) != 0 {
             hop.fault = TransportError(.other, "libcurl did not take the request")
             return loop.setAlarm(loop.now, for: slot)

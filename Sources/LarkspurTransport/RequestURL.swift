@@ -150,9 +150,8 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
         guard part.utf8.count == end - start else { return false }
         let isSame = text.utf8.withContiguousStorageIfAvailable { text in
             part.utf8.withContiguousStorageIfAvailable { part in
-                var index = 0
-                while index < part.count, part[index] == text[start + index] { index += 1 }
-                return index == part.count
+                guard let mine = text.baseAddress, let other = part.baseAddress else { return part.isEmpty }
+                return memcmp(mine + start, other, part.count) == 0
             }
         }
         return (isSame ?? nil) ?? (slice(start, end) == part)
