@@ -29,6 +29,10 @@ long larkspur_peak_kib(void) {
 }
 
 #if defined(__GLIBC__)
+#include <malloc.h>
+
+void larkspur_return_free_memory(void) { malloc_trim(0); }
+
 // An executable's own malloc takes precedence over the C library's for every library in the process.
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
@@ -66,4 +70,6 @@ int posix_memalign(void **pointer, size_t alignment, size_t size) {
     *pointer = __libc_memalign(alignment, size);
     return *pointer ? 0 : 12;
 }
+#else
+void larkspur_return_free_memory(void) {}
 #endif

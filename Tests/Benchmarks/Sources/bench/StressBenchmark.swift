@@ -1,3 +1,4 @@
+import CAllocations
 import Larkspur
 import Measuring
 
@@ -98,6 +99,7 @@ private struct Footprint {
     let descriptors: Int
 
     init() {
+        larkspur_return_free_memory()
         let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ")
         kib = (pages?.dropFirst().first.flatMap { Int($0) } ?? 0) * 4
         descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
