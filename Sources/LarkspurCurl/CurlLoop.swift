@@ -180,20 +180,22 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         clarkspur_multi_on_socket(
             multi,
             { _, descriptor, what, context, _ in
-                context.map { CurlLoop.of($0).libcurlWants(descriptor, what) }
+                context.map { CurlLoop.at($0) { $0.libcurlWants(descriptor, what) } }
                 return 0
             }, context)
         clarkspur_multi_on_timer(
             multi,
             { _, milliseconds, context in
-                context.map { CurlLoop.of($0).setTimer(milliseconds) }
+                context.map { CurlLoop.at($0) { $0.setTimer(milliseconds) } }
                 return 0
             }, context)
         clarkspur_multi_set_long(multi, CurlMultiOption.pipelining, 2)
     }
 
-    static func of(_ context: UnsafeMutableRawPointer) -> CurlLoop {
-        Unmanaged<CurlLoop>.fromOpaque(context).takeUnretainedValue()
+    /// Calls what libcurl calls us for, as often as for each line: the loop is there, and needs no counting for that.
+    @inline(__always)
+    static func at(_ context: UnsafeMutableRawPointer, _ body: (CurlLoop) -> Void) {
+        Unmanaged<CurlLoop>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
     }
 
     /// How long to wait; not at all if something was posted meanwhile.
@@ -303,7 +305,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         guard let multi else { return }
         var code: Int32 = 0
         while let easy = clarkspur_multi_next_ended(multi, &code) {
-            CurlTransfer.of(easy)?.didEnd(code)
+            CurlTransfer.at(easy: easy) { $0.didEnd(code) }
         }
     }
 

@@ -7,28 +7,30 @@ extension CurlTransfer {
         clarkspur_easy_set_pointer(easy, CurlOption.context, this)
         clarkspur_easy_set_pointer(easy, CurlOption.errorBuffer, errorText)
         clarkspur_easy_on_header(
-            easy, { bytes, _, count, this in this.map { CurlTransfer.of($0).receiveHead(bytes, count) } ?? 0 }, this)
+            easy, { bytes, _, count, this in this.map { CurlTransfer.at($0) { $0.receiveHead(bytes, count) } } ?? 0 },
+            this)
         clarkspur_easy_on_body(
-            easy, { bytes, _, count, this in this.map { CurlTransfer.of($0).receiveBody(bytes, count) } ?? 0 }, this)
+            easy, { bytes, _, count, this in this.map { CurlTransfer.at($0) { $0.receiveBody(bytes, count) } } ?? 0 },
+            this)
         clarkspur_easy_on_upload(
             easy,
             { bytes, size, count, this in
-                this.map { CurlTransfer.of($0).upload(into: bytes, size * count) } ?? CurlAnswer.abortUpload
+                this.map { CurlTransfer.at($0) { $0.upload(into: bytes, size * count) } } ?? CurlAnswer.abortUpload
             }, this)
         clarkspur_easy_on_seek(
-            easy, { this, offset, origin in this.map { CurlTransfer.of($0).seek(offset, origin) } ?? 1 }, this)
+            easy, { this, offset, origin in this.map { CurlTransfer.at($0) { $0.seek(offset, origin) } } ?? 1 }, this)
         clarkspur_easy_on_request(
             easy,
-            { this, _, _, _, _ in this.map { CurlTransfer.of($0).mayBegin() } == true ? 0 : 1 }, this)
+            { this, _, _, _, _ in this.map { CurlTransfer.at($0) { $0.mayBegin() } } == true ? 0 : 1 }, this)
         clarkspur_easy_on_sockets(
             easy,
             { loop, _, address in
                 let descriptor = clarkspur_socket_open(address)
-                if descriptor >= 0, let loop { CurlLoop.of(loop).didOpen(descriptor) }
+                if descriptor >= 0, let loop { CurlLoop.at(loop) { $0.didOpen(descriptor) } }
                 return descriptor
             },
             { loop, descriptor in
-                loop.map { CurlLoop.of($0).close(descriptor) }
+                loop.map { CurlLoop.at($0) { $0.close(descriptor) } }
                 return 0
             }, Unmanaged.passUnretained(loop).toOpaque())
     }

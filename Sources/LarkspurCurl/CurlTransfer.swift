@@ -54,12 +54,14 @@ final class CurlTransfer {
         post.deallocate()
     }
 
-    static func of(_ easy: UnsafeMutableRawPointer) -> CurlTransfer? {
-        clarkspur_easy_text(easy, CurlInfo.context).map { of(UnsafeMutableRawPointer(mutating: $0)) }
+    static func at(easy: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Void) {
+        if let this = clarkspur_easy_text(easy, CurlInfo.context) { at(UnsafeMutableRawPointer(mutating: this), body) }
     }
 
-    static func of(_ context: UnsafeMutableRawPointer) -> CurlTransfer {
-        Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+    /// Calls what libcurl calls us for, as often as for each line: the loop keeps the transfer.
+    @inline(__always)
+    static func at<Answer>(_ context: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Answer) -> Answer {
+        Unmanaged<CurlTransfer>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
     }
 
     var isRunning: Bool { hop != nil }

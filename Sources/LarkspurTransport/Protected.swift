@@ -9,8 +9,8 @@
 /// The protected mutable box: a lock and the one value it guards.
 ///
 /// It is the only lock in the code base. `Synchronization.Mutex` is not used because the thread sanitizer, which cannot
-/// see into it, reports races that are none. The lock has memory of its own: its address must not change, and a stored
-/// property's may be moved by an exclusive access.
+/// see into it, reports races that are none. Both stand in one piece of memory, which stays where it is: a lock's address
+/// must not change, and that of a stored property may, by an exclusive access.
 ///
 /// Code inside `withLock` runs no user code, does no I/O and takes no second lock (R1); in debug builds
 /// `ThreadMarks.lockDepth` lets a test see that it does not.
@@ -18,33 +18,34 @@
 /// Public so that `withLock` is compiled into its callers (an inlinable `package` function is not, and unspecialised it
 /// costs more than the lock itself); nothing in the public API takes or gives one.
 @_documentation(visibility: internal)
-public final class Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every access to the value holds the lock
+public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every access to the value holds the lock
     #if canImport(Darwin)
         @usableFromInline typealias Lock = os_unfair_lock_s
     #else
         @usableFromInline typealias Lock = pthread_mutex_t
     #endif
 
-    @usableFromInline let lock: UnsafeMutablePointer<Lock>
-    /// No two accesses overlap while each holds the lock: there is nothing to check.
-    @exclusivity(unchecked) @usableFromInline var value: Value
+    @usableFromInline final class Memory: ManagedBuffer<Lock, Value> {
+        @inlinable
+        deinit {
+            withUnsafeMutablePointers { lock, value in
+                #if !canImport(Darwin)
+                    pthread_mutex_destroy(lock)
+                #endif
+                _ = value.deinitialize(count: 1)
+            }
+        }
+    }
+
+    @usableFromInline let memory: ManagedBuffer<Lock, Value>
 
     @inlinable
     public init(_ value: consuming sending Value) {
-        self.value = value
-        lock = .allocate(capacity: 1)
-        lock.initialize(to: Lock())
+        memory = Memory.create(minimumCapacity: 1) { _ in Lock() }
         #if !canImport(Darwin)
-            pthread_mutex_init(lock, nil)
+            _ = memory.withUnsafeMutablePointerToHeader { pthread_mutex_init($0, nil) }
         #endif
-    }
-
-    @inlinable
-    deinit {
-        #if !canImport(Darwin)
-            pthread_mutex_destroy(lock)
-        #endif
-        lock.deallocate()
+        memory.withUnsafeMutablePointerToElements { $0 }.initialize(to: value)
     }
 
     /// Runs `body` with exclusive access to the value.
@@ -52,6 +53,8 @@ public final class Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: ev
     public func withLock<R, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R {
+        let (lock, value) = memory.withUnsafeMutablePointers { ($0, $1) }
+        defer { withExtendedLifetime(memory) {} }
         #if canImport(Darwin)
             os_unfair_lock_lock(lock)
         #else
@@ -66,6 +69,6 @@ public final class Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: ev
                 pthread_mutex_unlock(lock)
             #endif
         }
-        return try body(&value)
+        return try body(&value.pointee)
     }
 }

@@ -114,7 +114,7 @@ extension RequestCore {
 
     /// Whether a credential of the session's was refused, which the store has to be told of.
     func hasRefusedCredential(_ hop: Hop?) -> Bool {
-        guard let hop, hop.head?.status == 401 else { return false }
+        guard context.configuration.credentials != nil, let hop, hop.head?.status == 401 else { return false }
         return credential(of: hop) != nil
     }
 

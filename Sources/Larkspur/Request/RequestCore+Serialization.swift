@@ -80,8 +80,8 @@ extension RequestCore {
 
     /// Calls what waits to be called, one after another, until nothing does.
     func callHandlers() async {
-        while let handlers = box.withLock({ $0.queue.nextHandlers() }) {
-            for handler in handlers { await handler.call(handler.response) }
+        while let calls = box.withLock({ $0.queue.nextHandlers() }) {
+            for call in calls { await call.handler(call.response) }
         }
     }
 

@@ -1,13 +1,12 @@
 /// What can be set on a request at any time; each is looked at when its stage comes.
+///
+/// One reference, because each request has some of its own, and most have nothing but the session's: those share them.
 @dynamicMemberLookup
 struct RequestSettings: Sendable {
-    var validators: [ResponseValidator] = []
-    var monitors: [MonitorMailbox] = []
-    var followers = RequestFollowers()
-    /// Nil where nothing of it is set, as in most requests: one look tells.
-    private var rare: Rare.Box?
-
-    struct Rare: Sendable {
+    struct Content: Sendable {
+        var validators: [ResponseValidator] = []
+        var monitors: [MonitorMailbox] = []
+        var followers = RequestFollowers()
         var interceptors: [any RequestInterceptor] = []
         var middleware: [any RequestMiddleware] = []
         var redirectHandler: (any RedirectHandler)?
@@ -16,46 +15,77 @@ struct RequestSettings: Sendable {
         var timeouts: [RequestTimeouts.Limit] = []
         var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
 
-        /// Immutable, because settings that are copies of each other share it.
-        fileprivate final class Box: Sendable {
-            let content: Rare
+        var isPlainBeforeSending: Bool {
+            interceptors.isEmpty && middleware.isEmpty && creationHandlers.isEmpty && timeouts.isEmpty
+        }
 
-            init(_ content: Rare) {
-                self.content = content
-            }
+        var isPlain: Bool {
+            isPlainBeforeSending && monitors.isEmpty && redirectHandler == nil && gates.isEmpty
+                && authentication == nil
         }
     }
 
-    init(monitors: [MonitorMailbox] = []) {
-        self.monitors = monitors
+    private final class Box: Sendable {
+        let content: Content
+        // Known from the beginning: to ask the content would copy it.
+        let isPlain: Bool
+        let isPlainBeforeSending: Bool
+
+        init(_ content: Content) {
+            self.content = content
+            isPlain = content.isPlain
+            isPlainBeforeSending = content.isPlainBeforeSending
+        }
     }
+
+    private var box: Box
+
+    private init(_ content: Content) { box = Box(content) }
 
     /// What a session's requests begin with.
     init(_ configuration: SessionConfiguration, _ monitors: [MonitorMailbox]) {
-        self.init(monitors: monitors)
-        validators = configuration.validation
-        if !configuration.middleware.isEmpty { self.middleware = configuration.middleware }
-        if let handler = configuration.redirectHandler { self.redirectHandler = handler }
+        self.init(
+            Content(
+                validators: configuration.validation, monitors: monitors, middleware: configuration.middleware,
+                redirectHandler: configuration.redirectHandler))
     }
 
-    subscript<Value>(dynamicMember path: WritableKeyPath<Rare, Value>) -> Value {
-        get { (rare?.content ?? Rare())[keyPath: path] }
+    /// What a request has left when it has finished: those who hear of serializers that are attached late.
+    var remains: RequestSettings { monitors.isEmpty ? .none : RequestSettings(Content(monitors: monitors)) }
+
+    static let none = RequestSettings(Content())
+
+    subscript<Value>(dynamicMember path: WritableKeyPath<Content, Value>) -> Value {
+        get { box.content[keyPath: path] }
         set {
-            var content = rare?.content ?? Rare()
+            var content = box.content
             content[keyPath: path] = newValue
-            rare = Rare.Box(content)
+            box = Box(content)
         }
     }
 
-    /// Whether nobody is to be asked or told before the first hop.
-    var isPlainBeforeSending: Bool {
-        guard let rare = rare?.content else { return true }
-        return rare.interceptors.isEmpty && rare.middleware.isEmpty && rare.creationHandlers.isEmpty
-            && rare.timeouts.isEmpty
+    // Read for each request, where a path takes its time.
+
+    var validators: [ResponseValidator] {
+        _read { yield box.content.validators }
+        set { self[dynamicMember: \.validators] = newValue }
     }
 
-    /// Whether nobody is to be asked or told before the serializers, no challenge answered and no time measured.
-    var isPlain: Bool { rare == nil && monitors.isEmpty }
+    var monitors: [MonitorMailbox] {
+        _read { yield box.content.monitors }
+        set { self[dynamicMember: \.monitors] = newValue }
+    }
 
-    var asksAboutRedirects: Bool { rare?.content.redirectHandler != nil }
+    var followers: RequestFollowers {
+        _read { yield box.content.followers }
+        set { self[dynamicMember: \.followers] = newValue }
+    }
+
+    /// Whether nobody is to be asked or told before the first hop.
+    var isPlainBeforeSending: Bool { box.isPlainBeforeSending }
+
+    /// Whether nobody is to be asked or told before the serializers, no challenge answered and no time measured.
+    var isPlain: Bool { box.isPlain }
+
+    var asksAboutRedirects: Bool { box.content.redirectHandler != nil }
 }

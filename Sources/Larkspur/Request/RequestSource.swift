@@ -12,21 +12,25 @@ struct RequestSource: Sendable {
     private let content: RequestContent?
     /// Whether fields that are for one origin, the session's included, were meant for another one than this request's.
     private let isElsewhere: Bool
+    /// Whether nothing comes between the parts and the session's fields.
+    private let isDirect: Bool
+    /// Whether building runs no code of the user's.
+    let isPlain: Bool
 
     init(
-        _ origin: Origin, modifier: RequestModifier? = nil, content: RequestContent? = nil, isElsewhere: Bool = false
+        _ origin: Origin, modifier: RequestModifier? = nil, content: RequestContent? = nil,
+        isElsewhere: Bool = false
     ) {
+        if modifier == nil, content == nil, case .parts(let url, _, _) = origin {
+            let type = type(of: url)
+            (isDirect, isPlain) = (true, type == String.self || type == URL.self || type == RequestURL.self)
+        } else {
+            (isDirect, isPlain) = (false, false)
+        }
         self.origin = origin
         self.modifier = modifier
         self.content = content
         self.isElsewhere = isElsewhere
-    }
-
-    /// Whether building runs no code of the user's.
-    var isPlain: Bool {
-        guard modifier == nil, content == nil, case .parts(let url, _, _) = origin else { return false }
-        let type = type(of: url)
-        return type == String.self || type == URL.self || type == RequestURL.self
     }
 
     /// Parts or convertible, then the request's limits, then the modifier, then the content, then the session's fields that are missing.
@@ -57,7 +61,7 @@ struct RequestSource: Sendable {
                 let url = try context.baseURL.map { try url.asRequestURL(relativeTo: $0.get()) } ?? url.asRequestURL()
                 var headers = headers
                 // Where nothing comes between, at once: a change to the request would copy it.
-                if modifier == nil, content == nil { headers.addMissing(from: context.configuration.headers) }
+                if isDirect { headers.addMissing(from: context.configuration.headers) }
                 return OutgoingRequest(
                     method: method, url: url, headers: headers, options: context.configuration.options)
             case .convertible(let convertible):
@@ -75,8 +79,8 @@ struct RequestSource: Sendable {
     }
 
     private func finish(_ request: inout OutgoingRequest, _ context: SessionContext) throws(RequestError) {
+        if isDirect { return }
         do { try content?.write(&request) } catch { throw Self.failure(error, about: request) }
-        if case .parts = origin, modifier == nil, content == nil { return }
         if !context.configuration.headers.isEmpty {
             request.headers.addMissing(from: context.configuration.headers)
         }

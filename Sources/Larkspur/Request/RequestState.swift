@@ -210,8 +210,8 @@ struct RequestState: ~Copyable {
         if hop != nil { note(.endHop(.cancelled)) }
         note(.finish(exchange.error))
         pipeline = nil
-        var released = RequestSettings(monitors: settings.monitors)
-        swap(&settings, &released)
+        let released = settings
+        settings = released.remains
         return .finished(
             Finish(
                 deliveries: deliveries, callsHandlers: queue.beginHandlers(), mail: outbox.begin(),

@@ -13,7 +13,7 @@ struct SerializerQueue {
     private var serialized = 0
     private var lateWorker = Worker.idle
 
-    private var handlers: [(call: SerializerSlot.Handler, response: AnyResponse)] = []
+    private var handlers: [SerializerSlot.Call] = []
     private var handlerWorker = Worker.idle
 
     var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
@@ -57,10 +57,7 @@ struct SerializerQueue {
         var deliveries: [Delivery] = []
         while delivered < slots.count {
             if case .waiting = slots[delivered].status { break }
-            if let (delivery, handler, response) = slots[delivered].deliver() {
-                deliveries.append(delivery)
-                if let handler { handlers.append((handler, response)) }
-            }
+            if let delivery = slots[delivered].deliver(queueing: &handlers) { deliveries.append(delivery) }
             delivered += 1
         }
         return deliveries
@@ -88,7 +85,7 @@ struct SerializerQueue {
     }
 
     /// Handlers to call now, in order, or nil, and the worker's part is over.
-    mutating func nextHandlers() -> [(call: SerializerSlot.Handler, response: AnyResponse)]? {
+    mutating func nextHandlers() -> [SerializerSlot.Call]? {
         guard !handlers.isEmpty else {
             handlerWorker = .idle
             return nil

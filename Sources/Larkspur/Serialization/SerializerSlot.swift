@@ -28,6 +28,34 @@ struct SerializerJob: Sendable {
     typealias Prompt = @Sendable (CompletedExchange) -> AnyResponse?
 
     init<Serializer: ResponseSerializer>(_ serializer: Serializer, requestID: RequestID) {
+        self.init(Source(serializer: serializer, requestID: requestID))
+    }
+
+    init<Serializer: PromptSerializer>(prompt serializer: Serializer, requestID: RequestID) {
+        let source = Source(serializer: serializer, requestID: requestID)
+        self.init(source)
+        prompt = { exchange in
+            guard exchange.data?.count ?? 0 <= source.serializer.promptLimit else { return nil }
+            let start = ContinuousClock.now
+            guard let value = try? source.serializer.serialize(exchange) else { return nil }
+            let duration = ContinuousClock.now - start
+            return ResponseBox(
+                DataResponse(exchange: exchange, result: .success(value), serializationDuration: duration))
+        }
+    }
+
+    /// What the closures share: one reference each, which is all that they are then.
+    private final class Source<Serializer: ResponseSerializer>: Sendable {
+        let serializer: Serializer
+        let requestID: RequestID
+
+        init(serializer: Serializer, requestID: RequestID) {
+            self.serializer = serializer
+            self.requestID = requestID
+        }
+    }
+
+    private init<Serializer>(_ source: Source<Serializer>) {
         typealias Response = DataResponse<Serializer.SerializedObject>
         run = { exchange in
             let start = ContinuousClock.now
@@ -38,17 +66,17 @@ struct SerializerJob: Sendable {
             }
             do {
                 if let error = exchange.error {
-                    result = .success(try await serializer.recover(from: error, exchange))
+                    result = .success(try await source.serializer.recover(from: error, exchange))
                 } else {
-                    let read = serializer.readsDownloadedFile ? try exchange.readingFile() : exchange
-                    result = .success(try await serializer.serialize(read))
+                    let read = source.serializer.readsDownloadedFile ? try exchange.readingFile() : exchange
+                    result = .success(try await source.serializer.serialize(read))
                 }
             } catch {
                 if let known = exchange.error, let same = error as? RequestError, same.requestID == known.requestID {
                     result = .failure(same)
                 } else {
                     let own = RequestError(wrapping: error, as: .serializationFailed, stage: .serializing)
-                        .adding(to: exchange, requestID: requestID)
+                        .adding(to: exchange, requestID: source.requestID)
                     if exchange.error == nil { failure = own }
                     result = .failure(own)
                 }
@@ -57,18 +85,6 @@ struct SerializerJob: Sendable {
             return (ResponseBox(Response(exchange: exchange, result: result, serializationDuration: duration)), failure)
         }
         fail = { exchange, error in ResponseBox(Response(exchange: exchange, result: .failure(error))) }
-    }
-
-    init<Serializer: PromptSerializer>(prompt serializer: Serializer, requestID: RequestID) {
-        self.init(serializer, requestID: requestID)
-        prompt = { exchange in
-            guard exchange.data?.count ?? 0 <= serializer.promptLimit else { return nil }
-            let start = ContinuousClock.now
-            guard let value = try? serializer.serialize(exchange) else { return nil }
-            let duration = ContinuousClock.now - start
-            return ResponseBox(
-                DataResponse(exchange: exchange, result: .success(value), serializationDuration: duration))
-        }
     }
 }
 
@@ -92,6 +108,7 @@ struct SerializerSlot {
     /// Somebody who wants the answer; without a continuation while at work for it, to ask again afterwards.
     typealias Waiter = (number: UInt64, continuation: Suspension<Answer>?)
     typealias Handler = @Sendable (AnyResponse) async -> Void
+    typealias Call = (handler: Handler, response: AnyResponse)
 
     /// What an awaiter goes on with.
     enum Answer: Sendable {
@@ -192,15 +209,12 @@ struct SerializerSlot {
         return Delivery(waiters: takeWaiters(), response: response, released: (job, discarded))
     }
 
-    /// Ends the slot that has its response: what is to be done for its waiters, and the handler to be called with it.
-    mutating func deliver() -> (Delivery, handler: Handler?, response: AnyResponse)? {
-        guard case .held(let response) = status, let job else { return nil }
+    /// Ends the slot that has its response: queues its handler's call, and gives what is to be done for its waiters.
+    mutating func deliver(queueing calls: inout [Call]) -> Delivery? {
+        guard case .held(let response) = status, let job = job.take() else { return nil }
         status = .delivered(response)
-        defer {
-            self.job = nil
-            handler = nil
-        }
-        return (Delivery(waiters: takeWaiters(), response: response, released: (job, nil)), handler, response)
+        if let handler = handler.take() { calls.append((handler, response)) }
+        return Delivery(waiters: takeWaiters(), response: response, released: (job, nil))
     }
 
     /// The only one who waits, to be given work instead of a response: of several, one could have to wait for another.

@@ -12,14 +12,18 @@ package final class SessionDelegate: TransportDelegate {
     package func received(_ event: TransportEvent, for task: TransportTaskID) {
         onTransportThread {
             let request = provider.request(for: task)
-            switch event {
-            case .head, .body, .bodySent: break
-            case .metrics: provider.didGatherMetrics(for: task)
-            case .completed(let error):
-                provider.didComplete(task)
-                if error?.code == .invalidated { provider.cancelRequestsForSessionInvalidation(with: error) }
-            }
-            request?.receive(event, for: task)
+            note(event, of: task)
+            if let request { request.receive(event, for: task) }
+        }
+    }
+
+    private func note(_ event: TransportEvent, of task: TransportTaskID) {
+        switch event {
+        case .head, .body, .bodySent: break
+        case .metrics: provider.didGatherMetrics(for: task)
+        case .completed(let error):
+            provider.didComplete(task)
+            if error?.code == .invalidated { provider.cancelRequestsForSessionInvalidation(with: error) }
         }
     }
 

@@ -42,7 +42,7 @@ final class RequestModel {
         random = SeededRandom(seed: seed)
         wishes = Int.random(in: 3...12, using: &random)
         self.face = face
-        state = RequestState(settings: RequestSettings(), session: nil)
+        state = RequestState(settings: RequestSettings.none, session: nil)
     }
 
     /// Plays until nobody has anything left to do, then ends the session, and plays what follows from that.
@@ -259,7 +259,7 @@ final class RequestModel {
 
     private func callHandlers() async {
         if let next = state.queue.nextHandlers() {
-            for handler in next { await handler.call(handler.response) }
+            for call in next { await call.handler(call.response) }
         } else {
             callsHandlers = false
         }
