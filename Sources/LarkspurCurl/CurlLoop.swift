@@ -192,7 +192,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         clarkspur_multi_set_long(multi, CurlMultiOption.pipelining, 2)
     }
 
-    /// Calls what libcurl calls us for, as often as for each line: the loop is there, and needs no counting for that.
+    /// For libcurl's callbacks, which come often and need not count references: whoever has the turn keeps the loop.
     @inline(__always)
     static func at(_ context: UnsafeMutableRawPointer, _ body: (CurlLoop) -> Void) {
         Unmanaged<CurlLoop>.fromOpaque(context)._withUnsafeGuaranteedRef(body)

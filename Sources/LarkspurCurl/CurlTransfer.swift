@@ -54,11 +54,13 @@ final class CurlTransfer {
         post.deallocate()
     }
 
+    /// The transfer that has this handle.
     static func at(easy: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Void) {
         if let this = clarkspur_easy_text(easy, CurlInfo.context) { at(UnsafeMutableRawPointer(mutating: this), body) }
     }
 
-    /// Calls what libcurl calls us for, as often as for each line: the loop keeps the transfer.
+    /// For libcurl's callbacks, which come for each line and need not count references: the loop keeps its transfers until it
+    /// ends, and no callback ends it.
     @inline(__always)
     static func at<Answer>(_ context: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Answer) -> Answer {
         Unmanaged<CurlTransfer>.fromOpaque(context)._withUnsafeGuaranteedRef(body)

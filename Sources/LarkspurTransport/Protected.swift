@@ -9,8 +9,8 @@
 /// The protected mutable box: a lock and the one value it guards.
 ///
 /// It is the only lock in the code base. `Synchronization.Mutex` is not used because the thread sanitizer, which cannot
-/// see into it, reports races that are none. Both stand in one piece of memory, which stays where it is: a lock's address
-/// must not change, and that of a stored property may, by an exclusive access.
+/// see into it, reports races that are none. Both stand in one piece of memory, whose addresses a managed buffer promises
+/// to be always the same: a lock's must not change, and those of a class's properties may, by an exclusive access.
 ///
 /// Code inside `withLock` runs no user code, does no I/O and takes no second lock (R1); in debug builds
 /// `ThreadMarks.lockDepth` lets a test see that it does not.
@@ -46,29 +46,50 @@ public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every a
             _ = memory.withUnsafeMutablePointerToHeader { pthread_mutex_init($0, nil) }
         #endif
         memory.withUnsafeMutablePointerToElements { $0 }.initialize(to: value)
+        withExtendedLifetime(memory) {}
     }
 
     /// Runs `body` with exclusive access to the value.
+    ///
+    /// What it returns ends after unlocking, the parts that nobody has a use for too: so values can be given out to be let
+    /// go of there (R1).
     @inlinable
     public func withLock<R, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R {
         let (lock, value) = memory.withUnsafeMutablePointers { ($0, $1) }
         defer { withExtendedLifetime(memory) {} }
+        Self.take(lock)
+        let result: R
+        do throws(E) {
+            result = try body(&value.pointee)
+        } catch {
+            Self.leave(lock)
+            throw error
+        }
+        Self.leave(lock)
+        // The optimiser would let go of what is not used as soon as it is there.
+        withExtendedLifetime(result) {}
+        return result
+    }
+
+    @inlinable
+    static func take(_ lock: UnsafeMutablePointer<Lock>) {
         #if canImport(Darwin)
             os_unfair_lock_lock(lock)
         #else
             pthread_mutex_lock(lock)
         #endif
         ThreadMarks.didLock()
-        defer {
-            ThreadMarks.willUnlock()
-            #if canImport(Darwin)
-                os_unfair_lock_unlock(lock)
-            #else
-                pthread_mutex_unlock(lock)
-            #endif
-        }
-        return try body(&value.pointee)
+    }
+
+    @inlinable
+    static func leave(_ lock: UnsafeMutablePointer<Lock>) {
+        ThreadMarks.willUnlock()
+        #if canImport(Darwin)
+            os_unfair_lock_unlock(lock)
+        #else
+            pthread_mutex_unlock(lock)
+        #endif
     }
 }

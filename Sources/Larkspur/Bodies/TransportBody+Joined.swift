@@ -96,12 +96,13 @@ final class JoinedBodyStream: TransportBodyStream {
     }
 
     func end() {
-        let part = box.withLock { state -> Part? in
+        // All of it is let go of after unlocking.
+        let cursor = box.withLock { state -> Cursor? in
             defer { state = .ended }
             guard case .idle(let cursor) = state else { return nil }
-            return cursor.part
+            return cursor
         }
-        part?.stream.end()
+        cursor?.part?.stream.end()
     }
 }
 

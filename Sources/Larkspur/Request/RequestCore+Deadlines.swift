@@ -49,7 +49,7 @@ extension RequestCore {
     /// The request starts, or has got other limits while it runs.
     func watchTotal(_ face: any Request, _ limits: [RequestTimeouts.Limit]) {
         guard isLimited(limits) else { return }
-        watch(.total, timeouts(limits).total, face)
+        watch(.total, timeouts(limits).total, face, knowing: limits.count)
     }
 
     func watchAttempt(_ face: any Request) {
@@ -67,14 +67,18 @@ extension RequestCore {
     }
 
     /// Puts the limit in place of the one before, whose beginning it takes over.
-    private func watch(_ scope: Deadline.Scope, _ limit: Duration?, _ face: any Request) {
+    ///
+    /// - Parameter count: How many of the request's settings it is made of; if there are more by now, who has added them puts
+    ///   a newer limit in place.
+    private func watch(_ scope: Deadline.Scope, _ limit: Duration?, _ face: any Request, knowing count: Int? = nil) {
         let place = scope.place
         let before = read { $0.deadlines[keyPath: place] }
         guard before?.limit != limit else { return }
         let next = limit.map { Deadline(scope, $0, on: context.configuration.clock, replacing: before) }
         let (isKept, replaced) = box.withLock { state in
-            defer { if state.isWithPipeline { state.deadlines[keyPath: place] = next } }
-            return (state.isWithPipeline, state.deadlines[keyPath: place])
+            let isKept = state.isWithPipeline && (count == nil || count == state.settings.timeouts.count)
+            defer { if isKept { state.deadlines[keyPath: place] = next } }
+            return (isKept, state.deadlines[keyPath: place])
         }
         guard isKept else { return }
         // Whoever sets another limit may be a piece of code that runs under this one.

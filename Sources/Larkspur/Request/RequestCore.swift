@@ -106,12 +106,13 @@ package final class RequestCore: Sendable {
 
     /// Changes a setting if the request can still take notice of it.
     func set(_ name: String, of face: any Request, _ change: (inout RequestSettings) -> Void) {
-        let isLate = box.withLock { state in
-            if state.phase == .finished { return true }
-            change(&state.settings)
-            return false
+        // What is replaced is let go of after unlocking.
+        let before = read { state -> RequestSettings? in
+            guard state.phase != .finished else { return nil }
+            defer { change(&state.settings) }
+            return state.settings
         }
-        if isLate { emit(.ignoreOption(name), for: face) }
+        if before == nil { emit(.ignoreOption(name), for: face) }
     }
 
     /// Calls the handler with the request of every attempt from now on, and with the last one if there was one.

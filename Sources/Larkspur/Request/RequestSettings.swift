@@ -27,12 +27,15 @@ struct RequestSettings: Sendable {
 
     private final class Box: Sendable {
         let content: Content
+        /// Whether the session keeps it, so that there is nothing to let go of.
+        let isSessions: Bool
         // Known from the beginning: to ask the content would copy it.
         let isPlain: Bool
         let isPlainBeforeSending: Bool
 
-        init(_ content: Content) {
+        init(_ content: Content, isSessions: Bool = false) {
             self.content = content
+            self.isSessions = isSessions
             isPlain = content.isPlain
             isPlainBeforeSending = content.isPlainBeforeSending
         }
@@ -40,20 +43,24 @@ struct RequestSettings: Sendable {
 
     private var box: Box
 
-    private init(_ content: Content) { box = Box(content) }
+    /// Those of nobody.
+    init() { box = Box(Content()) }
 
     /// What a session's requests begin with.
     init(_ configuration: SessionConfiguration, _ monitors: [MonitorMailbox]) {
-        self.init(
+        box = Box(
             Content(
                 validators: configuration.validation, monitors: monitors, middleware: configuration.middleware,
-                redirectHandler: configuration.redirectHandler))
+                redirectHandler: configuration.redirectHandler), isSessions: true)
     }
 
     /// What a request has left when it has finished: those who hear of serializers that are attached late.
-    var remains: RequestSettings { monitors.isEmpty ? .none : RequestSettings(Content(monitors: monitors)) }
-
-    static let none = RequestSettings(Content())
+    var remains: RequestSettings {
+        if box.isSessions { return self }
+        var remains = RequestSettings()
+        remains.monitors = monitors
+        return remains
+    }
 
     subscript<Value>(dynamicMember path: WritableKeyPath<Content, Value>) -> Value {
         get { box.content[keyPath: path] }

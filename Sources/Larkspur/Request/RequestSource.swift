@@ -23,7 +23,7 @@ struct RequestSource: Sendable {
     ) {
         if modifier == nil, content == nil, case .parts(let url, _, _) = origin {
             let type = type(of: url)
-            (isDirect, isPlain) = (true, type == String.self || type == URL.self || type == RequestURL.self)
+            (isDirect, isPlain) = (!isElsewhere, type == String.self || type == URL.self || type == RequestURL.self)
         } else {
             (isDirect, isPlain) = (false, false)
         }

@@ -44,7 +44,7 @@ struct SerializerJob: Sendable {
         }
     }
 
-    /// What the closures share: one reference each, which is all that they are then.
+    /// What the closures share: a closure over one reference needs no memory of its own.
     private final class Source<Serializer: ResponseSerializer>: Sendable {
         let serializer: Serializer
         let requestID: RequestID

@@ -46,12 +46,9 @@ package final class SessionContext: SessionStateProvider {
         var tasks = TaskTable()
     }
 
-    /// The shard of a request or task of this number. All threads come here for each event, and would count references to
-    /// the box each time, which the context keeps anyway.
-    @inline(__always)
-    private func withShard<Value: Sendable>(of number: UInt64, _ body: (inout Shard) -> Value) -> Value {
-        shards[Int(number % UInt64(Shard.count))].withLock { body(&$0) }
-    }
+    private func shard(_ id: RequestID) -> Protected<Shard> { shards[Int(id.number % UInt64(Shard.count))] }
+
+    private func shard(_ id: TransportTaskID) -> Protected<Shard> { shards[Int(id.rawValue % UInt64(Shard.count))] }
 
     /// - Parameter parent: The session whose retries these are counted with.
     init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
@@ -107,7 +104,7 @@ package final class SessionContext: SessionStateProvider {
 
     /// Keeps a request until it has finished; false if the session is over and it will not be kept.
     func register(_ request: any Request, _ id: RequestID) -> Bool {
-        withShard(of: id.number) { shard in
+        shard(id).withLock { shard in
             guard shard.life == .open else { return false }
             shard.requests[id] = request
             return true
@@ -116,11 +113,11 @@ package final class SessionContext: SessionStateProvider {
 
     func forget(_ id: RequestID) {
         // Let go of after unlocking: it may be the last reference.
-        _ = withShard(of: id.number) { $0.requests.removeValue(forKey: id) }
+        _ = shard(id).withLock { $0.requests.removeValue(forKey: id) }
     }
 
     func request(_ id: RequestID) -> (any Request)? {
-        withShard(of: id.number) { $0.requests[id] }
+        shard(id).withLock { $0.requests[id] }
     }
 
     var requests: [any Request] {
@@ -131,13 +128,13 @@ package final class SessionContext: SessionStateProvider {
     // MARK: Tasks
 
     func registerTask(of core: RequestCore) -> TransportTaskID {
-        let number = core.id.number
-        let local = withShard(of: number) { $0.tasks.insert(core) }
-        return TransportTaskID(local * UInt64(Shard.count) + number % UInt64(Shard.count))
+        let number = core.id.number % UInt64(Shard.count)
+        let local = shards[Int(number)].withLock { $0.tasks.insert(core) }
+        return TransportTaskID(local * UInt64(Shard.count) + number)
     }
 
     package func request(for task: TransportTaskID) -> RequestCore? {
-        withShard(of: task.rawValue) { $0.tasks[task.rawValue / UInt64(Shard.count)] }
+        shard(task).withLock { $0.tasks[task.rawValue / UInt64(Shard.count)] }
     }
 
     package func trustPolicy(for task: TransportTaskID) -> TrustPolicy? { trust }
@@ -146,7 +143,7 @@ package final class SessionContext: SessionStateProvider {
     package func didGatherMetrics(for task: TransportTaskID) {}
 
     package func didComplete(_ task: TransportTaskID) {
-        _ = withShard(of: task.rawValue) { $0.tasks.remove(task.rawValue / UInt64(Shard.count)) }
+        _ = shard(task).withLock { $0.tasks.remove(task.rawValue / UInt64(Shard.count)) }
     }
 
     package func cancelRequestsForSessionInvalidation(with error: (any Error)?) {

@@ -12,12 +12,12 @@ package final class SessionDelegate: TransportDelegate {
     package func received(_ event: TransportEvent, for task: TransportTaskID) {
         onTransportThread {
             let request = provider.request(for: task)
-            note(event, of: task)
+            tellProvider(of: event, for: task)
             if let request { request.receive(event, for: task) }
         }
     }
 
-    private func note(_ event: TransportEvent, of task: TransportTaskID) {
+    private func tellProvider(of event: TransportEvent, for task: TransportTaskID) {
         switch event {
         case .head, .body, .bodySent: break
         case .metrics: provider.didGatherMetrics(for: task)

@@ -225,6 +225,35 @@ struct DeadlineTests {
         }
     }
 
+    /// Lets somebody in where a limit's time begins.
+    private struct DoorClock: Clock {
+        let clock: ManualClock
+        let door: Protected<(@Sendable () -> Void)?>
+        var now: ManualClock.Instant {
+            door.withLock { $0.take() }?()
+            return clock.now
+        }
+        var minimumResolution: Duration { clock.minimumResolution }
+
+        func sleep(until deadline: ManualClock.Instant, tolerance: Duration?) async throws {
+            try await clock.sleep(until: deadline, tolerance: tolerance)
+        }
+    }
+
+    @Test("A total that is set while another one is put in place stands")
+    func overtaking() async {
+        let door = Protected<(@Sendable () -> Void)?>(nil)
+        let stalled = session(configure: { $0.clock = DoorClock(clock: clock, door: door) }) { _, _ in
+            StubAnswer([.stall])
+        }
+        let request = await stalled.request("http://h/").timeout(.total(.seconds(100)))
+        door.withLock { $0 = { request.timeout(.total(.seconds(30))) } }
+        let task = request.serializingData()
+        #expect(request.timeLeft == .seconds(30))
+        request.cancel()
+        #expect(await task.response.error?.isCancelled == true)
+    }
+
     @Test("A total that is set while the request is built stands, whatever it was built with", arguments: [50, nil])
     func whileBuilding(first: Int?) async {
         let gate = Gate()

@@ -42,7 +42,7 @@ final class RequestModel {
         random = SeededRandom(seed: seed)
         wishes = Int.random(in: 3...12, using: &random)
         self.face = face
-        state = RequestState(settings: RequestSettings.none, session: nil)
+        state = RequestState(settings: RequestSettings(), session: nil)
     }
 
     /// Plays until nobody has anything left to do, then ends the session, and plays what follows from that.

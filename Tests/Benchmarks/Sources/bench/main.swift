@@ -3,7 +3,7 @@ import Measuring
 
 // bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
 // bench json|codings FILE
-// bench sse
+// bench sse|ends
 // bench load|cancel|memory|sessions URL [OPTIONS]
 // bench large URL [--times-at-most N]
 // bench stream URL [--grows-at-most KIB]
@@ -35,6 +35,7 @@ case "json", "codings":
         try await CodingsBenchmark(document: document).run()
     }
 case "sse": try await EventsBenchmark().run()
+case "ends": await EndsBenchmark().run(count: 1_000)
 case "large":
     guard let plan = Plan(arguments.dropFirst().prefix(1)) else {
         print("usage: bench large URL [--times-at-most N]")
@@ -68,7 +69,7 @@ case "load", "cancel", "memory", "sessions":
     }
 default:
     print(
-        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse",
+        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse|ends",
         "| large URL [--times-at-most N] | stream URL [--grows-at-most KIB] | load|cancel|memory|sessions URL \(Plan.options)"
     )
     exit(2)
