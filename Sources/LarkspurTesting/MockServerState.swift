@@ -48,7 +48,8 @@ final class MockServerState: Sendable {
     var log: MockServer.Log { box.withLock { $0.log } }
 
     func add(_ method: String?, _ path: String, _ route: MockRoute) {
-        box.withLock { $0.routes[Key(method: method, path: path)] = route }
+        // One that it takes the place of is let go of after unlocking.
+        _ = box.withLock { $0.routes.updateValue(route, forKey: Key(method: method, path: path)) }
     }
 
     func route(for request: MockRequest) -> MockRoute {

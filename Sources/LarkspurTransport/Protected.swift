@@ -9,8 +9,8 @@
 /// The protected mutable box: a lock and the one value it guards.
 ///
 /// It is the only lock in the code base. `Synchronization.Mutex` is not used because the thread sanitizer, which cannot
-/// see into it, reports races that are none. Both stand in one piece of memory, whose addresses a managed buffer promises
-/// to be always the same: a lock's must not change, and those of a class's properties may, by an exclusive access.
+/// see into it, reports races that are none. Both stand in one piece of memory, allocated once, that stays where it is as long
+/// as the box: a lock's address must not change, and that of a class's property may, by an exclusive access.
 ///
 /// Code inside `withLock` runs no user code, does no I/O and takes no second lock (R1); in debug builds
 /// `ThreadMarks.lockDepth` lets a test see that it does not.

@@ -85,14 +85,13 @@ final class BodyPipe: TransportBodyStream {
     }
 
     func end() {
-        let (goOn, stop, wake) = box.withLock { state in
-            state.end = .abandoned
+        let (goOn, stop, _, _) = box.withLock { state in
+            defer { state.end = .abandoned }
             state.ring.clear()
-            return (state.goOn.take(), state.stop.take(), state.wake.take())
+            return (state.goOn.take(), state.stop.take(), state.wake.take(), state.end)
         }
         goOn?()
         stop?()
-        withExtendedLifetime(wake) {}
     }
 
     // MARK: The producer's side

@@ -34,7 +34,8 @@ final class EventSubscription: Sendable {
     private let bell: AsyncStream<Void>
     private let ringer: AsyncStream<Void>.Continuation
     private let request: RequestID?
-    private let waiting = Protected<ArraySlice<EventQueue.Letter>>([])
+    /// The next one is the last.
+    private let waiting = Protected<[EventQueue.Letter]>([])
 
     /// - Parameter request: What it is of; it ends with its finish.
     init(to request: RequestID? = nil) {
@@ -60,11 +61,11 @@ final class EventSubscription: Sendable {
     }
 
     private func takeFirst() -> IdentifiedEvent? {
-        var (letter, isLast) = waiting.withLock { ($0.popFirst(), $0.isEmpty) }
+        var (letter, isLast) = waiting.withLock { ($0.popLast(), $0.isEmpty) }
         if letter == nil, let mail = mailbox.take() {
             (letter, isLast) = waiting.withLock { letters in
-                letters += mail.letters
-                return (letters.popFirst(), letters.isEmpty)
+                letters.insert(contentsOf: mail.letters.reversed(), at: 0)
+                return (letters.popLast(), letters.isEmpty)
             }
         }
         guard let letter else { return nil }

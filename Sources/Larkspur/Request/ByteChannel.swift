@@ -140,12 +140,13 @@ package final class ByteChannel: Sendable {
 
     /// Nil when nothing waits; at the end whoever waits for it is told.
     private func nextToGive() -> (Taker, Data)? {
-        let (next, ended, reader) = box.withLock { state -> ((Taker, Data)?, RequestError??, Reader?) in
-            if let taker = state.taker, let bytes = state.next { return ((taker, bytes), nil, nil) }
+        let (next, ended, reader, _) = box.withLock {
+            state -> ((Taker, Data)?, RequestError??, Reader?, released: (Taker?, (@Sendable (UInt64) -> Void)?)) in
+            if let taker = state.taker, let bytes = state.next { return ((taker, bytes), nil, nil, (nil, nil)) }
             state.isGiving = false
-            guard case .ended(let error) = state.end else { return (nil, nil, nil) }
+            guard case .ended(let error) = state.end else { return (nil, nil, nil, (nil, nil)) }
             defer { (state.taker, state.reader, state.allow) = (nil, nil, nil) }
-            return (nil, .some(error), state.reader?.continuation)
+            return (nil, .some(error), state.reader?.continuation, (state.taker, state.allow))
         }
         if let ended { reader?.resume(returning: ended.map { .failure($0) } ?? .success(nil)) }
         return next
@@ -155,7 +156,7 @@ package final class ByteChannel: Sendable {
     /// Returns at the end.
     package func read(by taker: @escaping Taker) async throws {
         box.withLock { $0.taker = taker }
-        defer { box.withLock { $0.taker = nil } }
+        defer { _ = box.withLock { $0.taker.take() } }
         _ = try await next()
     }
 

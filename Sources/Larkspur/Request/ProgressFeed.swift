@@ -18,7 +18,11 @@ final class ProgressFeed: Sendable {
         }
         guard let (progress, observers) = news else { return }
         let gone = observers.filter { !$0.tell(progress) }
-        if !gone.isEmpty { box.withLock { $0.observers.removeAll { observer in gone.contains { $0 === observer } } } }
+        guard !gone.isEmpty else { return }
+        _ = box.withLock { state in
+            state.observers.removeAll { observer in gone.contains { $0 === observer } }
+            return gone
+        }
     }
 
     func observe() -> AsyncStream<TransferProgress> {

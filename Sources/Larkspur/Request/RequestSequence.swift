@@ -94,9 +94,10 @@ extension RequestCore {
     func tell<Element>(_ element: Element, to followers: [RequestFollower<Element>], of topic: RequestTopic<Element>) {
         let gone = followers.filter { !$0.tell(element) }
         guard !gone.isEmpty else { return }
-        box.withLock { state in
+        _ = box.withLock { state in
             state.settings.followers[keyPath: topic.followers].removeAll { follower in gone.contains { $0 === follower }
             }
+            return gone
         }
     }
 }

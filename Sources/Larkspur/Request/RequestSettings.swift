@@ -43,8 +43,7 @@ struct RequestSettings: Sendable {
 
     private var box: Box
 
-    /// Those of nobody.
-    init() { box = Box(Content()) }
+    init(_ content: Content = Content()) { box = Box(content) }
 
     /// What a session's requests begin with.
     init(_ configuration: SessionConfiguration, _ monitors: [MonitorMailbox]) {
@@ -56,10 +55,7 @@ struct RequestSettings: Sendable {
 
     /// What a request has left when it has finished: those who hear of serializers that are attached late.
     var remains: RequestSettings {
-        if box.isSessions { return self }
-        var remains = RequestSettings()
-        remains.monitors = monitors
-        return remains
+        box.isSessions ? self : RequestSettings(Content(monitors: monitors))
     }
 
     subscript<Value>(dynamicMember path: WritableKeyPath<Content, Value>) -> Value {

@@ -36,6 +36,7 @@ final class EventSource: Sendable {
 
     // Immutable
     let clock: any Clock<Duration>
+    let random: RandomSource
     private let context: SessionContext
     /// Held while the stream may be connected again: no request of it may be under way.
     private let session: Session?
@@ -49,12 +50,12 @@ final class EventSource: Sendable {
         let core = request.handle.core
         context = core.context
         clock = context.configuration.clock
+        random = context.configuration.random
         session = core.read { $0.session } ?? context.session
         box = Protected(
             State(
                 reconnection: ServerSentEventsReconnection(
-                    policy: policy, lastEventID: lastEventID, maximumEventSize: maximumEventSize,
-                    random: context.configuration.random), request: request))
+                    policy: policy, lastEventID: lastEventID, maximumEventSize: maximumEventSize), request: request))
     }
 
     func claim() -> Bool { box.withLock { $0.isClaimed.raise() } }
@@ -161,9 +162,10 @@ final class EventSource: Sendable {
     private func tell() {
         while let (state, followers) = box.withLock({ $0.news() }) {
             let gone = followers.filter { !$0.tell(state) }
-            box.withLock { state in
+            _ = box.withLock { state in
                 state.isTelling = false
                 state.followers.removeAll { entry in gone.contains { $0 === entry.follower } }
+                return gone
             }
         }
     }

@@ -83,9 +83,9 @@ final class EventReader {
             elements = ParsedElements(parser: source.parser)
             action = .read
         case .read, .none: try await read()
-        case .wait(let pause):
+        case .wait(let pause, let jitter):
             connection = nil
-            try await source.clock.sleep(for: pause)
+            try await source.clock.sleep(for: pause + jitter * source.random.fraction())
             action = source.handle(.waited)
         case .finish(let error):
             connection = nil

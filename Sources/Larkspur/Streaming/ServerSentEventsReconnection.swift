@@ -59,8 +59,9 @@ struct ServerSentEventsReconnection: Sendable {
         /// Send the request, with these fields added.
         case connect(HTTPHeaders)
         case read
-        /// Let go of the connection if it is still there, and come back with `waited` after the pause.
-        case wait(Duration)
+        /// Let go of the connection if it is still there, and come back with `waited` after the pause and a random part of
+        /// the jitter.
+        case wait(Duration, jitter: Duration)
         /// Let go of everything: the stream ends, with the error if there is one.
         case finish(RequestError?)
         case none
@@ -74,17 +75,15 @@ struct ServerSentEventsReconnection: Sendable {
     let policy: ServerSentEventsPolicy
     /// Reads the bodies, one parser for each: it knows where the next connection goes on.
     var parser: ServerSentEventParser
-    private let random: RandomSource
     private var phase = Phase.idle
     /// How many connections in a row came to nothing.
     private var failures = 0
 
     init(
         policy: ServerSentEventsPolicy = ServerSentEventsPolicy(), lastEventID: String = "",
-        maximumEventSize: Int = ServerSentEventParser.defaultMaximumEventSize, random: RandomSource = .system
+        maximumEventSize: Int = ServerSentEventParser.defaultMaximumEventSize
     ) {
         self.policy = policy
-        self.random = random
         parser = ServerSentEventParser(lastEventID: lastEventID, maximumEventSize: maximumEventSize)
     }
 
@@ -160,7 +159,7 @@ struct ServerSentEventsReconnection: Sendable {
         delay = min(delay, policy.maximumDelay)
         failures += 1
         phase = .waiting
-        return .wait(delay + delay * policy.jitter * random.fraction())
+        return .wait(delay, jitter: delay * policy.jitter)
     }
 
     private mutating func close(_ error: RequestError?) -> Action {

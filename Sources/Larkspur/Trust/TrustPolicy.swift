@@ -51,12 +51,15 @@ package final class TrustPolicy: Sendable {
     }
 
     fileprivate func remember(_ error: TransportError?, of id: Peer) {
-        remembered.withLock { remembered in
+        // What is forgotten is let go of after unlocking: it has errors of evaluators.
+        _ = remembered.withLock { remembered in
+            let before = remembered
             if remembered.count >= Self.capacity {
                 remembered = remembered.filter { $0.value.time.duration(to: .now) < Self.lifetime }
             }
             if remembered.count >= Self.capacity { remembered = [:] }
             remembered[id] = Remembered(error: error, time: .now)
+            return before
         }
     }
 }

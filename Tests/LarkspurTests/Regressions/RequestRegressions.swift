@@ -23,6 +23,52 @@ struct RequestRegressions {
         #expect(await session.requests.isEmpty)
     }
 
+    @Test("R1: chance is asked for an event stream's pause without a lock, and adds its part of the jitter")
+    func jitter() async throws {
+        let (clock, numbers, depths) = (ManualClock(), Counter(), Protected<[Int]>([]))
+        let configuration = SessionConfiguration {
+            $0.clock = clock
+            $0.random = RandomSource {
+                let depth = ThreadMarks.lockDepth
+                depths.withLock { $0.append(depth) }
+                return 1 << 63  // the middle
+            }
+        }
+        let transport = StubTransport { _ in
+            numbers.increment()
+            let text = "data: \(numbers.value)\n\n"
+            return .response(200, headers: ["Content-Type": "text/event-stream"], chunks: [Data(text.utf8)])
+        }
+        let session = Session(configuration: configuration, transport: transport)
+        let iterator = await session.streamRequest("http://example.com").serverSentEvents().makeAsyncIterator()
+        #expect(try await iterator.next()?.data == "1")
+        let next = Task { try await iterator.next()?.data }
+        await clock.waitForSleepers()
+        clock.advance(by: .milliseconds(3_374))
+        #expect(clock.sleepers == 1)
+        clock.advance(by: .milliseconds(1))
+        #expect(try await next.value == "2")
+        #expect(depths.withLock { $0 } == [0])
+    }
+
+    @Test("A reader of a session's events keeps no request that it has heard the end of")
+    func heardRequests() async throws {
+        let events = await session.events
+        weak var core: RequestCore?
+        func perform() async throws {
+            let request = await session.request("http://example.com")
+            core = request.handle.core
+            _ = try await request.serializingData().value
+        }
+        try await perform()
+        for await event in events {
+            if case .finish = event.event { break }
+        }
+        for _ in 0..<100_000 where core != nil { await Task.yield() }
+        #expect(core == nil)
+        withExtendedLifetime(events) {}
+    }
+
     @Test("A closure, validator or handler that mentions its own request does not keep it")
     func selfMention() async throws {
         weak var core: RequestCore?

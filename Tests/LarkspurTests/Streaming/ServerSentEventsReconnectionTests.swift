@@ -17,13 +17,10 @@ struct ServerSentEventsReconnectionTests {
 
     private static let lost = RequestError(.connectionLost, "gone")
 
-    /// One whose chance is always the same part of the range.
     private func machine(
-        chance: Double = 0, lastEventID: String = "", _ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }
+        lastEventID: String = "", _ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }
     ) -> ServerSentEventsReconnection {
-        Machine(
-            policy: ServerSentEventsPolicy(configure), lastEventID: lastEventID,
-            random: RandomSource { UInt64(chance * 0x1p53) << 11 })
+        Machine(policy: ServerSentEventsPolicy(configure), lastEventID: lastEventID)
     }
 
     @Test("A stream that the server ends is connected again after the reconnection time")
@@ -131,26 +128,26 @@ struct ServerSentEventsReconnectionTests {
         #expect((action.failure?.code == code.0) == !code.isRetried)
     }
 
-    @Test(
-        "Each connection in a row that comes to nothing doubles the pause, to a limit, and chance adds to it",
-        arguments: [(0, 1), (0.5, 1.125), (0.75, 1.1875)])
-    func pauses(chance: Double, factor: Double) {
-        var machine = machine(chance: chance) {
+    @Test("Each connection in a row that comes to nothing doubles the pause, to a limit, and the jitter with it")
+    func pauses() {
+        var machine = machine {
             $0.reconnectionTime = .seconds(1)
             $0.maximumDelay = .seconds(10)
         }
         _ = machine.handle(.started)
         for seconds in [1.0, 2, 4, 8, 10, 10] {
-            #expect(machine.handle(.ended(Self.lost)).pause == .seconds(seconds * factor))
+            let action = machine.handle(.ended(Self.lost))
+            #expect(action.pause == .seconds(seconds))
+            #expect(action.jitter == .seconds(seconds * 0.25))
             _ = machine.handle(.waited)
         }
         // A response alone is no good sign; a byte of its body is.
         _ = machine.handle(.responded(Self.head()))
-        #expect(machine.handle(.ended(nil)).pause == .seconds(10 * factor))
+        #expect(machine.handle(.ended(nil)).pause == .seconds(10))
         _ = machine.handle(.waited)
         _ = machine.handle(.responded(Self.head()))
         _ = machine.handle(.receivedBytes)
-        #expect(machine.handle(.ended(nil)).pause == .seconds(1 * factor))
+        #expect(machine.handle(.ended(nil)).pause == .seconds(1))
     }
 
     @Test("The number of attempts in a row is limited, and the last error is the stream's", arguments: 0...3)
@@ -211,7 +208,8 @@ struct ServerSentEventsReconnectionTests {
 
 extension ServerSentEventsReconnection.Action {
     fileprivate var fields: HTTPHeaders? { if case .connect(let fields) = self { fields } else { nil } }
-    fileprivate var pause: Duration? { if case .wait(let pause) = self { pause } else { nil } }
+    fileprivate var pause: Duration? { if case .wait(let pause, _) = self { pause } else { nil } }
+    fileprivate var jitter: Duration? { if case .wait(_, let jitter) = self { jitter } else { nil } }
     fileprivate var failure: RequestError? { if case .finish(let error) = self { error } else { nil } }
     fileprivate var isRead: Bool { if case .read = self { true } else { false } }
     fileprivate var isFinish: Bool { if case .finish = self { true } else { false } }
