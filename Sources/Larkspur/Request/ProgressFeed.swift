@@ -21,7 +21,7 @@ final class ProgressFeed: Sendable {
         guard !gone.isEmpty else { return }
         _ = box.withLock { state in
             state.observers.removeAll { observer in gone.contains { $0 === observer } }
-            return gone
+            return gone  // to be let go of after unlocking
         }
     }
 

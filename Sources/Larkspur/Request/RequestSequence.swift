@@ -97,7 +97,7 @@ extension RequestCore {
         _ = box.withLock { state in
             state.settings.followers[keyPath: topic.followers].removeAll { follower in gone.contains { $0 === follower }
             }
-            return gone
+            return gone  // to be let go of after unlocking
         }
     }
 }

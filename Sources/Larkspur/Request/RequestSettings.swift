@@ -54,9 +54,7 @@ struct RequestSettings: Sendable {
     }
 
     /// What a request has left when it has finished: those who hear of serializers that are attached late.
-    var remains: RequestSettings {
-        box.isSessions ? self : RequestSettings(Content(monitors: monitors))
-    }
+    var remains: RequestSettings { box.isSessions ? self : RequestSettings(Content(monitors: monitors)) }
 
     subscript<Value>(dynamicMember path: WritableKeyPath<Content, Value>) -> Value {
         get { box.content[keyPath: path] }

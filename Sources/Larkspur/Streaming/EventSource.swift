@@ -165,7 +165,7 @@ final class EventSource: Sendable {
             _ = box.withLock { state in
                 state.isTelling = false
                 state.followers.removeAll { entry in gone.contains { $0 === entry.follower } }
-                return gone
+                return gone  // to be let go of after unlocking
             }
         }
     }
