@@ -18,7 +18,8 @@ final class CurlHop {
     @exclusivity(unchecked) var received: UInt64 = 0
     /// Up to where more may be received, when that was asked last.
     @exclusivity(unchecked) var allowance: UInt64 = 0
-    /// Received and not yet delivered.
+    /// Received and not yet delivered: the head, and the bytes behind it.
+    @exclusivity(unchecked) var pendingHead: ResponseHead?
     @exclusivity(unchecked) var pending: CurlBuffer
     /// A body that goes with the head.
     let post: Data?
@@ -115,7 +116,10 @@ final class CurlHop {
         delegate.received(.head(challenge.head), for: task.id)
     }
 
+    var hasPending: Bool { pendingHead != nil || !pending.isEmpty }
+
     func deliverPending() {
+        if let head = pendingHead.take() { delegate.received(.head(head), for: task.id) }
         guard !pending.isEmpty else { return }
         delegate.received(.body(pending.take()), for: task.id)
     }

@@ -35,6 +35,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     @exclusivity(unchecked) private var free: [CurlTransfer.Slot] = []
     @exclusivity(unchecked) private var origins: CurlOrigins
     @exclusivity(unchecked) private var pending: [CurlTransfer.Slot] = []
+    @exclusivity(unchecked) private var ended: [(hop: CurlHop, error: TransportError?, metrics: TransportMetrics)] = []
     @exclusivity(unchecked) private var admitted: [(CurlTask, CurlOrigins.Index)] = []
     /// Whether another thread than the loop's own has the turn.
     @exclusivity(unchecked) private var isLent = false
@@ -159,7 +160,6 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         tick()
         for task in posted { look(at: task) }
         posted.removeAll(keepingCapacity: true)
-        deliverPending()
         guard life == .running else { return false }
         ring()
         // A place that became free may have gone to a body that is read.
@@ -169,6 +169,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             harvest()
         }
         if !admitted.isEmpty { startAdmitted() }
+        deliver()
         return true
     }
 
@@ -214,6 +215,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             task.end(error, metrics: TransportMetrics())
         }
         for transfer in transfers where transfer.isRunning { transfer.fail(error) }
+        deliver()
         for transfer in transfers { transfer.close() }
         transfers = []
         multi.map(clarkspur_multi_close)
@@ -275,10 +277,11 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     }
 
     /// A transfer is over and its slot free: whoever has waited longest for its origin goes.
-    func didEnd(_ task: CurlTask, in slot: CurlTransfer.Slot, of origin: CurlOrigins.Index) {
-        if !task.isPrompt { readers -= 1 }
+    func didEnd(_ hop: CurlHop, _ error: TransportError?, _ metrics: TransportMetrics, in slot: CurlTransfer.Slot) {
+        if !hop.task.isPrompt { readers -= 1 }
         free.append(slot)
-        if let next = origins.leave(origin) { start(next, origin) }
+        ended.append((hop, error, metrics))
+        if let next = origins.leave(hop.origin) { start(next, hop.origin) }
     }
 
     /// All requests to the origin share a connection from now on; more of them may go, as soon as libcurl is not under
@@ -307,6 +310,25 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         while let easy = clarkspur_multi_next_ended(multi, &code) {
             CurlTransfer.at(easy: easy) { $0.didEnd(code) }
         }
+        deliver()
+    }
+
+    /// A transfer keeps bytes until they are delivered.
+    func hasPending(_ slot: CurlTransfer.Slot) { pending.append(slot) }
+
+    /// Gives away what a turn has brought, when libcurl has done its part for all transfers: one kind of work after the
+    /// other, because the processor has the code of only one at hand.
+    private func deliver() {
+        for slot in pending { transfers[slot].deliverPending() }
+        pending.removeAll(keepingCapacity: true)
+        var next = 0
+        while next < ended.count {
+            let (hop, error, metrics) = ended[next]
+            hop.deliverPending()
+            hop.task.end(error, metrics: metrics)
+            next += 1
+        }
+        ended.removeAll(keepingCapacity: true)
     }
 
     // MARK: Sockets and time, as libcurl wants them
@@ -317,15 +339,6 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
 
     private func act(_ socket: clarkspur_ready?) {
         clarkspur_multi_act(multi, socket?.descriptor ?? -1, socket?.interest ?? 0)
-        deliverPending()
-    }
-
-    /// A transfer keeps bytes until libcurl returns.
-    func hasPending(_ slot: CurlTransfer.Slot) { pending.append(slot) }
-
-    private func deliverPending() {
-        for slot in pending { transfers[slot].deliverPending() }
-        pending.removeAll(keepingCapacity: true)
     }
 
     private func libcurlWants(_ descriptor: Int32, _ what: Int32) {

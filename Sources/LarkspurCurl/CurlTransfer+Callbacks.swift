@@ -75,7 +75,8 @@ extension CurlTransfer {
             hop.isExpectationRefused = hop.expects && head.status == 417
             // libcurl may want no more of the body after this head, and finds that out by asking once more.
             if hop.uploadFlow != .running { hop.task.wake() }
-            hop.delegate.received(.head(head), for: hop.task.id)
+            loop.hasPending(slot)
+            hop.pendingHead = head
             return count
         case .broken(let error):
             hop.fault = error
@@ -100,7 +101,7 @@ extension CurlTransfer {
                 return CurlAnswer.fail
             case .deliver(let allowance):
                 hop.allowance = allowance
-                if hop.pending.isEmpty { loop.hasPending(slot) }
+                if !hop.hasPending { loop.hasPending(slot) }
             }
         }
         guard hop.pending.append(piece, of: hop.rest) else {
@@ -112,7 +113,7 @@ extension CurlTransfer {
         return count
     }
 
-    /// libcurl has returned: what it gave piece by piece goes on as one.
+    /// libcurl has returned: what it gave line by line and piece by piece goes on as one.
     func deliverPending() { hop?.deliverPending() }
 
     private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {

@@ -197,13 +197,11 @@ final class CurlTransfer {
     }
 
     private func finish(_ hop: CurlHop, _ error: TransportError?) {
-        hop.deliverPending()
         let metrics = metrics(of: hop)
         hop.upload?.end()
         self.hop = nil
         if hop.isExpectationRefused { renew() }
-        loop.didEnd(hop.task, in: slot, of: hop.origin)
-        hop.task.end(error, metrics: metrics)
+        loop.didEnd(hop, error, metrics, in: slot)
     }
 
     /// Whether a proxy has refused what answers a challenge of before, which it may know no more: to libcurl that is a wrong

@@ -41,10 +41,8 @@ public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every a
 
     @inlinable
     public init(_ value: consuming sending Value) {
+        // A lock that is all zeros is a free one, on each of these systems.
         memory = Memory.create(minimumCapacity: 1) { _ in Lock() }
-        #if !canImport(Darwin)
-            _ = memory.withUnsafeMutablePointerToHeader { pthread_mutex_init($0, nil) }
-        #endif
         memory.withUnsafeMutablePointerToElements { $0 }.initialize(to: value)
         withExtendedLifetime(memory) {}
     }

@@ -89,7 +89,9 @@ public struct HTTPHeaders: Hashable, Sendable {
 
     static func areEqual(_ lhs: String, _ rhs: String) -> Bool {
         guard lhs.utf8.count == rhs.utf8.count else { return false }
-        return lhs == rhs || zip(lhs.utf8, rhs.utf8).allSatisfy { lowercased($0) == lowercased($1) }
+        guard let first = lhs.utf8.first, let other = rhs.utf8.first else { return true }
+        return lowercased(first) == lowercased(other)
+            && lhs.utf8.elementsEqual(rhs.utf8) { lowercased($0) == lowercased($1) }
     }
 
     private static func lowercased(_ byte: UInt8) -> UInt8 {

@@ -48,9 +48,7 @@ final class HopProgress {
 
     /// The hop as it ended. The end of a body that is thrown away does not matter: the head has said what follows.
     func ended(with error: TransportError?) -> Hop {
-        if let refusal { return Hop(request: request, head: head, metrics: metrics, error: refusal) }
-        if isDiscarding { return Hop(request: request, head: head, metrics: metrics) }
-        return Hop(request: request, head: head, metrics: metrics, error: error)
+        Hop(request: request, head: head, metrics: metrics, error: refusal ?? (isDiscarding ? nil : error))
     }
 
     /// Whether the response is the answer: the hop went well, and its body was not thrown away for another hop to follow.

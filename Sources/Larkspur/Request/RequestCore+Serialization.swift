@@ -31,7 +31,7 @@ extension RequestCore {
         handler: @escaping @Sendable (DataResponse<Serializer.SerializedObject>) async -> Void
     ) {
         let job = SerializerJob(serializer, requestID: id)
-        _ = attach(job, to: face, starting: startsAutomatically) { await handler(ResponseBox.open($0)) }
+        _ = attach(job, to: face, starting: startsAutomatically) { await handler(DataResponse($0)) }
     }
 
     /// Puts the job into the queue, and starts the request if that is what it waited for.
@@ -71,7 +71,7 @@ extension RequestCore {
                 hold(response, in: slot, during: .finished)
                 emit(.serialize(failure), for: face)
                 let (deliveries, callsHandlers) = box.withLock { ($0.queue.deliverHeld(), $0.queue.beginHandlers()) }
-                for delivery in deliveries { delivery() }
+                deliveries.forEach { $0() }
                 // A task of its own: a closure may wait for a serializer that is later still.
                 if callsHandlers { Task { await callHandlers() } }
             }
@@ -99,17 +99,21 @@ extension RequestCore {
         of slot: Int, automaticallyCancelling: Bool, _ face: any Request
     ) async -> DataResponse<Value> {
         let (ready, number) = box.withLock { ($0.queue[slot].finalResponse, $0.nextWaiterNumber()) }
-        if let ready { return ResponseBox.open(ready) }
+        var answer = ready.map(SerializerSlot.Answer.response)
         while true {
-            let answer = await suspended { (continuation: Suspension<SerializerSlot.Answer>) in
-                let answer = box.withLock { $0.answer((number, continuation), in: slot) }
-                if let answer { continuation.resume(returning: answer) }
-            } onCancel: {
-                cancelWaiter(number, of: slot, automaticallyCancelling, face)
-            }
             switch answer {
-            case .response(let response): return ResponseBox.open(response)
-            case .shortWork: settleShortWay()
+            case .response(let response): return DataResponse(response)
+            case .shortWork:
+                settleShortWay()
+                // As a rule there is nothing left to wait for.
+                answer = box.withLock { $0.queue[slot].finalResponse }.map(SerializerSlot.Answer.response)
+            case nil:
+                answer = await suspended { (continuation: Suspension<SerializerSlot.Answer>) in
+                    let answer = box.withLock { $0.answer((number, continuation), in: slot) }
+                    if let answer { continuation.resume(returning: answer) }
+                } onCancel: {
+                    cancelWaiter(number, of: slot, automaticallyCancelling, face)
+                }
             }
         }
     }

@@ -17,7 +17,7 @@ package final class RequestCore: Sendable {
     let box: Protected<RequestState>
 
     init(
-        id: RequestID, source: RequestSource, session: Session, interceptor: (any RequestInterceptor)? = nil,
+        id: RequestID, source: consuming RequestSource, session: Session, interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, receiver: (any BodyReceiver)? = nil, listeners: [MonitorMailbox] = []
     ) {
         self.id = id
@@ -68,9 +68,8 @@ package final class RequestCore: Sendable {
 
     /// Has the session keep the request until the finish; false if the session is over.
     func register(_ face: any Request) -> Bool {
-        guard context.register(face, id) else { return false }
-        // The finish sets the phase before it has the session forget, so one of the two sees the other.
-        if read({ $0.phase == .finished }) { context.forget(id) }
+        guard let place = context.register(face, id) else { return false }
+        if !read({ $0.keep(place) }) { context.forget(id, in: place) }
         return true
     }
 
@@ -267,12 +266,12 @@ package final class RequestCore: Sendable {
 
     /// What the finish asks for: the session forgets, everybody is answered.
     func conclude(_ finish: RequestState.Finish, _ exchange: CompletedExchange) {
-        context.forget(id)
+        if let place = finish.place { context.forget(id, in: place) }
         receiver?.end(exchange.error)
         finish.deadlines.stop()
         post(finish.mail)
         finish.settings.followers.end()
-        for delivery in finish.deliveries { delivery() }
+        finish.deliveries.forEach { $0() }
     }
 
     /// Finishes a cancelled request: every serializer is answered with the cancel, without being asked.

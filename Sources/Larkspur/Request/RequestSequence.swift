@@ -34,7 +34,8 @@ struct RequestFollowers: Sendable {
     var responses: [RequestFollower<ResponseHead>] = []
 
     func end() {
-        for follower in upload + download { follower.end() }
+        for follower in upload { follower.end() }
+        for follower in download { follower.end() }
         for follower in requests { follower.end() }
         for follower in responses { follower.end() }
     }

@@ -21,6 +21,8 @@ struct RequestState: ~Copyable {
     private(set) var face: (any Request)?
     /// Held from the making to the finish, but for requests that wait, unstarted, for an answer: those the session ends.
     private(set) var session: Session?
+    /// Where the session keeps the request.
+    private var place: UInt64?
     var pipeline: Task<Void, Never>?
 
     // What the user asked for
@@ -54,6 +56,13 @@ struct RequestState: ~Copyable {
     /// Held until the finish, also where the request waited for its start without it.
     mutating func keep(_ session: Session) {
         self.session = session
+    }
+
+    /// False if the session does not have to keep the request there: it has finished, or is kept elsewhere.
+    mutating func keep(_ place: UInt64) -> Bool {
+        guard phase != .finished, self.place == nil else { return false }
+        self.place = place
+        return true
     }
 
     // MARK: Attempts
@@ -188,10 +197,11 @@ struct RequestState: ~Copyable {
     /// What is to be done at the finish, and what was held until then: it is let go of after unlocking, because the
     /// last reference to a session ends it.
     struct Finish: Sendable {
-        let deliveries: [Delivery]
+        let deliveries: Few<Delivery>
         let callsHandlers: Bool
         let mail: [EventOutbox.Letter]
         let session: Session?
+        let place: UInt64?
         let face: (any Request)?
         let settings: RequestSettings
         let deadlines: Deadlines
@@ -215,7 +225,8 @@ struct RequestState: ~Copyable {
         return .finished(
             Finish(
                 deliveries: deliveries, callsHandlers: queue.beginHandlers(), mail: outbox.begin(),
-                session: session.take(), face: face.take(), settings: released, deadlines: deadlines.take()))
+                session: session.take(), place: place, face: face.take(), settings: released,
+                deadlines: deadlines.take()))
     }
 
     // MARK: Pace

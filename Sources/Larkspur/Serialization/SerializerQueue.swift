@@ -53,8 +53,8 @@ struct SerializerQueue {
     }
 
     /// Ends every slot that has its response, in order: its waiters are answered, its handler is queued.
-    mutating func deliverHeld() -> [Delivery] {
-        var deliveries: [Delivery] = []
+    mutating func deliverHeld() -> Few<Delivery> {
+        var deliveries = Few<Delivery>()
         while delivered < slots.count {
             if case .waiting = slots[delivered].status { break }
             if let delivery = slots[delivered].deliver(queueing: &handlers) { deliveries.append(delivery) }

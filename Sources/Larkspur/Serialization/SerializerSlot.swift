@@ -1,15 +1,15 @@
-/// A response whose type only its serializer and its awaiters know; see ``ResponseBox``.
+/// A response whose type only its serializer and its awaiters know: a `ValueBox` or a `FailureBox`.
 typealias AnyResponse = any AnyObject & Sendable
 
 /// What is to be done for a slot that has ended, after unlocking: its waiters are resumed, and what it held is let go
 /// of, whose end may be somebody's code (R1).
 struct Delivery: Sendable {
-    fileprivate let waiters: [SerializerSlot.Waiter]
+    fileprivate let waiters: Few<SerializerSlot.Waiter>
     fileprivate let response: AnyResponse
     fileprivate let released: (job: SerializerJob, discarded: AnyResponse?)
 
     func callAsFunction() {
-        for waiter in waiters { waiter.continuation?.resume(returning: .response(response)) }
+        waiters.forEach { $0.continuation?.resume(returning: .response(response)) }
     }
 }
 
@@ -39,8 +39,7 @@ struct SerializerJob: Sendable {
             let start = ContinuousClock.now
             guard let value = try? source.serializer.serialize(exchange) else { return nil }
             let duration = ContinuousClock.now - start
-            return ResponseBox(
-                DataResponse(exchange: exchange, result: .success(value), serializationDuration: duration))
+            return ValueBox(exchange, value, duration)
         }
     }
 
@@ -56,13 +55,12 @@ struct SerializerJob: Sendable {
     }
 
     private init<Serializer>(_ source: Source<Serializer>) {
-        typealias Response = DataResponse<Serializer.SerializedObject>
         run = { exchange in
             let start = ContinuousClock.now
             let result: Result<Serializer.SerializedObject, RequestError>
             var failure: RequestError?
             if let error = exchange.error, error.isCancelled {
-                return (ResponseBox(Response(exchange: exchange, result: .failure(error))), nil)
+                return (FailureBox(exchange, error), nil)
             }
             do {
                 if let error = exchange.error {
@@ -82,24 +80,48 @@ struct SerializerJob: Sendable {
                 }
             }
             let duration = ContinuousClock.now - start
-            return (ResponseBox(Response(exchange: exchange, result: result, serializationDuration: duration)), failure)
+            switch result {
+            case .success(let value): return (ValueBox(exchange, value, duration), failure)
+            case .failure(let error): return (FailureBox(exchange, error, duration), failure)
+            }
         }
-        fail = { exchange, error in ResponseBox(Response(exchange: exchange, result: .failure(error))) }
+        fail = { exchange, error in FailureBox(exchange, error) }
     }
 }
 
-/// A typed response as the untyped queue keeps it.
-final class ResponseBox<Value: Sendable>: Sendable {
-    private let response: DataResponse<Value>
+/// A typed response as the untyped queue keeps it. In parts: the end of a whole one, whose type depends on the value's,
+/// would be looked up each time.
+private final class ValueBox<Value: Sendable>: Sendable {
+    let exchange: CompletedExchange
+    let value: Value
+    let duration: Duration
 
-    init(_ response: DataResponse<Value>) { self.response = response }
+    init(_ exchange: CompletedExchange, _ value: Value, _ duration: Duration) {
+        (self.exchange, self.value, self.duration) = (exchange, value, duration)
+    }
+}
 
+/// A response without a value, of whatever type it would be.
+private final class FailureBox: Sendable {
+    let exchange: CompletedExchange
+    let error: RequestError
+    let duration: Duration
+
+    init(_ exchange: CompletedExchange, _ error: RequestError, _ duration: Duration = .zero) {
+        (self.exchange, self.error, self.duration) = (exchange, error, duration)
+    }
+}
+
+extension DataResponse {
     /// Who attached a serializer knows the type of its response.
-    static func open(_ response: AnyResponse) -> DataResponse<Value> {
-        guard let box = response as? ResponseBox<Value> else {
+    init(_ response: AnyResponse) {
+        if let box = response as? ValueBox<Value> {
+            self.init(exchange: box.exchange, result: .success(box.value), serializationDuration: box.duration)
+        } else if let box = response as? FailureBox {
+            self.init(exchange: box.exchange, result: .failure(box.error), serializationDuration: box.duration)
+        } else {
             preconditionFailure("a serializer's response was asked for with a type other than its own")
         }
-        return box.response
     }
 }
 
@@ -136,7 +158,7 @@ struct SerializerSlot {
     private var handler: Handler?
     private(set) var status = Status.waiting
     private(set) var interest = Interest.wanted
-    private var waiters: [Waiter] = []
+    private var waiters = Few<Waiter>()
 
     init(job: SerializerJob, handler: Handler? = nil) {
         self.job = job
@@ -185,7 +207,7 @@ struct SerializerSlot {
     /// Gives the response if it is final, or keeps the waiter for it.
     mutating func answer(_ waiter: Waiter) -> AnyResponse? {
         if let finalResponse { return finalResponse }
-        waiters.removeAll { $0.number == waiter.number }
+        _ = waiters.remove { $0.number == waiter.number }
         waiters.append(waiter)
         interest = .wanted
         return nil
@@ -193,10 +215,8 @@ struct SerializerSlot {
 
     /// Takes one waiter out; the slot is abandoned if it was the last who wanted the answer.
     mutating func removeWaiter(_ number: UInt64, abandons: Bool) -> Waiter? {
-        let isWaiting = { (waiter: Waiter) in waiter.number == number && waiter.continuation != nil }
-        guard let index = waiters.firstIndex(where: isWaiting) else { return nil }
-        let waiter = waiters.remove(at: index)
-        if waiters.isEmpty, abandons { interest = .abandoned }
+        guard let waiter = waiters.remove(where: { $0.number == number && $0.continuation != nil }) else { return nil }
+        if waiters.count == 0, abandons { interest = .abandoned }
         return waiter
     }
 
@@ -219,11 +239,41 @@ struct SerializerSlot {
 
     /// The only one who waits, to be given work instead of a response: of several, one could have to wait for another.
     mutating func takeSoleWaiter() -> Suspension<Answer>? {
-        waiters.count == 1 ? waiters[0].continuation.take() : nil
+        guard waiters.count == 1, let (number, continuation) = waiters.first else { return nil }
+        waiters.first = (number, nil)
+        return continuation
     }
 
-    private mutating func takeWaiters() -> [Waiter] {
-        defer { waiters = [] }
+    private mutating func takeWaiters() -> Few<Waiter> {
+        defer { waiters = Few() }
         return waiters
     }
 }
+
+/// A list that has one element as a rule, and needs no memory of its own then.
+struct Few<Element> {
+    /// Nil if there is none at all.
+    var first: Element?
+    private var others: [Element] = []
+
+    var count: Int { first == nil ? 0 : 1 + others.count }
+
+    mutating func append(_ element: Element) {
+        if first == nil { first = element } else { others.append(element) }
+    }
+
+    mutating func remove(where isMeant: (Element) -> Bool) -> Element? {
+        guard let element = first else { return nil }
+        guard isMeant(element) else { return others.firstIndex(where: isMeant).map { others.remove(at: $0) } }
+        first = others.isEmpty ? nil : others.removeFirst()
+        return element
+    }
+
+    func forEach(_ body: (Element) -> Void) {
+        guard let first else { return }
+        body(first)
+        for element in others { body(element) }
+    }
+}
+
+extension Few: Sendable where Element: Sendable {}

@@ -137,7 +137,7 @@ public actor Session {
     }
 
     func makeCore(
-        _ source: RequestSource, _ interceptor: (any RequestInterceptor)?, _ startsAutomatically: Bool?,
+        _ source: consuming RequestSource, _ interceptor: (any RequestInterceptor)?, _ startsAutomatically: Bool?,
         _ receiver: (any BodyReceiver)? = nil
     ) -> RequestCore {
         lastID += 1

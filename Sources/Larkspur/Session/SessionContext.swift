@@ -42,8 +42,8 @@ package final class SessionContext: SessionStateProvider {
 
         var life = Life.open
         /// Every request that was started, or waits for its start with a serializer attached.
-        var requests: [RequestID: any Request] = [:]
-        var tasks = TaskTable()
+        var requests = Places<any Request>()
+        var tasks = Places<RequestCore>()
     }
 
     private func shard(_ id: RequestID) -> Protected<Shard> { shards[Int(id.number % UInt64(Shard.count))] }
@@ -91,7 +91,7 @@ package final class SessionContext: SessionStateProvider {
         shards.flatMap { shard in
             shard.withLock { shard in
                 if shard.life != .invalidated { shard.life = life }
-                return Array(shard.requests.values)
+                return shard.requests.all
             }
         }
     }
@@ -102,27 +102,22 @@ package final class SessionContext: SessionStateProvider {
 
     // MARK: Requests
 
-    /// Keeps a request until it has finished; false if the session is over and it will not be kept.
-    func register(_ request: any Request, _ id: RequestID) -> Bool {
-        shard(id).withLock { shard in
-            guard shard.life == .open else { return false }
-            shard.requests[id] = request
-            return true
-        }
+    /// Keeps a request until it has finished, and says in which place; nil if the session is over and it will not be kept.
+    func register(_ request: any Request, _ id: RequestID) -> UInt64? {
+        shard(id).withLock { $0.life == .open ? $0.requests.insert(request) : nil }
     }
 
-    func forget(_ id: RequestID) {
+    func forget(_ id: RequestID, in place: UInt64) {
         // Let go of after unlocking: it may be the last reference.
-        _ = shard(id).withLock { $0.requests.removeValue(forKey: id) }
+        _ = shard(id).withLock { $0.requests.remove(place) }
     }
 
     func request(_ id: RequestID) -> (any Request)? {
-        shard(id).withLock { $0.requests[id] }
+        shard(id).withLock { $0.requests.all.first { $0.id == id } }
     }
 
     var requests: [any Request] {
-        shards.flatMap { shard in shard.withLock { Array($0.requests) } }
-            .sorted { $0.key < $1.key }.map(\.value)
+        shards.flatMap { shard in shard.withLock { $0.requests.all } }.sorted { $0.id < $1.id }
     }
 
     // MARK: Tasks
@@ -154,36 +149,37 @@ package final class SessionContext: SessionStateProvider {
     }
 }
 
-/// Which request a task belongs to: looked up for every event, so a place in an array, not a hash.
+/// Which request a task belongs to, and which are under way: asked for every event, so by a place in an array, not a hash.
 ///
-/// An ID is a place and how often it has been given away, so that an ID of a task long gone finds nothing.
-private struct TaskTable {
-    private var places: [(uses: UInt64, core: RequestCore?)] = []
+/// A number is a place and how often it has been given away, so that the number of what is long gone finds nothing.
+private struct Places<Element> {
+    private var places: [(uses: UInt64, element: Element?)] = []
     private var free: [Int] = []
 
-    private static let placeBits: UInt64 = 24
+    private static var placeBits: UInt64 { 24 }
 
-    mutating func insert(_ core: RequestCore) -> UInt64 {
+    var all: [Element] { places.compactMap(\.element) }
+
+    mutating func insert(_ element: Element) -> UInt64 {
         let place = free.popLast() ?? places.count
         if place == places.count { places.append((0, nil)) }
-        places[place] = (places[place].uses + 1, core)
+        places[place] = (places[place].uses + 1, element)
         return places[place].uses << Self.placeBits | UInt64(place)
     }
 
-    subscript(id: UInt64) -> RequestCore? {
-        place(of: id).flatMap { places[$0].core }
+    subscript(number: UInt64) -> Element? {
+        place(of: number).flatMap { places[$0].element }
     }
 
-    /// Gives the core back, to be let go of after unlocking.
-    mutating func remove(_ id: UInt64) -> RequestCore? {
-        guard let place = place(of: id), let core = places[place].core else { return nil }
-        places[place].core = nil
+    /// Gives the element back, to be let go of after unlocking.
+    mutating func remove(_ number: UInt64) -> Element? {
+        guard let place = place(of: number), let element = places[place].element.take() else { return nil }
         free.append(place)
-        return core
+        return element
     }
 
-    private func place(of id: UInt64) -> Int? {
-        let place = Int(id & (1 << Self.placeBits - 1))
-        return place < places.count && places[place].uses == id >> Self.placeBits ? place : nil
+    private func place(of number: UInt64) -> Int? {
+        let place = Int(number & (1 << Self.placeBits - 1))
+        return place < places.count && places[place].uses == number >> Self.placeBits ? place : nil
     }
 }

@@ -202,7 +202,7 @@ final class RequestModel {
     }
 
     private func deliver(_ finish: RequestState.Finish) {
-        for delivery in finish.deliveries { delivery() }
+        finish.deliveries.forEach { $0() }
         if finish.callsHandlers { callsHandlers = true }
     }
 
@@ -247,7 +247,7 @@ final class RequestModel {
     private func stepLateWorker() {
         if case .running(let slot) = lateWorker {
             _ = state.hold(response, in: slot, during: .finished)
-            for delivery in state.queue.deliverHeld() { delivery() }
+            state.queue.deliverHeld().forEach { $0() }
         }
         if let next = state.queue.nextLate() {
             lateWorker = .running(next.slot)
