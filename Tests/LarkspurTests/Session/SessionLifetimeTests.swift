@@ -85,6 +85,22 @@ struct SessionLifetimeTests {
         #expect(await session.requests.isEmpty)
     }
 
+    @Test("A request that waits for its start is listed once, and still once when it has begun")
+    func listedOnce() async throws {
+        let gate = Gate()
+        let session = Session(
+            transport: StubTransport { _ in .text("x") }, interceptor: .adapter { _, _ in await gate.pass() })
+        let request = await session.request("http://example.com", startsAutomatically: false)
+        let task = request.serializingString()
+        #expect(await session.requests.map(\.id) == [request.id])
+        request.resume()
+        await gate.arrived()
+        #expect(await session.requests.map(\.id) == [request.id])
+        gate.open()
+        _ = try await task.value
+        #expect(await session.requests.isEmpty)
+    }
+
     @Test("cancelAllRequests() reaches requests in a retry delay too, and does not stop new ones")
     func cancelAll() async throws {
         let clock = ManualClock()
