@@ -160,7 +160,10 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         tick()
         for task in posted { look(at: task) }
         posted.removeAll(keepingCapacity: true)
-        guard life == .running else { return false }
+        guard life == .running else {
+            deliver()
+            return false
+        }
         ring()
         // A place that became free may have gone to a body that is read.
         if now >= timer, !isLent || readers == 0 {
@@ -211,11 +214,10 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     private func end(_ error: TransportError) {
         let rest = inbox.withLock { $0.end() }
         // First those that wait: a place that becomes free must not start one of them.
-        for task in admitted.map(\.0) + origins.takeAllWaiting() + rest {
-            task.end(error, metrics: TransportMetrics())
-        }
+        for task in admitted.map(\.0) + origins.takeAllWaiting() { task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers where transfer.isRunning { transfer.fail(error) }
         deliver()
+        for task in rest { task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers { transfer.close() }
         transfers = []
         multi.map(clarkspur_multi_close)

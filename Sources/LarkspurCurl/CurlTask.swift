@@ -172,13 +172,14 @@ final class CurlTask: TransportTask {
         }
     }
 
+    /// The end; one that was ordered while the rest was still to be delivered stands in place of a success.
     func end(_ error: TransportError?, metrics: @autoclosure () -> TransportMetrics) {
-        let delegate = box.withLock { state -> (any TransportDelegate)? in
-            state.phase == .ended ? nil : state.finish()
+        let (delegate, ordered) = box.withLock { state -> ((any TransportDelegate)?, TransportError?) in
+            (state.phase == .ended ? nil : state.finish(), state.end)
         }
         guard let delegate else { return }
         delegate.received(.metrics(metrics()), for: id)
-        delegate.received(.completed(error), for: id)
+        delegate.received(.completed(error ?? ordered), for: id)
     }
 
     /// What a streamed body calls; it does not keep the task.

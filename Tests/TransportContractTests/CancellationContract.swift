@@ -79,6 +79,20 @@ extension TransportContractTests.Cancelling {
         #expect(trace.audit() == [])
     }
 
+    @Test(
+        "T12: cancel() from inside the head ends the task as cancelled, though all of the response is there",
+        arguments: ContractSubject.all)
+    func insideTheHead(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let exchange = try stage.exchange(.response(body: .pattern(2))) { event, task in
+            if case .head = event { task.cancel() }
+        }
+        exchange.task.resume()
+        let trace = try await exchange.finished()
+        #expect(trace.failure == .cancelled)
+        #expect(trace.audit() == [])
+    }
+
     @Test("T13: cancel() racing a start has one outcome, and one completion", arguments: ContractSubject.all)
     func racingTheStart(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)

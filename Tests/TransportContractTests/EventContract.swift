@@ -161,6 +161,34 @@ extension TransportContractTests.Events {
         #expect(trace.audit() == [])
     }
 
+    @Test(
+        "T4: bytes that are let go on when the transport is invalidated come before the end",
+        arguments: ContractSubject.all)
+    func lastBytes(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let body = stage.body(buffers: 8)
+        let held = try stage.exchange([.head(length: body.count), .bytes(body)], allowance: 1)
+        // It is posted to the transport once more when all that wait are answered.
+        let unstarted = try stage.exchange(.response()) { event, _ in
+            if case .completed = event { held.task.suspend() }
+        }
+        let last = try stage.exchange([.stall])
+        let trigger = try stage.exchange(.response()) { event, _ in
+            guard case .completed = event else { return }
+            held.task.allow(upTo: .max)
+            unstarted.task.resume()
+            unstarted.task.cancel()
+            stage.peer.transport.invalidate()
+        }
+        held.task.resume()
+        try await held.wait { $0.bodyCount > 0 }
+        last.task.resume()
+        try await stage.settle()
+        trigger.task.resume()
+        for exchange in [held, unstarted, last] { try await exchange.finished() }
+        #expect(held.trace.audit() == [])
+    }
+
     @Test("T7: metrics come also when a resumed task is cancelled or invalidated", arguments: ContractSubject.all)
     func metricsOfTheCancelled(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)

@@ -15,6 +15,7 @@ public struct RequestAdapterState: Sendable {
     /// How much time was left, when this adapter was asked, until the request's total timeout passes, or that of the
     /// attempt if that is sooner; nil without either.
     public internal(set) var timeLeft: Duration?
+    let core: RequestCore
 }
 
 /// Decides what follows a failure: of building, adapting, sending, validating or serializing, never a cancel.

@@ -62,12 +62,11 @@ public struct RetryPolicy: RequestInterceptor {
     // MARK: Adapting
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
-        guard let core = state.session.context.request(state.requestID)?.handle.core else { return }
-        core.depositForRetries()
+        state.core.depositForRetries()
         guard let field = idempotencyKey?.field, IdempotencyKey.methods.contains(request.method),
             request.headers[field] == nil
         else { return }
-        request.headers.add(name: field, value: core.idempotencyKey)
+        request.headers.add(name: field, value: state.core.idempotencyKey)
     }
 
     // MARK: Retrying

@@ -98,38 +98,34 @@ extension RequestCore {
     func response<Value: Sendable>(
         of slot: Int, automaticallyCancelling: Bool, _ face: any Request
     ) async -> DataResponse<Value> {
-        let (ready, number) = box.withLock { ($0.queue[slot].finalResponse, $0.nextWaiterNumber()) }
-        var answer = ready.map(SerializerSlot.Answer.response)
+        var (ready, number) = box.withLock { ($0.queue[slot].finalResponse, $0.nextWaiterNumber()) }
         while true {
-            switch answer {
-            case .response(let response): return DataResponse(response)
-            case .shortWork:
-                settleShortWay()
-                // As a rule there is nothing left to wait for.
-                answer = box.withLock { $0.queue[slot].finalResponse }.map(SerializerSlot.Answer.response)
-            case nil:
-                answer = await suspended { (continuation: Suspension<SerializerSlot.Answer>) in
-                    let answer = box.withLock { $0.answer((number, continuation), in: slot) }
-                    if let answer { continuation.resume(returning: answer) }
-                } onCancel: {
-                    cancelWaiter(number, of: slot, automaticallyCancelling, face)
-                }
+            if let ready { return DataResponse(ready) }
+            let answer = await suspended { [number] (continuation: Suspension<SerializerSlot.Answer>) in
+                let answer = box.withLock { $0.answer((number, continuation), in: slot) }
+                if let answer { continuation.resume(returning: answer) }
+            } onCancel: { [number] in
+                cancelWaiter(number, of: slot, automaticallyCancelling, face)
             }
+            switch answer {
+            case .ready: break
+            case .shortWork: settleShortWay()
+            case .cancelled:
+                let exchange = read { $0.cancelledExchange }
+                return DataResponse(exchange: exchange, result: .failure(cancelError(exchange)))
+            }
+            ready = box.withLock { $0.queue[slot].finalResponse }
         }
     }
 
     /// Answers one waiter; the request goes on for all others, and is cancelled if nobody is left.
     private func cancelWaiter(_ number: UInt64, of slot: Int, _ automaticallyCancelling: Bool, _ face: any Request) {
-        let (waiter, job, exchange, action) = box.withLock { state in
+        let (waiter, action) = box.withLock { state in
             let waiter = state.queue[slot].removeWaiter(number, abandons: automaticallyCancelling)
             let isAbandoned = waiter != nil && state.queue[slot].interest == .abandoned
-            let (job, exchange) = (state.queue[slot].job, state.cancelledExchange)
-            let action = isAbandoned && !state.queue.isOwing ? state.cancel(.requestCancelled, face) : .none
-            return (waiter, job, exchange, action)
+            return (waiter, isAbandoned && !state.queue.isOwing ? state.cancel(.requestCancelled, face) : .none)
         }
-        if let waiter, let job {
-            waiter.continuation?.resume(returning: .response(job.fail(exchange, cancelError(exchange))))
-        }
+        waiter?.continuation?.resume(returning: .cancelled)
         act(on: action)
     }
 

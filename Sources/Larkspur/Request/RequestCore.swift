@@ -43,11 +43,13 @@ package final class RequestCore: Sendable {
 
     /// Gives the request to a pipeline of its own.
     func run(_ face: any Request) {
-        let (kept, settings) = read { ($0.session, $0.settings.isPlain ? nil : $0.settings) }
+        let (kept, settings, isNew) = read {
+            ($0.session, $0.settings.isPlain ? nil : $0.settings, $0.beginKeeping())
+        }
         guard let session = kept ?? context.session else {
             return cancel(face, .sessionEnded)
         }
-        guard register(face) else { return cancel(face, context.endReason) }
+        if isNew, !register(face) { return cancel(face, context.endReason) }
         watchTotal(face, settings?.timeouts ?? [])
         if settings != nil { postNoted() }
         RequestPipeline(core: self, face: face, session: session).start()
@@ -69,7 +71,8 @@ package final class RequestCore: Sendable {
     /// Has the session keep the request until the finish; false if the session is over.
     func register(_ face: any Request) -> Bool {
         guard let place = context.register(face, id) else { return false }
-        if !read({ $0.keep(place) }) { context.forget(id, in: place) }
+        // The finish sets the phase before it has the session forget, so one of the two sees the other.
+        if !read({ $0.keep(in: place) }) { context.forget(id, in: place) }
         return true
     }
 

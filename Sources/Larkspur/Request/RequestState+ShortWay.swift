@@ -35,10 +35,10 @@ extension RequestState {
         if case .awaiter = hop?.waiter { true } else { false }
     }
 
-    /// Gives the response if it is final, or the work that it waits for, or keeps the waiter for it.
+    /// Says whether the response is final, or gives the work that it waits for, or keeps the waiter for it.
     mutating func answer(_ waiter: SerializerSlot.Waiter, in slot: Int) -> SerializerSlot.Answer? {
         let isWork = isLeftToAwaiter
-        if let ready = queue[slot].answer(isWork ? (waiter.number, nil) : waiter) { return .response(ready) }
+        guard queue[slot].keep(isWork ? (waiter.number, nil) : waiter) else { return .ready }
         return isWork ? .shortWork : nil
     }
 

@@ -21,7 +21,8 @@ struct RequestState: ~Copyable {
     private(set) var face: (any Request)?
     /// Held from the making to the finish, but for requests that wait, unstarted, for an answer: those the session ends.
     private(set) var session: Session?
-    /// Where the session keeps the request.
+    /// Whether somebody has the session keep the request, and in which place it does.
+    private var isKept = false
     private var place: UInt64?
     var pipeline: Task<Void, Never>?
 
@@ -58,11 +59,13 @@ struct RequestState: ~Copyable {
         self.session = session
     }
 
-    /// False if the session does not have to keep the request there: it has finished, or is kept elsewhere.
-    mutating func keep(_ place: UInt64) -> Bool {
-        guard phase != .finished, self.place == nil else { return false }
+    /// True for the one who has the session keep the request.
+    mutating func beginKeeping() -> Bool { isKept.raise() }
+
+    /// False if the session does not have to keep the request there any more: it has finished meanwhile.
+    mutating func keep(in place: UInt64) -> Bool {
         self.place = place
-        return true
+        return phase != .finished
     }
 
     // MARK: Attempts
@@ -171,6 +174,7 @@ struct RequestState: ~Copyable {
         guard phase == .idle else { return .none }
         if startsAutomatically, pace == .flowing { return start(face) == .run ? .run : .none }
         self.face = face
+        guard beginKeeping() else { return .none }
         defer { session = nil }
         return .keep(released: session)
     }

@@ -5,11 +5,10 @@ typealias AnyResponse = any AnyObject & Sendable
 /// of, whose end may be somebody's code (R1).
 struct Delivery: Sendable {
     fileprivate let waiters: Few<SerializerSlot.Waiter>
-    fileprivate let response: AnyResponse
     fileprivate let released: (job: SerializerJob, discarded: AnyResponse?)
 
     func callAsFunction() {
-        waiters.forEach { $0.continuation?.resume(returning: .response(response)) }
+        waiters.forEach { $0.continuation?.resume(returning: .ready) }
     }
 }
 
@@ -132,10 +131,12 @@ struct SerializerSlot {
     typealias Handler = @Sendable (AnyResponse) async -> Void
     typealias Call = (handler: Handler, response: AnyResponse)
 
-    /// What an awaiter goes on with.
+    /// What an awaiter goes on with. The response it takes out of the box itself.
     enum Answer: Sendable {
-        case response(AnyResponse)
-        /// The hop has ended well: do the rest, and ask again.
+        case ready
+        /// The awaiter was cancelled, and waits for nothing any more.
+        case cancelled
+        /// The hop has ended well: do the rest.
         case shortWork
     }
 
@@ -204,13 +205,13 @@ struct SerializerSlot {
         return response
     }
 
-    /// Gives the response if it is final, or keeps the waiter for it.
-    mutating func answer(_ waiter: Waiter) -> AnyResponse? {
-        if let finalResponse { return finalResponse }
+    /// Keeps the waiter for the response; false if it is final.
+    mutating func keep(_ waiter: Waiter) -> Bool {
+        guard finalResponse == nil else { return false }
         _ = waiters.remove { $0.number == waiter.number }
         waiters.append(waiter)
         interest = .wanted
-        return nil
+        return true
     }
 
     /// Takes one waiter out; the slot is abandoned if it was the last who wanted the answer.
@@ -226,7 +227,7 @@ struct SerializerSlot {
         let discarded = discard()
         status = .withdrawn(response)
         self.job = nil
-        return Delivery(waiters: takeWaiters(), response: response, released: (job, discarded))
+        return Delivery(waiters: takeWaiters(), released: (job, discarded))
     }
 
     /// Ends the slot that has its response: queues its handler's call, and gives what is to be done for its waiters.
@@ -234,7 +235,7 @@ struct SerializerSlot {
         guard case .held(let response) = status, let job = job.take() else { return nil }
         status = .delivered(response)
         if let handler = handler.take() { calls.append((handler, response)) }
-        return Delivery(waiters: takeWaiters(), response: response, released: (job, nil))
+        return Delivery(waiters: takeWaiters(), released: (job, nil))
     }
 
     /// The only one who waits, to be given work instead of a response: of several, one could have to wait for another.

@@ -83,7 +83,7 @@ struct RequestPipeline: Sendable {
         for interceptor in core.context.interceptors + core.read({ $0.settings.interceptors }) {
             guard core.isWithPipeline, !Task.isCancelled else { return nil }
             let state = RequestAdapterState(
-                requestID: core.id, session: session, attempt: number, timeLeft: core.timeLeft)
+                requestID: core.id, session: session, attempt: number, timeLeft: core.timeLeft, core: core)
             do {
                 try await interceptor.adapt(&request, using: state)
             } catch {

@@ -112,10 +112,6 @@ package final class SessionContext: SessionStateProvider {
         _ = shard(id).withLock { $0.requests.remove(place) }
     }
 
-    func request(_ id: RequestID) -> (any Request)? {
-        shard(id).withLock { $0.requests.all.first { $0.id == id } }
-    }
-
     var requests: [any Request] {
         shards.flatMap { shard in shard.withLock { $0.requests.all } }.sorted { $0.id < $1.id }
     }
