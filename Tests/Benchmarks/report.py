@@ -11,6 +11,7 @@ import sys
 METRICS = {
     "a": ["p50_us", "cpu_us"],
     "b": ["rps", "cpu_us", "rss_mib"],
+    "b-bare": ["rps", "cpu_us"],
     "c": ["rps", "cpu_us", "rss_mib"],
     "c-decoded": ["rps", "cpu_us", "rss_mib"],
     "c-json": ["rps", "cpu_us", "rss_mib"],

@@ -12,6 +12,8 @@ public struct Plan: Sendable {
     /// Where the response's body is written to, in place of what is there.
     public var download: String?
     public var reading = Reading.data
+    /// Whether requests have the fields of the loop in C alone, instead of those that the framework adds.
+    public var isBare = false
 
     /// What becomes of the response's body.
     public enum Reading: String, Sendable {
@@ -20,7 +22,7 @@ public struct Plan: Sendable {
 
     public static let options =
         "[--count N | --seconds S] [--concurrency N] [--ca FILE] [--upload FILE] [--stream] [--download FILE]"
-        + " [--as data|decoded|json]"
+        + " [--as data|decoded|json] [--bare]"
 
     /// Whether a request takes so long that none is sent for practice.
     var isLong: Bool { streams || upload != nil || download != nil }
@@ -32,6 +34,10 @@ public struct Plan: Sendable {
         while let name = rest.next() {
             if name == "--stream" {
                 streams = true
+                continue
+            }
+            if name == "--bare" {
+                isBare = true
                 continue
             }
             guard let value = rest.next() else { return nil }

@@ -15,7 +15,8 @@ import Measuring
                         configuration.certificateAuthorities = .file(path: path)
                     }
                 })
-            session = Session(transport: transport)
+            let configuration = SessionConfiguration { if plan.isBare { $0.headers = ["Accept": "*/*"] } }
+            session = Session(configuration: configuration, transport: transport)
         }
 
         func run() async {
