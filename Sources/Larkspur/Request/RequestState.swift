@@ -4,6 +4,14 @@
 /// unlocking (R1), so a test can drive every interleaving without a thread. There is one of each: it is large, and a copy
 /// made by mistake would cost more than what it was made for.
 struct RequestState: ~Copyable {
+    /// Whether the session keeps the request, to list it and to end it.
+    private enum Keeping {
+        case notBegun
+        /// Somebody has the session keep it, once.
+        case begun
+        case inPlace(UInt64)
+    }
+
     /// Whether the user lets bytes flow. Independent of the phase: it holds for hops to come as well.
     enum Pace { case flowing, suspended }
 
@@ -21,9 +29,7 @@ struct RequestState: ~Copyable {
     private(set) var face: (any Request)?
     /// Held from the making to the finish, but for requests that wait, unstarted, for an answer: those the session ends.
     private(set) var session: Session?
-    /// Whether somebody has the session keep the request, and in which place it does.
-    private var isKept = false
-    private var place: UInt64?
+    private var keeping = Keeping.notBegun
     var pipeline: Task<Void, Never>?
 
     // What the user asked for
@@ -60,12 +66,20 @@ struct RequestState: ~Copyable {
     }
 
     /// True for the one who has the session keep the request.
-    mutating func beginKeeping() -> Bool { isKept.raise() }
+    mutating func beginKeeping() -> Bool {
+        guard case .notBegun = keeping else { return false }
+        keeping = .begun
+        return true
+    }
 
     /// False if the session does not have to keep the request there any more: it has finished meanwhile.
     mutating func keep(in place: UInt64) -> Bool {
-        self.place = place
+        keeping = .inPlace(place)
         return phase != .finished
+    }
+
+    private var place: UInt64? {
+        if case .inPlace(let place) = keeping { place } else { nil }
     }
 
     // MARK: Attempts
