@@ -70,6 +70,40 @@
             #expect(uploads == 2)
         }
 
+        @Test("What was read for a connection that died is read again if libcurl takes another one without a word")
+        func readInVain() async throws {
+            let cut = Cut()
+            let challenge = "Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
+            let proxy = try WirePeer(
+                { wire in
+                    try wire.head()
+                    try wire.body(Self.size)
+                    try wire.send("HTTP/1.1 407 Who?\r\n\(challenge)\r\nContent-Length: 0\r\n\r\n")
+                    try wire.head()
+                    cut.perform(on: wire)
+                },
+                { wire in
+                    try wire.head()
+                    try wire.body(Self.size)
+                    try wire.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                    try wire.drain()
+                })
+            let proxies = try Proxies(Proxy("http://user:secret@127.0.0.1:\(proxy.port)", authentication: .digest))
+            let transport = CurlTransport(configuration: .init { $0.proxies = proxies })
+            let first = Protected<Cut?>(cut)
+            let delegate = RecordingDelegate(answering: { question in
+                guard case .bodyFromStart(_, let reply) = question else { return }
+                let cut = first.withLock { $0.take() }
+                reply(WatchedStream(Self.size) { if $0 == Self.size { cut?.cut() } })
+            })
+            let source = TransportBodySource(length: UInt64(Self.size), isReplayable: true) { WatchedStream(Self.size) }
+            let request = TransportRequest(
+                method: "POST", url: try RequestURL("http://shop.example/"), body: .stream(source))
+            transport.task(for: request, id: TransportTaskID(1), delegate: delegate).resume()
+            try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.response("ok"))
+            #expect(proxy.heads.count == 3)
+        }
+
         @Test(
             "A POST that the peer may have acted on is not sent again: one without a length, or over a connection of its own",
             arguments: [(nil, true), (UInt64(size), false)])
