@@ -118,6 +118,7 @@ final class CurlHop {
 
     var hasPending: Bool { pendingHead != nil || !pending.isEmpty }
 
+    /// libcurl has returned: what it gave line by line and piece by piece goes on as one.
     func deliverPending() {
         if let head = pendingHead.take() { delegate.received(.head(head), for: task.id) }
         guard !pending.isEmpty else { return }

@@ -1,6 +1,6 @@
 /// What other threads have for the loop, and whether it sleeps: under one lock, so nothing posted is slept on.
 struct CurlInbox {
-    enum Life { case unborn, running, stopping, invalidated, ended }
+    enum Life { case unborn, running, stopping, ended }
 
     private var life = Life.unborn
     private var isAsleep = false
@@ -22,8 +22,7 @@ struct CurlInbox {
         case .running:
             posted.append(task)
             return .taken(isFirst: wake())
-        case .stopping, .invalidated, .ended:
-            return .refused(reason)
+        case .stopping, .ended: return .refused(reason)
         }
     }
 
@@ -34,12 +33,12 @@ struct CurlInbox {
         return wake()
     }
 
-    /// True for the one who has to wake the loop.
-    mutating func leave(_ next: Life) -> Bool {
+    /// Has the loop end; true for the one who has to wake it.
+    mutating func stop() -> Bool {
         switch life {
         case .unborn: life = .ended
-        case .running, .stopping: life = next
-        case .invalidated, .ended: break
+        case .running: life = .stopping
+        case .stopping, .ended: break
         }
         return wake()
     }

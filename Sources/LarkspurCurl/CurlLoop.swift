@@ -2,9 +2,8 @@ internal import CLarkspur
 
 /// The one thread that owns libcurl's handles, and lends them out while it sleeps.
 ///
-/// Other threads post tasks to the inbox, which knows whether the loop sleeps, so nothing posted is
-/// ever slept on. Who posts a new task while it does takes its turn and sends the request at once; all others only wake it. To
-/// wake a thread costs more than all else that is done to send a small request.
+/// Other threads post tasks to the inbox. Who posts a new one while the loop sleeps takes its turn and sends the request at
+/// once; all others only wake it. To wake a thread costs more than all else that is done to send a small request.
 ///
 /// Sockets stay registered with the poller while libcurl has no use for them, because it soon wants the same again; they
 /// leave it when they are closed, or are ready though nobody asked.
@@ -77,22 +76,16 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         if inbox.withLock({ $0.post(task) }) { clarkspur_poller_wake(poller) }
     }
 
-    /// Ends the thread; there are no tasks, because each of them holds the transport.
-    func stop() { leave(.stopping) }
-
-    func invalidate() { leave(.invalidated) }
-
-    private func leave(_ life: CurlInbox.Life) {
-        if inbox.withLock({ $0.leave(life) }) { clarkspur_poller_wake(poller) }
+    /// Ends the thread, and every task that there still is.
+    func stop() {
+        if inbox.withLock({ $0.stop() }) { clarkspur_poller_wake(poller) }
     }
 
     /// Starts the thread with the first task; those that come before it is there find their way into the inbox.
     private func begin() {
-        let failure = open() ?? startThread()
-        if let failure {
-            inbox.withLock { $0.reason = failure }
-            end(failure)
-        }
+        guard let failure = open() ?? startThread() else { return }
+        inbox.withLock { $0.reason = failure }
+        end(failure)
     }
 
     private func open() -> TransportError? {
@@ -147,7 +140,9 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             let count = clarkspur_poller_wait(poller, &ready, Int32(ready.count), limit)
             clarkspur_turn_begin(turn)
             tick()
-            for event in ready.prefix(Int(count)) { isReady(event) }
+            for event in ready.prefix(Int(count)) where sockets.isWanted(event.descriptor, poller: poller) {
+                clarkspur_multi_act(multi, event.descriptor, event.interest)
+            }
             harvest()
         }
         end(inbox.withLock { $0.reason })
@@ -164,11 +159,11 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             deliver()
             return false
         }
-        ring()
+        while let slot = alarms.due(at: now) { transfers[slot].alarm() }
         // A place that became free may have gone to a body that is read.
         if now >= timer, !isLent || readers == 0 {
             timer = CurlClock.never
-            act(nil)
+            clarkspur_multi_act(multi, -1, 0)
             harvest()
         }
         if !admitted.isEmpty { startAdmitted() }
@@ -215,7 +210,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         let rest = inbox.withLock { $0.end() }
         // First those that wait: a place that becomes free must not start one of them.
         for task in admitted.map(\.0) + origins.takeAllWaiting() { task.end(error, metrics: TransportMetrics()) }
-        for transfer in transfers where transfer.isRunning { transfer.fail(error) }
+        for transfer in transfers { transfer.fail(error) }
         deliver()
         for task in rest { task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers { transfer.close() }
@@ -302,15 +297,11 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         alarms.set(time, for: slot)
     }
 
-    private func ring() {
-        while let slot = alarms.due(at: now) { transfers[slot].alarm() }
-    }
-
     private func harvest() {
         guard let multi else { return }
         var code: Int32 = 0
         while let easy = clarkspur_multi_next_ended(multi, &code) {
-            CurlTransfer.at(easy: easy) { $0.didEnd(code) }
+            clarkspur_easy_pointer(easy, CurlInfo.context).map { CurlTransfer.at($0) { $0.didEnd(code) } }
         }
         deliver()
     }
@@ -321,7 +312,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     /// Gives away what a turn has brought, when libcurl has done its part for all transfers: one kind of work after the
     /// other, because the processor has the code of only one at hand.
     private func deliver() {
-        for slot in pending { transfers[slot].deliverPending() }
+        for slot in pending { transfers[slot].hop?.deliverPending() }
         pending.removeAll(keepingCapacity: true)
         var next = 0
         while next < ended.count {
@@ -339,17 +330,9 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         timer = milliseconds < 0 ? CurlClock.never : now + UInt64(milliseconds) * 1_000_000
     }
 
-    private func act(_ socket: clarkspur_ready?) {
-        clarkspur_multi_act(multi, socket?.descriptor ?? -1, socket?.interest ?? 0)
-    }
-
     private func libcurlWants(_ descriptor: Int32, _ what: Int32) {
         // 1: to read, 2: to write, 3: both, 4: to have it removed
         sockets.want(what == 4 ? 0 : what & 3, of: descriptor, poller: poller)
-    }
-
-    private func isReady(_ event: clarkspur_ready) {
-        if sockets.isWanted(event.descriptor, poller: poller) { act(event) }
     }
 
     func didOpen(_ descriptor: Int32) { sockets.didOpen(descriptor) }

@@ -115,9 +115,6 @@ extension CurlTransfer {
         return count
     }
 
-    /// libcurl has returned: what it gave line by line and piece by piece goes on as one.
-    func deliverPending() { hop?.deliverPending() }
-
     private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let hop, let upload = hop.upload, !hop.isExpectationRefused else { return CurlAnswer.abortUpload }
         didConnect()

@@ -54,19 +54,12 @@ final class CurlTransfer {
         post.deallocate()
     }
 
-    /// The transfer that has this handle.
-    static func at(easy: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Void) {
-        if let this = clarkspur_easy_text(easy, CurlInfo.context) { at(UnsafeMutableRawPointer(mutating: this), body) }
-    }
-
     /// For libcurl's callbacks, which come for each line and need not count references: the loop keeps its transfers until it
     /// ends, and no callback ends it.
     @inline(__always)
     static func at<Answer>(_ context: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Answer) -> Answer {
         Unmanaged<CurlTransfer>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
     }
-
-    var isRunning: Bool { hop != nil }
 
     // MARK: The hop's life
 
@@ -190,10 +183,8 @@ final class CurlTransfer {
         if clarkspur_easy_offset(easy, CurlInfo.preTransferTime) > 0 { didConnect() }
         let (time, limit, length) = hop.deadline
         if time > loop.now { return loop.setAlarm(time, for: slot) }
-        let phase = phase(of: hop)
-        fail(
-            TransportError(
-                .timedOut, "the \(limit) timeout of \(length.wrappedValue ?? .zero) has passed", phase: phase))
+        let message = "the \(limit) timeout of \(length.wrappedValue ?? .zero) has passed"
+        fail(TransportError(.timedOut, message, phase: phase(of: hop)))
     }
 
     private func finish(_ hop: CurlHop, _ error: TransportError?) {

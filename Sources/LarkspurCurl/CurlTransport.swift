@@ -16,9 +16,8 @@ public final class CurlTransport: Transport {
         loop = CurlLoop(configuration: configuration)
     }
 
-    deinit {
-        loop.stop()
-    }
+    /// No task is left, because each of them holds the transport.
+    deinit { loop.stop() }
 
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
@@ -26,9 +25,7 @@ public final class CurlTransport: Transport {
         CurlTask(id: id, request: request, delegate: delegate, transport: self)
     }
 
-    public func invalidate() {
-        loop.invalidate()
-    }
+    public func invalidate() { loop.stop() }
 
     /// What may be set for all requests of a transport.
     public struct Configuration: Sendable {
