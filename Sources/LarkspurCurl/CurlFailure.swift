@@ -59,7 +59,8 @@ struct CurlFailure {
         if let proxyFault { return proxyFault }
         return switch code {
         case 5, 6: .nameLookup
-        case 7: refusal
+        case 7 where clarkspur_easy_long(easy, CurlInfo.systemError) == Int(ECONNREFUSED): .connectionRefused
+        case 7: .unreachable
         case 45: .unreachable  // from this local address
         case 18: phase == .receiving ? .truncated : .connectionLost
         case 26, 42: .bodyFailed
@@ -84,10 +85,6 @@ struct CurlFailure {
         case 92: message.contains("PROTOCOL_ERROR") ? .protocolViolation : .connectionLost
         default: .other
         }
-    }
-
-    private var refusal: TransportError.Code {
-        clarkspur_easy_long(easy, CurlInfo.systemError) == Int(ECONNREFUSED) ? .connectionRefused : .unreachable
     }
 
     private static func isVersion(_ message: String) -> Bool {

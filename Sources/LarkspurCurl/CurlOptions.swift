@@ -300,16 +300,11 @@ struct CurlLibrary: Sendable {
     /// Only to be asked for once libcurl is loaded.
     static let current = CurlLibrary()
 
-    init(number: UInt32, name: String = "", hasHTTP2: Bool = true) {
-        self.number = number
-        self.name = name
-        self.hasHTTP2 = hasHTTP2
-    }
-
     private init() {
         let version = clarkspur_curl_get_version()
-        self.init(
-            number: version.number, name: version.text.map { String(cString: $0) } ?? "", hasHTTP2: version.has_http2)
+        number = version.number
+        name = version.text.map { String(cString: $0) } ?? ""
+        hasHTTP2 = version.has_http2
     }
 
     /// Whether it says when it is about to send a request, since 7.80, so that the peer can be judged before.

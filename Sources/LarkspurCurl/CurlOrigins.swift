@@ -8,11 +8,7 @@ struct CurlOrigins {
         var isMultiplexed = false
         var waiting: [CurlTask] = []
         var nextWaiting = 0
-        private var sweepAt = 64
-
-        init(name: String) {
-            self.name = name
-        }
+        var sweepAt = 64
 
         var isIdle: Bool { running == 0 && nextWaiting == waiting.count }
 

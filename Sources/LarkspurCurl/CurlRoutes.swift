@@ -8,6 +8,13 @@ extension CurlTransport.Configuration {
         /// At a socket in the file system, and behind no proxy.
         case unixSocket(path: String)
     }
+
+    /// The local address as libcurl takes it: told apart here, so that it never looks one up.
+    var interface: String? {
+        localAddress.map { address in
+            IPAddress.bytes(address) == nil ? "if!" + address : "host!" + address.filter { $0 != "[" && $0 != "]" }
+        }
+    }
 }
 
 /// How a transfer gets to its host, if not directly.
@@ -93,16 +100,6 @@ final class CurlRoutes {
         }
         route.proxy = proxies.proxy(for: url)
         return route == CurlRoute() ? nil : route
-    }
-}
-
-extension CurlTransport.Configuration {
-    /// The local address as libcurl takes it: told apart here, so that it never looks one up.
-    var interface: String? {
-        localAddress.map { address in
-            IPAddress.bytes(address) == nil
-                ? "if!" + address : "host!" + address.filter { $0 != "[" && $0 != "]" }
-        }
     }
 }
 

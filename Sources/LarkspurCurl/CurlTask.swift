@@ -46,13 +46,8 @@ final class CurlTask: TransportTask {
         self.id = id
         self.request = request
         self.transport = transport
-        box = Protected(State(delegate: delegate, allowance: request.initialAllowance, room: Self.room()))
-    }
-
-    private static func room() -> [UInt8] {
-        var room: [UInt8] = []
-        room.reserveCapacity(256)
-        return room
+        let room = [UInt8](unsafeUninitializedCapacity: 256) { _, _ in }
+        box = Protected(State(delegate: delegate, allowance: request.initialAllowance, room: room))
     }
 
     /// Whether nothing has to be read from anywhere in order to send it.
@@ -109,9 +104,6 @@ final class CurlTask: TransportTask {
         if let delegate { return delegate.received(.completed(.cancelled), for: id) }
         order { $0.end = $0.end ?? .cancelled }
     }
-
-    /// For a streamed body's `wake`.
-    private func bodyHasMore() { order { $0.hasWoken = true } }
 
     private func order(_ change: (inout State) -> Void) {
         let posts = box.withLock { state -> Bool in
@@ -182,8 +174,8 @@ final class CurlTask: TransportTask {
         delegate.received(.completed(error ?? ordered), for: id)
     }
 
-    /// What a streamed body calls; it does not keep the task.
+    /// What a streamed body calls when it has more; it does not keep the task.
     var wake: @Sendable () -> Void {
-        { [weak self] in self?.bodyHasMore() }
+        { [weak self] in self?.order { $0.hasWoken = true } }
     }
 }
