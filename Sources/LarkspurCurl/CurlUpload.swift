@@ -38,22 +38,18 @@ final class CurlUpload {
             position += UInt64(count)
             return .bytes(count)
         case .bytes(let count):
-            return .failed(failure("the body's stream claims to have given \(count) bytes"))
+            return .failed(.bodyFailed("the body's stream claims to have given \(count) bytes"))
         case .pending:
             return .pending
         case .end:
             hasEnded = true
             guard let length = body.length, position < length else { return .bytes(0) }
-            return .failed(failure("the body ended after \(position) of \(length) bytes"))
+            return .failed(.bodyFailed("the body ended after \(position) of \(length) bytes"))
         case .failed(let error as TransportError) where error.code == .bodyFailed:
             return .failed(error)
         case .failed(let error):
-            return .failed(failure("the body's stream failed", error))
+            return .failed(.bodyFailed("the body's stream failed", error))
         }
-    }
-
-    private func failure(_ message: String, _ underlying: (any Error)? = nil) -> TransportError {
-        TransportError(.bodyFailed, message, phase: .sending, underlying: underlying)
     }
 
     /// Goes back to the first byte; a stream that was used is asked for anew (T20). False if it cannot be had.

@@ -112,6 +112,11 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     /// The end of a hop that was cancelled.
     public static let cancelled = TransportError(.cancelled, "the request was cancelled")
 
+    /// The end of a hop whose body cannot be had whole (T24).
+    package static func bodyFailed(_ message: String, _ underlying: (any Error)? = nil) -> TransportError {
+        TransportError(.bodyFailed, message, phase: .sending, underlying: underlying)
+    }
+
     public var description: String {
         let place = phase.map { " while \($0)" } ?? ""
         return message.isEmpty ? code.rawValue + place : "\(message) (\(code.rawValue)\(place))"

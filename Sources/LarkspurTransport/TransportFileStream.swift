@@ -35,7 +35,7 @@ final class TransportFileStream: TransportBodyStream {
             box.withLock { if case .open = $0 { $0 = .open(file, position: reached) } }
             return count > 0 ? .bytes(count) : .failed(changed("ended after \(reached) of \(length) bytes"))
         } catch let failure as ReadableFile.Failure {
-            return .failed(TransportError(.bodyFailed, failure.message, phase: .sending, underlying: failure))
+            return .failed(TransportError.bodyFailed(failure.message, failure))
         } catch {
             return .failed(error)
         }
@@ -71,7 +71,7 @@ final class TransportFileStream: TransportBodyStream {
     }
 
     private func changed(_ problem: String) -> TransportError {
-        TransportError(.bodyFailed, "the file \(path) \(problem)", phase: .sending)
+        .bodyFailed("the file \(path) \(problem)")
     }
 }
 

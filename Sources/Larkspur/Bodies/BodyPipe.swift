@@ -101,7 +101,7 @@ final class BodyPipe: TransportBodyStream {
         let (count, wake) = box.withLock { state -> (Int?, (@Sendable () -> Void)?) in
             guard case .open = state.end else { return (nil, nil) }
             if let length, UInt64(bytes.count) > length - state.written {
-                state.end = .failed(Self.failure("the body is longer than the \(length) bytes that were declared"))
+                state.end = .failed(.bodyFailed("the body is longer than the \(length) bytes that were declared"))
                 return (nil, state.takeWake())
             }
             let count = state.ring.write(bytes)
@@ -128,7 +128,7 @@ final class BodyPipe: TransportBodyStream {
                 if let error {
                     state.end = .failed(error)
                 } else if let length, state.written < length {
-                    state.end = .failed(Self.failure("the body ended after \(state.written) of \(length) bytes"))
+                    state.end = .failed(.bodyFailed("the body ended after \(state.written) of \(length) bytes"))
                 } else {
                     state.end = .finished
                 }
@@ -137,9 +137,5 @@ final class BodyPipe: TransportBodyStream {
         }
         withExtendedLifetime(stop) {}
         wake?()
-    }
-
-    static func failure(_ message: String, _ underlying: (any Error)? = nil) -> TransportError {
-        TransportError(.bodyFailed, message, phase: .sending, underlying: underlying)
     }
 }

@@ -27,7 +27,7 @@ extension TransportBody {
                             try pipe.pump(stream)
                             pipe.finish()
                         } catch {
-                            pipe.finish(BodyPipe.failure("the body's stream failed: \(error)", error))
+                            pipe.finish(.bodyFailed("the body's stream failed: \(error)", error))
                         }
                     }
                     thread.name = "Larkspur body"

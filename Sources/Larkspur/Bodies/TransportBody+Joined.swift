@@ -118,12 +118,13 @@ extension JoinedBodyStream.Cursor {
                 filled += count
                 self.part?.left = part.left.map { $0 - UInt64(count) }
             case .bytes(let count):
-                return .failed(BodyPipe.failure("a stream of the body claims to have given \(count) bytes"))
+                return .failed(TransportError.bodyFailed("a stream of the body claims to have given \(count) bytes"))
             case .pending:
                 return filled > 0 ? .bytes(filled) : .pending
             case .end:
                 if let left = part.left, left > 0 {
-                    return .failed(BodyPipe.failure("a part of the body ended \(left) bytes before its length"))
+                    let problem = "a part of the body ended \(left) bytes before its length"
+                    return .failed(TransportError.bodyFailed(problem))
                 }
                 part.stream.end()
                 self.part = nil

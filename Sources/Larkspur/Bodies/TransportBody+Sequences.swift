@@ -49,7 +49,7 @@ extension TransportBody {
                             try await pump(pipe)
                             pipe.finish()
                         } catch {
-                            pipe.finish(BodyPipe.failure("the body's sequence failed: \(error)", error))
+                            pipe.finish(.bodyFailed("the body's sequence failed: \(error)", error))
                         }
                     }
                     // Once a body, and from a task: cancellation handlers are user code, and a transport stops it (R2).
