@@ -35,14 +35,9 @@ public struct ResponseHead: Sendable, Hashable {
 
     /// Every field in order, repeats included.
     public var fields: [HeaderField] {
-        var result: [HeaderField] = []
         rawFields.withUnsafeBufferPointer { bytes in
-            var lines = FieldLines(bytes)
-            while let line = lines.next() {
-                result.append(HeaderField(name: FieldLines.text(line.name), value: FieldLines.text(line.value)))
-            }
+            FieldLines(bytes).map { HeaderField(name: FieldLines.text($0.name), value: FieldLines.text($0.value)) }
         }
-        return result
     }
 
     /// The first value of a field, whatever the case of its name.
@@ -100,7 +95,7 @@ extension ResponseHead: CustomStringConvertible {
 }
 
 /// Walks over raw field lines: tolerant of bare LF, folded lines and lines without a colon, which it skips.
-private struct FieldLines {
+private struct FieldLines: Sequence, IteratorProtocol {
     typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
 
     private let bytes: UnsafeBufferPointer<UInt8>
@@ -126,10 +121,10 @@ private struct FieldLines {
     /// The value of the next line of this name. A head is asked for several fields that most heads do not have, so lines
     /// with another first letter, or a name of another length, are passed by unread.
     mutating func next(named name: String) -> Bytes? {
-        guard let initial = name.utf8.first.map(Self.lowercased) else { return nil }
+        guard let initial = name.utf8.first?.asciiLowercased else { return nil }
         let length = name.utf8.count
         while start < bytes.count {
-            let first = Self.lowercased(bytes[start])
+            let first = bytes[start].asciiLowercased
             if !Self.isBlank(first), !Self.isLineEnd(first), first != initial || !endsName(start + length) {
                 _ = takeLine()
             } else if let line = next(), Self.matches(line.name, name) {
@@ -151,7 +146,7 @@ private struct FieldLines {
             guard end + 1 < bytes.count, Self.isBlank(bytes[end + 1]) else { break }
             end += 1
         }
-        start = min(end + 1, bytes.count)
+        start = Swift.min(end + 1, bytes.count)
         return end
     }
 
@@ -164,11 +159,9 @@ private struct FieldLines {
     }
 
     /// Text of bytes that are UTF-8, or else Latin-1, which is what older servers mean by them. Folds become a space.
-    static func text(_ bytes: some Collection<UInt8>) -> String {
+    static func text(_ bytes: Bytes) -> String {
         var bytes = Array(bytes)
-        if let fold = bytes.firstIndex(where: isLineEnd) {
-            bytes = unfolded(bytes, from: fold)
-        }
+        if let fold = bytes.firstIndex(where: isLineEnd) { bytes = unfolded(bytes, from: fold) }
         var decoder = UTF8()
         var iterator = bytes.makeIterator()
         while true {
@@ -189,23 +182,14 @@ private struct FieldLines {
         return result
     }
 
-    static func matches(_ bytes: some Collection<UInt8>, _ name: String) -> Bool {
+    private static func matches(_ bytes: Bytes, _ name: String) -> Bool {
         guard bytes.count == name.utf8.count else { return false }
         var name = name
-        return name.withUTF8 { name in zip(bytes, name).allSatisfy { lowercased($0) == lowercased($1) } }
+        return name.withUTF8 { name in zip(bytes, name).allSatisfy { $0.asciiLowercased == $1.asciiLowercased } }
     }
 
-    private static func lowercased(_ byte: UInt8) -> UInt8 {
-        (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == 0x20 || byte == 0x09
-    }
-
-    private static func isLineEnd(_ byte: UInt8) -> Bool {
-        byte == 0x0D || byte == 0x0A
-    }
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0D || byte == 0x0A }
 
     private static func trimmed(_ bytes: Bytes) -> Bytes {
         var bytes = bytes
@@ -217,7 +201,7 @@ private struct FieldLines {
     /// Digits and nothing else but white space around them: `UInt64.init` takes signs, which a length has not.
     static func number(_ bytes: Bytes) -> UInt64? {
         let digits = trimmed(bytes)
-        guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }
         return UInt64(String(decoding: digits, as: UTF8.self))
     }
 }
