@@ -2,14 +2,14 @@
 
 #include <unistd.h>
 
+enum { batch = 256 };
+
 #if defined(__linux__)
 
 #include <errno.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-
-enum { batch = 256 };
 
 static uint32_t events_of(int interest) {
     return (interest & clarkspur_read ? EPOLLIN : 0) | (interest & clarkspur_write ? EPOLLOUT : 0);
@@ -65,8 +65,6 @@ void clarkspur_poller_wake(clarkspur_poller *poller) {
 
 #include <sys/event.h>
 #include <time.h>
-
-enum { batch = 256 };
 
 bool clarkspur_poller_open(clarkspur_poller *poller) {
     poller->queue = kqueue();

@@ -40,18 +40,14 @@ private final class ThrottledBodyStream: TransportBodyStream {
         Task {
             for await _ in packets {
                 try? await pause()  // a clock that fails must not hold the body for ever
-                refill(wake)
+                let isAwaited = box.withLock { state in
+                    defer { state.isAwaited = false }
+                    state.left = packetSize
+                    return state.isAwaited
+                }
+                if isAwaited { wake() }
             }
         }
-    }
-
-    private func refill(_ wake: @Sendable () -> Void) {
-        let isAwaited = box.withLock { state in
-            defer { state.isAwaited = false }
-            state.left = packetSize
-            return state.isAwaited
-        }
-        if isAwaited { wake() }
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {

@@ -8,8 +8,8 @@ final class Coder {
     private let handle: UnsafeMutableRawPointer
 
     /// Nil if the system has no memory for it.
-    init?(_ functions: clarkspur_coder, format: Int32) {
-        guard let handle = functions.open(format) else { return nil }
+    init?(_ functions: clarkspur_coder, format: Int) {
+        guard let handle = functions.open(Int32(format)) else { return nil }
         self.functions = functions
         self.handle = handle
     }

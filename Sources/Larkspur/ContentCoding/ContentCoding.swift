@@ -35,12 +35,10 @@ enum ContentCoding: String, CaseIterable, Sendable {
     ///
     /// `deflate` means the zlib format, but many servers send the raw one. A zlib header says 8 in its low bits; of a raw
     /// stream that would be a stored block with its padding set, which no encoder writes.
-    func format(beginningWith byte: UInt8) -> Int32 {
-        let format =
-            switch self {
-            case .deflate: byte & 0x0F == 8 ? clarkspur_format_zlib : clarkspur_format_raw
-            case .gzip, .br, .zstd: clarkspur_format_gzip
-            }
-        return Int32(format)
+    func format(beginningWith byte: UInt8) -> Int {
+        switch self {
+        case .deflate: byte & 0x0F == 8 ? clarkspur_format_zlib : clarkspur_format_raw
+        case .gzip, .br, .zstd: clarkspur_format_gzip
+        }
     }
 }

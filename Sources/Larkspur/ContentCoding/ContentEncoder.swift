@@ -8,9 +8,7 @@ final class ContentEncoder {
     static var isAvailable: Bool { clarkspur_zlib_encoder() != nil }
 
     init(_ coding: RequestCompressor.Coding) throws(RequestError) {
-        guard let functions = clarkspur_zlib_encoder()?.pointee,
-            let coder = Coder(functions, format: Int32(coding.format))
-        else {
+        guard let encoder = clarkspur_zlib_encoder(), let coder = Coder(encoder.pointee, format: coding.format) else {
             throw RequestError(.unsupportedCoding, "the body cannot be compressed, because zlib is not installed")
         }
         self.coder = coder

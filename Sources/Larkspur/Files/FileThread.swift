@@ -47,18 +47,14 @@ final class FileThread: SerialExecutor {
         let thread = Thread { [self] in
             while true {
                 bell.wait()
-                work()
+                let jobs = box.withLock { state in
+                    defer { state.jobs = [] }
+                    return state.jobs
+                }
+                for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
             }
         }
         thread.name = "Larkspur files"
         thread.start()
-    }
-
-    private func work() {
-        let jobs = box.withLock { state in
-            defer { state.jobs = [] }
-            return state.jobs
-        }
-        for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
     }
 }

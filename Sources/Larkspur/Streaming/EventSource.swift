@@ -95,11 +95,11 @@ final class EventSource: Sendable {
 
     /// Connects with these fields: by the request itself, and later by others like it.
     func connect(_ fields: HTTPHeaders) async throws(RequestError) -> EventConnection {
-        let (last, settings) = box.withLock { ($0.request, $0.settings) }
+        let (last, settings, policy) = box.withLock { ($0.request, $0.settings, $0.reconnection.policy) }
         var request = last
         if let settings, let session { request = await session.streamRequest(like: last, settings) }
-        guard request.handle.core.read({ $0.phase == .idle }) else { throw Self.alreadyStarted }
-        let (core, policy) = (request.handle.core, box.withLock { $0.reconnection.policy })
+        let core = request.handle.core
+        guard core.read({ $0.phase == .idle }) else { throw Self.alreadyStarted }
         let watch = policy.idleTimeout.map { SilenceWatch($0, on: clock) }
         let current = core.read { $0.settings }
         box.withLock { [request] state in

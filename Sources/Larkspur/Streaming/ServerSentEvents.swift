@@ -65,8 +65,7 @@ final class EventReader {
             let error = (error as? RequestError)?.adding(factsOf: connection?.request) ?? error
             connection = nil
             elements.close()
-            if case .finish = action {
-            } else {
+            if isFirst {
                 let problem = error as? RequestError ?? RequestError(wrapping: error, as: .decodingFailed)
                 _ = source.handle(error is CancellationError ? .cancelled : .refused(problem))
             }

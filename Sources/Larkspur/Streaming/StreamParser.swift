@@ -31,8 +31,6 @@ struct Remainder: Sendable {
     private(set) var bytes: [UInt8] = []
     let limit: Int
 
-    init(limit: Int) { self.limit = limit }
-
     var isEmpty: Bool { bytes.isEmpty }
 
     /// Whether these are all the bytes of something that is not too large, so that there is nothing to join.
@@ -40,8 +38,7 @@ struct Remainder: Sendable {
 
     /// Keeps bytes, and leaves none of them.
     mutating func keep(_ more: inout UnsafeRawBufferPointer) throws {
-        let size = bytes.count + more.count
-        guard size <= limit else { throw Self.tooLarge(limit) }
+        guard bytes.count + more.count <= limit else { throw Self.tooLarge(limit) }
         bytes.append(contentsOf: more.take(more.count))
     }
 
