@@ -38,7 +38,7 @@ public struct PeerTrust: Sendable {
     /// The chain as the platform's verification has put it together, leaf first, each certificate in DER. Where there is a
     /// `chainError`, nothing is proved by those after the leaf.
     public let certificates: [[UInt8]]
-    /// What the platform's verification has against the chain, and against the host's name.
+    /// What the platform's verification has against the chain.
     public let chainError: TransportError?
     /// What it has against the host's name.
     public let hostError: TransportError?
