@@ -74,7 +74,6 @@ enum {
 
 // MARK: Binding
 
-// One line a function: name, result, parameters.
 #define FUNCTIONS(F) \
     F(curl_global_init, int, (long)) \
     F(curl_version_info, version_info *, (int)) \

@@ -16,12 +16,11 @@ struct CurlFields: ~Copyable {
         bytes.deallocate()
     }
 
-    /// Writes the fields anew; valid until the next call.
+    /// Writes the fields anew; valid until the next call. How the body ends is the transport's to say, and what libcurl would
+    /// add by itself it is told to leave out.
     ///
     /// - Parameter handedOver: Whether the request goes to a proxy as it is.
-    ///
-    /// How the body ends is the transport's to say, and what libcurl would add by itself it is told to leave out.
-    mutating func set(_ request: TransportRequest, handedOver: Bool = false) -> UnsafePointer<clarkspur_line>? {
+    mutating func set(_ request: TransportRequest, handedOver: Bool) -> UnsafePointer<clarkspur_line>? {
         let tellsLength = ["POST", "PUT", "PATCH"].contains(request.method)
         let isPlain = request.body.length == 0 && !tellsLength
         if isPlain, let written, written.handedOver == handedOver, written.fields.isIdentical(to: request.fields) {

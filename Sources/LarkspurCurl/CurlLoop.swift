@@ -4,9 +4,6 @@ internal import CLarkspur
 ///
 /// Other threads post tasks to the inbox. Who posts a new one while the loop sleeps takes its turn and sends the request at
 /// once; all others only wake it. To wake a thread costs more than all else that is done to send a small request.
-///
-/// Sockets stay registered with the poller while libcurl has no use for them, because it soon wants the same again; they
-/// leave it when they are closed, or are ready though nobody asked.
 final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is" is touched by one thread at a time
     // Immutable
     let configuration: CurlTransport.Configuration
@@ -174,7 +171,6 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     func tick() { now = CurlClock.now }
 
     private func setUp() {
-        guard let multi else { return }
         let context = Unmanaged.passUnretained(self).toOpaque()
         clarkspur_multi_on_socket(
             multi,
@@ -298,7 +294,6 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     }
 
     private func harvest() {
-        guard let multi else { return }
         var code: Int32 = 0
         while let easy = clarkspur_multi_next_ended(multi, &code) {
             clarkspur_easy_pointer(easy, CurlInfo.context).map { CurlTransfer.at($0) { $0.didEnd(code) } }

@@ -4,14 +4,13 @@ internal import CLarkspur
 final class CurlTransfer {
     typealias Slot = Int
 
-    private static let errorSize = 256
     /// How often a hop is sent at most, when connections die before a peer has answered anything.
     private static let sendLimit = 5
 
     let slot: Slot
     let loop: CurlLoop  // which lets go of its transfers when it ends
     private(set) var easy: UnsafeMutableRawPointer
-    let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: errorSize)
+    let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: 256)  // CURL_ERROR_SIZE
     @exclusivity(unchecked) private var options: CurlOptions
     @exclusivity(unchecked) private var url: CurlURL
     @exclusivity(unchecked) private var fields = CurlFields()

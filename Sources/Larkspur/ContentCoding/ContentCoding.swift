@@ -13,10 +13,8 @@ enum ContentCoding: String, CaseIterable, Sendable {
         self = coding
     }
 
-    var isAvailable: Bool { decoder != nil }
-
     /// The names of the codings that can be undone on this machine, in the order of preference.
-    static let available = allCases.filter(\.isAvailable).map(\.rawValue)
+    static let available = allCases.filter { $0.decoder != nil }.map(\.rawValue)
 
     /// The names that `Content-Encoding` fields give, in the order in which they were applied; `identity` is none.
     static func names(in values: [String]) -> [String] {

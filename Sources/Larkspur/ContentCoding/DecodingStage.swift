@@ -11,8 +11,6 @@ final class DecodingStage {
         case padding
     }
 
-    private static let pieceSize = 64 * 1_024
-
     private let coding: ContentCoding
     private let functions: clarkspur_coder
     private let limits: DecodingLimits
@@ -33,7 +31,7 @@ final class DecodingStage {
         self.functions = functions.pointee
         self.limits = limits
         // Last: an object whose init throws has no deinit.
-        piece = .allocate(byteCount: Self.pieceSize, alignment: 16)
+        piece = .allocate(byteCount: 64 * 1_024, alignment: 16)
     }
 
     deinit { piece.deallocate() }

@@ -13,11 +13,7 @@ extension URL {
 extension ReadableFile {
     static func open(_ url: URL) throws(RequestError) -> ReadableFile {
         let path = try url.filePath
-        do {
-            return try ReadableFile(path: path)
-        } catch {
-            throw RequestError(error)
-        }
+        do { return try ReadableFile(path: path) } catch { throw RequestError(error) }
     }
 
     func body() throws(RequestError) -> TransportBody {

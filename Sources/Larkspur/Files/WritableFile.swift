@@ -62,11 +62,7 @@ final class WritableFile {
             length += UInt64(count)
             rest = rest.dropFirst(count)
         }
-        beginFlush()
-    }
-
-    /// What the disk has begun with `flush` need not wait for.
-    private func beginFlush() {
+        // What the disk has begun with `flush` need not wait for.
         guard length - flushing >= Self.stretch else { return }
         clarkspur_file_begin_flush(descriptor, flushing, length - flushing)
         flushing = length

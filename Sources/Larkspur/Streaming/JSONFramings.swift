@@ -42,10 +42,10 @@ public struct JSONSequenceFraming: MessageFraming {
             index += 1
             if byte == 0x1E {
                 // It begins the next text, and ends this one if a line feed has not.
-                var text = bytes.take(index - 1)
+                let text = bytes.take(index - 1)
                 _ = bytes.take(1)
                 index = 0
-                let message = try finish(&text)
+                let message = try finish(text)
                 isInText = true
                 if let message { return message }
             } else if !isInText {
@@ -59,21 +59,17 @@ public struct JSONSequenceFraming: MessageFraming {
             } else {
                 read(byte)
                 guard byte == 0x0A, first != nil, depth == 0, !isInString else { continue }
-                var text = bytes.take(index)
-                return try finish(&text)
+                return try finish(bytes.take(index))
             }
         }
         try remainder.keep(&bytes)
         return nil
     }
 
-    public mutating func end() throws -> Data? {
-        var nothing = UnsafeRawBufferPointer(start: nil, count: 0)
-        return try finish(&nothing)
-    }
+    public mutating func end() throws -> Data? { try finish(UnsafeRawBufferPointer(start: nil, count: 0)) }
 
     /// The text, whose last bytes these are; nil if there is none.
-    private mutating func finish(_ bytes: inout UnsafeRawBufferPointer) throws -> Data? {
+    private mutating func finish(_ bytes: UnsafeRawBufferPointer) throws -> Data? {
         let text = try remainder.completed(with: bytes)
         guard let first else {
             isInText = false

@@ -33,12 +33,9 @@ public struct TextParser: StreamParser {
 
     public mutating func next(in bytes: inout UnsafeRawBufferPointer) -> String? {
         guard !bytes.isEmpty else { return nil }
-        if !beginning.isEmpty {
-            beginning.append(contentsOf: bytes.take(bytes.count))
-            let whole = beginning
-            return whole.withUnsafeBytes { text(of: $0) }
-        }
-        return text(of: bytes.take(bytes.count))
+        let chunk = bytes.take(bytes.count)
+        guard !beginning.isEmpty else { return text(of: chunk) }
+        return (beginning + chunk).withUnsafeBytes { text(of: $0) }
     }
 
     public mutating func end() -> String? {
