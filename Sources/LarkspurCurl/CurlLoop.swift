@@ -249,20 +249,15 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
                     next = origins.leave(origin)
                     continue
                 }
-                add(transfer)
+                transfers.append(transfer)
+                // libcurl counts connections in use among those that it keeps, and would close idle ones for each of them.
+                let kept = transfers.count + max(1, configuration.maximumIdleConnections)
+                clarkspur_multi_set_long(multi, CurlMultiOption.maximumConnections, kept)
             }
             if transfers[slot].begin(task, origin: origin) { return }
             free.append(slot)
             next = origins.leave(origin)
         }
-    }
-
-    /// libcurl counts the connections in use among those that it keeps, and would close idle ones for each of them.
-    private func add(_ transfer: CurlTransfer) {
-        transfers.append(transfer)
-        clarkspur_multi_set_long(
-            multi, CurlMultiOption.maximumConnections,
-            transfers.count + max(1, configuration.maximumIdleConnections))
     }
 
     func willBegin(_ task: CurlTask) {

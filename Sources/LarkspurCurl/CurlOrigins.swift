@@ -105,9 +105,8 @@ struct CurlOrigins {
     private mutating func add(_ name: String) -> Index {
         if indices.count >= sweepAt { sweep() }
         // A place that a sweep has left, or a new one.
-        let origin = Origin(name: name)
         let index = origins.firstIndex { $0.isIdle && indices[$0.name] == nil } ?? origins.count
-        if index == origins.count { origins.append(origin) } else { origins[index] = origin }
+        if index == origins.count { origins.append(Origin(name: name)) } else { origins[index] = Origin(name: name) }
         indices[name] = index
         return index
     }

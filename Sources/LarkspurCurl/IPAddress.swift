@@ -3,7 +3,7 @@ enum IPAddress {
     /// The 4 or 16 bytes; nil if the text, in brackets or not, is no address.
     static func bytes(_ text: some StringProtocol) -> [UInt8]? {
         let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
-        let text = String(isBracketed ? String(text.dropFirst().dropLast()) : String(text))
+        let text = isBracketed ? String(text.dropFirst().dropLast()) : String(text)
         for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] where !(isBracketed && family == AF_INET) {
             var bytes = [UInt8](repeating: 0, count: count)
             if inet_pton(family, text, &bytes) == 1 { return bytes }

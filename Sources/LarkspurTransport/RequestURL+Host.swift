@@ -4,11 +4,10 @@ extension RequestURL {
     /// Stricter than RFC 3986, which lets a name hold `!$&'()*+,;=`: no DNS name has them, and shells, proxies and
     /// header parsers give them meanings.
     enum HostName {
-        typealias Fault = (reason: RequestURLError.Reason, offset: Int)
-
         /// An empty name has no fault: whether one is allowed depends on the scheme.
-        static func fault<Bytes: RandomAccessCollection>(in host: Bytes) -> Fault?
-        where Bytes.Element == UInt8, Bytes.Index == Int {
+        static func fault<Bytes: RandomAccessCollection>(
+            in host: Bytes
+        ) -> (reason: RequestURLError.Reason, offset: Int)? where Bytes.Element == UInt8, Bytes.Index == Int {
             let allowed = ByteSet.hostName
             let (first, end) = (host.startIndex, host.endIndex)
             var labelStart = first
