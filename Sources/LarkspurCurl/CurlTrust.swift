@@ -58,9 +58,7 @@ struct CurlTrust {
     }
 
     private var hostError: TransportError? {
-        // Addresses come in brackets, whole names with a dot.
-        var name = host.hasPrefix("[") ? host.dropFirst().dropLast() : host[...]
-        if name.hasSuffix(".") { name.removeLast() }
+        let name = host.hasSuffix(".") ? host.dropLast() : host[...]  // the dot of a whole name
         guard !clarkspur_tls_is_for(easy, String(name)) else { return nil }
         return TransportError(.wrongHost, "the peer's certificate is not for \(name)", phase: .securing)
     }
