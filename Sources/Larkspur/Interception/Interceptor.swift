@@ -18,12 +18,7 @@ public struct Interceptor: RequestInterceptor {
 
     /// An adapter and a retrier of other types as one interceptor.
     public init(adapter: (any RequestAdapter)?, retrier: (any RequestRetrier)?) {
-        adapt = adapter.map { adapter -> Adapt in
-            { request, state in try await adapter.adapt(&request, using: state) }
-        }
-        retry = retrier.map { retrier -> Retry in
-            { request, session, error in await retrier.retry(request, for: session, dueTo: error) }
-        }
+        self.init(adapt: adapter?.adapt, retry: retrier?.retry)
     }
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {

@@ -59,8 +59,6 @@ public struct RetryPolicy: RequestInterceptor {
     /// The errors of the network: those that are `isConnectivity`.
     public static let connectivityCodes = RequestError.connectivityCodes
 
-    // MARK: Adapting
-
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
         state.core.depositForRetries()
         guard let field = idempotencyKey?.field, IdempotencyKey.methods.contains(request.method),
@@ -69,11 +67,10 @@ public struct RetryPolicy: RequestInterceptor {
         request.headers.add(name: field, value: state.core.idempotencyKey)
     }
 
-    // MARK: Retrying
-
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
         let core = request.handle.core
-        let retries = retries(of: request)
+        // A 401 is an authenticator's to answer, unless it is among the policy's.
+        let retries = request.attempts.dropLast().count { $0.error?.statusCode != 401 || statuses.contains(401) }
         guard retries < limit, await accepts(error, of: request) else { return .doNotRetry }
         // The pipeline refuses this one itself; it must not cost a retry.
         guard core.canSendAgain else { return .retry }
@@ -88,11 +85,6 @@ public struct RetryPolicy: RequestInterceptor {
             return .doNotRetryWithError(RetryRefusal("the session's retry budget is used up"))
         }
         return .retryAfter(delay)
-    }
-
-    /// How many attempts followed failures that were the policy's to answer: a 401 is an authenticator's.
-    private func retries(of request: any Request) -> Int {
-        request.attempts.dropLast().count { $0.error?.statusCode != 401 || statuses.contains(401) }
     }
 
     private func accepts(_ error: RequestError, of request: any Request) async -> Bool {

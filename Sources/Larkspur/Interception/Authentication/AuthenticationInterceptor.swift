@@ -141,7 +141,7 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
                 end(refresh, .failure(.refreshTimedOut))
             }
         }
-        let tasks = [work] + (timer.map { [$0] } ?? [])
+        let tasks = [work, timer].compactMap { $0 }
         if !box.withLock({ $0.keep(tasks, of: refresh) }) { tasks.forEach { $0.cancel() } }
     }
 

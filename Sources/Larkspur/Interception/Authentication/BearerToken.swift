@@ -84,13 +84,16 @@ extension AuthenticationInterceptor where A == BearerAuthenticator {
     public convenience init(
         _ token: BearerToken?, for scope: CredentialScope = .anywhere, renewedBy client: OAuth2Client
     ) {
-        self.init(client.authenticator(for: scope) { try await client.renew($0, using: $1) }, credential: token)
+        self.init(
+            BearerAuthenticator(for: scope, clock: client.clock) { try await client.renew($0, using: $1) },
+            credential: token)
     }
 
     /// Tokens of the client itself (RFC 6749, section 4.4); the first one is had for the first request.
     public convenience init(clientCredentials client: OAuth2Client, for scope: CredentialScope = .anywhere) {
         self.init(
-            client.authenticator(for: scope) { try await client.token(.clientCredentials, using: $1) },
-            credential: .unissued)
+            BearerAuthenticator(for: scope, clock: client.clock) {
+                try await client.token(.clientCredentials, using: $1)
+            }, credential: .unissued)
     }
 }

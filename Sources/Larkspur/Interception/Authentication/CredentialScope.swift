@@ -12,8 +12,6 @@ public struct CredentialScope: Sendable {
     /// too the request gets what adapters put there.
     public static let anywhere = CredentialScope(origins: nil)
 
-    private init(origins: Result<[RequestURL.Origin], RequestError>?) { self.origins = origins }
-
     /// The origins of these URLs, whose paths mean nothing. One that is no URL fails every request.
     public static func origins(_ urls: [any URLConvertible]) -> CredentialScope {
         CredentialScope(

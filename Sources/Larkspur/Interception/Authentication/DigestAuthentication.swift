@@ -75,16 +75,12 @@ public final class DigestAuthentication: RequestInterceptor {
         guard answered.allSatisfy({ $0.isScheme("Digest") && $0["nonce"] != challenge.nonce }) else {
             return .doNotRetry
         }
-        keep(challenge, for: sent.url.origin)
-        return .retry
-    }
-
-    /// A challenge that is known already goes on with its numbers.
-    private func keep(_ challenge: DigestChallenge, for origin: RequestURL.Origin) {
         let space = Space(challenge: challenge, clientNonce: makeNonce())
         spaces.withLock { spaces in
-            if spaces[origin]?.challenge.nonce != challenge.nonce { spaces[origin] = space }
+            // A challenge that is known already goes on with its numbers.
+            if spaces[sent.url.origin]?.challenge.nonce != challenge.nonce { spaces[sent.url.origin] = space }
         }
+        return .retry
     }
 
     private func nextUse(of origin: RequestURL.Origin) -> Space? {

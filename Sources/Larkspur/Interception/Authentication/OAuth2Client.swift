@@ -35,7 +35,7 @@ public struct OAuth2Client: Sendable {
     private let secretPlace: SecretPlace
     private let scope: String?
     private let leeway: Duration
-    private let clock: WallClock
+    let clock: WallClock
     private let session: Session?
 
     /// - Parameters:
@@ -94,11 +94,6 @@ public struct OAuth2Client: Sendable {
         new.refreshToken = new.refreshToken ?? refreshToken
         new.scope = new.scope ?? token.scope
         return new
-    }
-
-    func authenticator(for scope: CredentialScope, renew: @escaping BearerAuthenticator.Renewal) -> BearerAuthenticator
-    {
-        BearerAuthenticator(for: scope, clock: clock, renew: renew)
     }
 
     private func token(from reply: TokenReply) throws -> BearerToken {

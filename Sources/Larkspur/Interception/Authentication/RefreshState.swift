@@ -61,9 +61,7 @@ struct RefreshState<Credential: Sendable> {
         if case .refreshing(let underWay) = phase { underWay.waiters.count } else { 0 }
     }
 
-    /// A request comes to be adapted: a failure that others had is not its own.
-    ///
-    /// The failure is to be let go of after unlocking.
+    /// A request comes to be adapted: a failure that others had is not its own, and is to be let go of after unlocking.
     mutating func beginAdapting() -> (
         credential: Credential?, version: Int, isRefreshing: Bool, discarded: AuthenticationError?
     ) {
@@ -78,9 +76,7 @@ struct RefreshState<Credential: Sendable> {
     }
 
     /// Waits for the refresh under way, or begins one, unless the credential is another one by now.
-    mutating func wait(
-        _ waiter: Waiter, _ ticket: Int, on path: Path, knowing known: Int, at now: Duration
-    ) -> Action {
+    mutating func wait(_ waiter: Waiter, _ ticket: Int, on path: Path, knowing known: Int, at now: Duration) -> Action {
         guard known == version, let credential else { return Action(answered: [waiter]) }
         switch (phase, path) {
         case (.refreshing(var underWay), _):
@@ -147,15 +143,11 @@ struct RefreshState<Credential: Sendable> {
             if case .success(let new) = result { return replace(new) }
         }
         guard self.refresh === refresh else { return Action() }
-        switch (result, policy) {
-        case (.success(let new), _): return replace(new)
-        case (.failure(let error), .clear):
-            var action = replace(nil)
+        switch result {
+        case .success(let new): return replace(new)
+        case .failure(let error):
+            var action = policy == .clear ? replace(nil) : leave(for: .idle)
             phase = .failed(error)
-            action.outcome = .failure(error)
-            return action
-        case (.failure(let error), .keep):
-            var action = leave(for: .failed(error))
             action.outcome = .failure(error)
             return action
         }
