@@ -92,8 +92,7 @@ package final class Authentication: Hashable, Sendable {
 
     /// The session's credentials for a URL, by realm, and the one that was accepted there.
     convenience init(_ credentials: [String?: Credential], for url: RequestURL, accepted: Credential?) {
-        let tried = accepted.map { [$0] } ?? []
-        self.init(Content(credentials: credentials, place: .hop(url), tried: tried))
+        self.init(Content(credentials: credentials, place: .hop(url), tried: accepted.map { [$0] } ?? []))
     }
 
     /// Goes along with the attempt's request, unless that says itself who sends it.

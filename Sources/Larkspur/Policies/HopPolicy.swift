@@ -85,9 +85,7 @@ package enum HopPolicy {
                 .bodyNotReplayable,
                 "the server redirects with status \(status), but the request's body can be sent only once")
         }
-        if next.url.origin != request.url.origin {
-            next.removeFieldsOfOrigin()
-        }
+        if next.url.origin != request.url.origin { next.removeFieldsOfOrigin() }
         return next
     }
 
@@ -97,9 +95,7 @@ package enum HopPolicy {
         return name.hasPrefix("content-") || others.contains(name)
     }
 
-    private static func target(
-        of location: String, from request: OutgoingRequest
-    ) throws(RequestError) -> RequestURL {
+    private static func target(of location: String, from request: OutgoingRequest) throws(RequestError) -> RequestURL {
         let base = request.url
         let url: RequestURL
         do {
@@ -120,10 +116,7 @@ package enum HopPolicy {
         return (try? url.resolving("#\(fragment)")) ?? url
     }
 
-    /// What somebody has made of a redirect, as it may be sent.
-    ///
-    /// It is sent as it was made, except that it takes nothing to an origin that it was not shown for: what was there
-    /// for one origin, and was left as it was, stays behind.
+    /// What somebody has made of a redirect, as it may be sent: see `RedirectAnswer.follow(_:)`.
     static func checked(
         _ request: OutgoingRequest, for redirect: Redirect, cookies: (RequestURL) -> String? = { _ in nil }
     ) throws(RequestError) -> OutgoingRequest {

@@ -18,9 +18,7 @@ extension Request {
     /// meanwhile; of one that is read while it comes no byte is handed on before. Of several closures each is asked in the
     /// order of their attachment, until one cancels.
     @discardableResult
-    public func onResponseHead(
-        perform gate: @escaping @Sendable (ResponseHead) async -> ResponseDisposition
-    ) -> Self {
+    public func onResponseHead(perform gate: @escaping @Sendable (ResponseHead) async -> ResponseDisposition) -> Self {
         handle.core.set("response gate", of: self) { $0.gates.append(gate) }
         return self
     }
