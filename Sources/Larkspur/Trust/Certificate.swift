@@ -28,9 +28,19 @@ public struct Certificate: Hashable, Sendable {
     ///
     /// - Throws: `RequestError` with the code `.invalidCertificate`, also if there is none.
     public static func all(in data: Data) throws(RequestError) -> [Certificate] {
-        let blocks = PEM.blocks(of: "CERTIFICATE", in: data)
+        let blocks = blocks(in: data)
         if !blocks.isEmpty { return try blocks.map { block throws(RequestError) in try Certificate(block) } }
         return [try Certificate([UInt8](data))]
+    }
+
+    /// What a text of PEM has between its lines for certificates (RFC 7468).
+    private static func blocks(in data: Data) -> [[UInt8]] {
+        let text = String(decoding: data, as: UTF8.self)
+        return text.components(separatedBy: "-----BEGIN CERTIFICATE-----").dropFirst().compactMap { part in
+            guard let end = part.range(of: "-----END CERTIFICATE-----") else { return nil }
+            let base64 = String(part[..<end.lowerBound])
+            return Data(base64Encoded: base64, options: .ignoreUnknownCharacters).map { [UInt8]($0) }
+        }
     }
 
     /// The pin of its key.
@@ -148,18 +158,4 @@ public struct Certificate: Hashable, Sendable {
 
 extension Certificate: CustomStringConvertible {
     public var description: String { subject.isEmpty ? hosts.joined(separator: ", ") : subject }
-}
-
-/// Text around base64 (RFC 7468).
-enum PEM {
-    static func blocks(of kind: String, in data: Data) -> [[UInt8]] {
-        let text = String(decoding: data, as: UTF8.self)
-        return text.components(separatedBy: "-----BEGIN \(kind)-----").dropFirst().compactMap { part in
-            part.range(of: "-----END \(kind)-----").flatMap { end in
-                Data(base64Encoded: String(part[..<end.lowerBound]), options: .ignoreUnknownCharacters).map {
-                    [UInt8]($0)
-                }
-            }
-        }
-    }
 }

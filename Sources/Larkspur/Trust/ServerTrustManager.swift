@@ -69,9 +69,7 @@ public struct ServerTrustManager: Sendable {
     ///
     /// - Throws: Where nobody may.
     public func evaluator(for host: String) throws(TrustError) -> (any ServerTrustEvaluating)? {
-        if let problem {
-            throw TrustError(.untrusted, "\(problem), and so nobody is trusted")
-        }
+        if let problem { throw TrustError(.untrusted, "\(problem), and so nobody is trusted") }
         let name = Self.withoutDot(host.lowercased())
         if let evaluator = exact[name] ?? patterns.first(where: { $0.fits(name) })?.evaluator ?? fallback {
             return evaluator

@@ -73,16 +73,15 @@ package struct TrustInquiry: Sendable {
 
     /// Asks, and has the policy remember the answer, unless the evaluator was cancelled; gives what is against the peer.
     func settle() async -> TransportError? {
-        var failure: TransportError?
         do {
             try await evaluator.evaluate(trust)
-        } catch let error as CancellationError {
-            return TransportError(trust: error)
+            policy.remember(nil, of: id)
+            return nil
         } catch {
-            failure = TransportError(trust: error)
+            let failure = TransportError(trust: error)
+            if !(error is CancellationError) { policy.remember(failure, of: id) }
+            return failure
         }
-        policy.remember(failure, of: id)
-        return failure
     }
 }
 
