@@ -81,8 +81,7 @@ struct CookieStore {
         func rank(_ entry: Entry) -> (Int, UInt64) {
             (entry.cookie.isExpired(at: now) ? 0 : entry.cookie.isSecure ? 2 : 1, entry.use)
         }
-        let least = entries.indices.min { rank(entries[$0]) < rank(entries[$1]) }
-        if let least { entries.remove(at: least) }
+        if let least = entries.indices.min(by: { rank(entries[$0]) < rank(entries[$1]) }) { entries.remove(at: least) }
     }
 
     /// Where there are too many in all, those go that have expired, and then those that were not used for the longest time.
