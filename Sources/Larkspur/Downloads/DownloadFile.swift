@@ -166,8 +166,7 @@ actor DownloadFile: BodyReceiver {
                     .truncated, "there are \(count) bytes of \(total), and the server sends no more of them")
             }
             try partial.restart(nil)
-            throw RequestError(
-                .unexpectedRange, "the server has sent more than the \(total) bytes that the file has")
+            throw RequestError(.unexpectedRange, "the server has sent more than the \(total) bytes that the file has")
         }
         if let computed = hash.take()?.finalize().hexadecimal, let expected = options.checksum?.hexadecimal,
             computed != expected

@@ -8,13 +8,14 @@
 /// Like a request it is lazy: awaiting its value, iterating its progress or `resume()` starts it. From then on it runs
 /// whether or not anybody waits, and keeps its session.
 public final class ResumableUpload: Sendable {
-    private typealias Waiter = Suspension<Result<DataResponse<Data>, any Error>>
+    private typealias Outcome = Result<DataResponse<Data>, any Error>
+    private typealias Waiter = Suspension<Outcome>
 
     private enum Phase {
         case idle
         /// The task is nil for the moment until it is there.
         case running(Task<Void, Never>?)
-        case finished(Result<DataResponse<Data>, RequestError>)
+        case finished(Outcome)
     }
 
     // Immutable
@@ -58,12 +59,12 @@ public final class ResumableUpload: Sendable {
                 return state.waiterNumber
             }
             let outcome = await suspended { (continuation: Waiter) in
-                let result = box.withLock { state in
-                    if case .finished(let result) = state.phase { return result as Result? }
+                let known = box.withLock { state -> Outcome? in
+                    if case .finished(let outcome) = state.phase { return outcome }
                     state.waiters[number] = continuation
                     return nil
                 }
-                if let result { return Self.answer([continuation], result) }
+                if let known { return continuation.resume(returning: known) }
                 if !Task.isCancelled { resume() }
             } onCancel: {
                 giveUp(number)
@@ -83,7 +84,9 @@ public final class ResumableUpload: Sendable {
         // Unstructured: the upload goes on whether or not anybody awaits it. It is this one task.
         let task = Task {
             var run = ResumableUploadRun(self)
-            do throws(RequestError) { finish(.success(try await run.run())) } catch { finish(.failure(error)) }
+            do throws(RequestError) { finish(.success(try await run.run())) } catch {
+                finish(.failure(error.isCancelled ? CancellationError() : error))
+            }
         }
         let isOver = box.withLock { state in
             guard case .running = state.phase else { return true }
@@ -94,7 +97,7 @@ public final class ResumableUpload: Sendable {
     }
 
     /// Ends the upload at once; what the server has stays there, and `record` continues it.
-    public func cancel() { finish(.failure(.requestCancelled)) }
+    public func cancel() { finish(.failure(CancellationError())) }
 
     private func giveUp(_ number: UInt64) {
         let (waiter, isLast) = box.withLock { state in
@@ -106,11 +109,11 @@ public final class ResumableUpload: Sendable {
     }
 
     /// The end, once: everybody is answered (R4).
-    private func finish(_ result: Result<DataResponse<Data>, RequestError>) {
+    private func finish(_ outcome: Outcome) {
         let ended = box.withLock { state -> State? in
             if case .finished = state.phase { return nil }
             defer {
-                state.phase = .finished(result)
+                state.phase = .finished(outcome)
                 state.waiters = [:]
             }
             return state
@@ -118,14 +121,7 @@ public final class ResumableUpload: Sendable {
         guard let ended else { return }
         if case .running(let task?) = ended.phase { task.cancel() }
         feed.end()
-        Self.answer(ended.waiters.values, result)
-    }
-
-    private static func answer(
-        _ waiters: some Sequence<Waiter>, _ result: Result<DataResponse<Data>, RequestError>
-    ) {
-        let outcome = result.mapError { error -> any Error in error.isCancelled ? CancellationError() : error }
-        for waiter in waiters { waiter.resume(returning: outcome) }
+        for waiter in ended.waiters.values { waiter.resume(returning: outcome) }
     }
 
     // MARK: The run's side

@@ -19,7 +19,7 @@ struct ResumableUploadRun {
     private typealias Response = DataResponse<Data>
 
     private let upload: ResumableUpload
-    private let plan: ResumableUploadPlan
+    private var plan: ResumableUploadPlan { upload.plan }
 
     /// What the server has made, and where; nil until then.
     private var made: (record: ResumableUploadRecord, url: RequestURL, isElsewhere: Bool)?
@@ -34,10 +34,7 @@ struct ResumableUploadRun {
     /// All other statuses are dealt with here; a 401 asks the retriers, who may have fresh tokens.
     private static let dealtWith = ResponseValidator.status((100..<1_000).filter { $0 != 401 })
 
-    init(_ upload: ResumableUpload) {
-        self.upload = upload
-        plan = upload.plan
-    }
+    init(_ upload: ResumableUpload) { self.upload = upload }
 
     mutating func run() async throws(RequestError) -> DataResponse<Data> {
         let file = try ResumableFile(plan.file, expecting: plan.record)
@@ -124,7 +121,8 @@ struct ResumableUploadRun {
     private func send(
         _ source: RequestSource, sending start: UInt64? = nil, of file: ResumableFile? = nil, isLast: Bool = false
     ) async throws(RequestError) -> Response {
-        let request = await plan.session.request(from: source, plan.interceptor).validate(using: Self.dealtWith)
+        let core = await plan.session.makeCore(source, plan.interceptor, nil)
+        let request = UploadRequest(core: core).validate(using: Self.dealtWith)
         if Task.isCancelled { throw .requestCancelled }
         let task = request.serializingData()
         request.resume()
@@ -180,8 +178,7 @@ struct ResumableUploadRun {
         offset = nil
         if made != nil, error.code == .unacceptableStatus, error.statusCode == 404 || error.statusCode == 410 {
             guard mayStartOver else {
-                throw RequestError(
-                    .uploadGone, "the server has forgotten the upload, a second time", underlying: error)
+                throw RequestError(.uploadGone, "the server has forgotten the upload, a second time", underlying: error)
             }
             (made, mayStartOver) = (nil, false)
             return

@@ -41,8 +41,4 @@ extension Session {
                 headers: headers, chunkSize: max(1, chunkSize ?? .max), retryLimit: retryLimit,
                 interceptor: interceptor, record: record))
     }
-
-    func request(from source: RequestSource, _ interceptor: (any RequestInterceptor)?) -> UploadRequest {
-        UploadRequest(core: makeCore(source, interceptor, nil))
-    }
 }
