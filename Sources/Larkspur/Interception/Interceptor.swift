@@ -42,9 +42,7 @@ public struct ComposedInterceptor: RequestInterceptor {
     public init(_ interceptors: [any RequestInterceptor]) { self.interceptors = interceptors }
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
-        for interceptor in interceptors {
-            try await interceptor.adapt(&request, using: state)
-        }
+        for interceptor in interceptors { try await interceptor.adapt(&request, using: state) }
     }
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {

@@ -49,8 +49,7 @@ public struct RequestCompressor: RequestInterceptor {
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
         guard request.body.length ?? .max >= max(1, minimumSize), ContentEncoder.isAvailable, shouldCompress(request)
         else { return }
-        let codings = ContentCoding.names(in: request.headers.values(for: "Content-Encoding"))
-        if !codings.isEmpty {
+        if !ContentCoding.names(in: request.headers.values(for: "Content-Encoding")).isEmpty {
             switch duplicateHeaderBehavior {
             case .skip: return
             case .replace: break
@@ -73,8 +72,7 @@ extension RequestCompressor {
     /// Whether bodies of the request's type get smaller as a rule: not pictures, sounds, films, archives and documents, which
     /// are compressed by themselves, and not forms of several parts, which mostly are of those.
     public static func isWorthwhile(_ request: OutgoingRequest) -> Bool {
-        guard let field = request.headers["Content-Type"] else { return true }
-        let type = field.essence
+        guard let type = request.headers["Content-Type"]?.essence else { return true }
         let sides = type.split(separator: "/", maxSplits: 1)
         guard sides.count == 2 else { return true }
         let (kind, subtype) = (sides[0], sides[1])

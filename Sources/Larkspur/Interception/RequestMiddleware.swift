@@ -58,18 +58,14 @@ public struct ExchangeResponse: Sendable {
     /// The hop that the response came from; nil for one of the middleware's own.
     let hop: Hop?
 
-    init(of hop: Hop, head: ResponseHead, body: Body) {
+    init(of hop: Hop?, head: ResponseHead, body: Body) {
         self.head = head
         self.body = body
         self.hop = hop
     }
 
     /// A response of your own, which the server is not asked for.
-    public init(head: ResponseHead, body: Body = .buffered(Data())) {
-        self.head = head
-        self.body = body
-        hop = nil
-    }
+    public init(head: ResponseHead, body: Body = .buffered(Data())) { self.init(of: nil, head: head, body: body) }
 
     /// A response of your own from its parts.
     public init(status: Int = 200, headers: HTTPHeaders = [:], body: Data = Data()) {

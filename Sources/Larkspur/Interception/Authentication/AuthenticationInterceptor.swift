@@ -5,17 +5,13 @@
 ///         configuration: SessionConfiguration { $0.validation = [.standard] },
 ///         interceptor: .composed(.authentication(tokens), retrying))
 ///
-/// - A request that comes while the credential is being renewed waits for the new one, however the refresh began; so does
-///   one that comes with a credential that `requiresRefresh`.
+/// - A request that comes with a credential that `requiresRefresh`, or while one is being renewed, waits for the new one.
 /// - A request that is refused with the credential of the day begins a refresh, or joins it, and is then made anew, by the
-///   whole chain of interceptors. One that was sent with an older credential is made anew at once.
-/// - A request is made anew twice at most: the first credential may have been out of date, the second revoked meanwhile;
-///   the third refusal stands. So a server that refuses everything is no endless loop.
-/// - A refusal is known by the error that validation makes of its status. Without validation, by `validate()` or
-///   `SessionConfiguration.validation`, a 401 is a response like any other, and nothing here sees it.
+///   whole chain of interceptors; one that was sent with an older credential at once. That is done twice at most: the first
+///   credential may have been out of date, the second revoked meanwhile; the third refusal stands.
+/// - A refusal is known by the error that validation makes of its status: without, nothing here sees a 401.
 /// - The refresh's own requests, and those that wait for them, never wait for it: they pass untouched, on any session.
-/// - Cancelling a request that waits leaves the refresh to the others; cancelling the last one cancels it. What it brings
-///   all the same is kept.
+/// - Cancelling the last request that waits cancels the refresh. What it brings all the same is kept.
 /// - If a refresh fails, all that wait for it fail with its error, and so do those that are refused before the next
 ///   request is made. That one tries again.
 ///
