@@ -14,7 +14,7 @@ package struct AuthenticationChallenge: Hashable, Sendable {
     /// As it came; `isScheme` compares it.
     package let scheme: String
     /// The scheme's single word in place of parameters, as Negotiate has one.
-    package fileprivate(set) var token: String?
+    package let token: String?
     /// In order, repeats included.
     package fileprivate(set) var parameters: [Parameter]
 
@@ -65,8 +65,7 @@ private struct ChallengeScanner {
             guard let value = readValue(), !challenges.isEmpty else { return }
             challenges[challenges.count - 1].parameters.append(.init(word, value))
         } else if isWhole {
-            var challenge = AuthenticationChallenge(word)
-            challenge.token = readToken68()
+            var challenge = AuthenticationChallenge(word, token: readToken68())
             if challenge.token == nil, let name = readToken(), skipEquals(), let value = readValue() {
                 challenge.parameters = [.init(name, value)]
             }

@@ -48,9 +48,7 @@ public final class CredentialStore: Sendable {
     }
 
     /// Forgets all of them, for a logout.
-    public func removeAll() {
-        spaces.withLock { $0 = [:] }
-    }
+    public func removeAll() { spaces.withLock { $0 = [:] } }
 
     /// What a request to this URL may answer challenges with; nil if there is nothing.
     func authentication(for url: RequestURL) -> Authentication? {

@@ -78,10 +78,9 @@ public struct ResponseValidator: Sendable {
 
     private static func validateContentType(_ exchange: CompletedExchange, _ acceptable: [String]) throws {
         guard let head = exchange.head, exchange.hasBody else { return }
-        let ranges = acceptable.compactMap(MediaRange.init)
         let type = head["Content-Type"].flatMap(MediaRange.init)
         // The range that says most about the type decides. A type that is missing is covered by `*/*` alone.
-        let covering = ranges.filter { $0.covers(type) }
+        let covering = acceptable.compactMap(MediaRange.init).filter { $0.covers(type) }
         if let decisive = covering.max(by: { $0.precision < $1.precision }), !decisive.isRefused { return }
         let names = acceptable.filter { MediaRange($0)?.isRefused != true }
             .map { MediaRange($0)?.description ?? String($0[...].utf8.trimmed) ?? $0 }.sorted()
