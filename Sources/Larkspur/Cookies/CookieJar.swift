@@ -29,9 +29,8 @@ public final class CookieJar: Sendable {
     /// A jar that is kept in a file, which only its owner can read. The file is read at once; one that is not there yet is an
     /// empty jar, one that cannot be read or is damaged is left as it is: `.invalidCookieFile`, or what else was wrong.
     ///
-    /// It is written after changes, by replacing it as a whole. Changes that come while it is being written go together into
-    /// the next one; ``save()`` before the process ends has none of them lost. Of two jars with one file the
-    /// one that is written last wins.
+    /// It is written after changes, by replacing it as a whole. Changes that come while it is being written go together;
+    /// ``save()`` before the process ends has none of them lost. Of two jars with one file the last that is written wins.
     ///
     /// - Parameter keepsSessionCookies: Whether cookies that end with the session are kept in the file too.
     public convenience init(
@@ -60,9 +59,7 @@ public final class CookieJar: Sendable {
     /// Keeps the cookies of a response's `Set-Cookie` fields, of the first 180 of them.
     public func store(_ fields: [String], from url: RequestURL) {
         let now = clock.now
-        let cookies = fields.prefix(CookieStore.limitForDomain).compactMap {
-            SetCookie($0)?.cookie(from: url, at: now)
-        }
+        let cookies = fields.prefix(CookieStore.limitForDomain).compactMap { SetCookie($0)?.cookie(from: url, at: now) }
         change(cookies, mayReplaceSecure: url.isSecure, at: now)
     }
 
@@ -132,9 +129,7 @@ public final class CookieJar: Sendable {
     // MARK: The file
 
     /// Writes the file now; throws what keeps it from being written. A jar in memory has nothing to write.
-    public func save() async throws {
-        try await file?.write { all }
-    }
+    public func save() async throws { try await file?.write { all } }
 
     /// Why the file could not be written the last time; nil if it was. The next change tries again.
     public var fileError: RequestError? { file?.failure }
