@@ -104,7 +104,5 @@ extension ResumableUploadProtocol {
 
 extension ResponseHead {
     /// A field that is a count of bytes; nil if there is none, or it is no plain number.
-    func count(_ name: String) -> UInt64? {
-        self[name].flatMap { UInt64(digits: $0.utf8) }
-    }
+    func count(_ name: String) -> UInt64? { self[name].flatMap { UInt64(digits: $0.utf8) } }
 }

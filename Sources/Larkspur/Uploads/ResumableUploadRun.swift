@@ -38,7 +38,7 @@ struct ResumableUploadRun {
 
     mutating func run() async throws(RequestError) -> DataResponse<Data> {
         let file = try ResumableFile(plan.file, expecting: plan.record)
-        if let record = plan.record { try enter(record, at: record.uploadURL, RequestURL(record: record.endpoint)) }
+        if let record = plan.record { try enter(record, RequestURL(record: record.endpoint)) }
         while true {
             let answer: Response?
             do throws(RequestError) { answer = try await step(file) } catch {
@@ -72,7 +72,7 @@ struct ResumableUploadRun {
         let record = ResumableUploadRecord(
             method: plan.method, endpoint: endpoint.text, uploadURL: head["Location"] ?? "", metadata: plan.metadata,
             length: file.length, modification: file.version.modification, offset: 0)
-        try enter(record, at: record.uploadURL, endpoint, last)
+        try enter(record, endpoint, last)
         return try learn(0, file, response) ? response : nil
     }
 
@@ -141,9 +141,9 @@ struct ResumableUploadRun {
 
     /// Takes what the server has made, or a record says of it.
     private mutating func enter(
-        _ record: ResumableUploadRecord, at location: String, _ endpoint: RequestURL, _ base: RequestURL? = nil
+        _ record: ResumableUploadRecord, _ endpoint: RequestURL, _ base: RequestURL? = nil
     ) throws(RequestError) {
-        let url = try (base ?? endpoint).upload(at: location, isSecure: endpoint.isHTTPS)
+        let url = try (base ?? endpoint).upload(at: record.uploadURL, isSecure: endpoint.isHTTPS)
         var record = record
         record.uploadURL = url.text
         made = (record, url, isElsewhere: url.origin != endpoint.origin)

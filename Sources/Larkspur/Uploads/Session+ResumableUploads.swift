@@ -1,9 +1,6 @@
 extension Session {
     /// Uploads a file so that a lost connection, or the end of the program, costs only what was under way.
     ///
-    ///     let upload = await session.resumableUpload(file, to: url, using: .tus, metadata: ["filename": "a.mov"])
-    ///     let response = try await upload.value
-    ///
     /// After a lost connection, and statuses that may pass (408, 409, 423, 429, 5xx), the server is asked how far the
     /// upload is, and it goes on from there. If the server has forgotten it, it starts over, once. The file must stay as
     /// it is meanwhile, or the upload fails with `.fileChanged`.
