@@ -29,8 +29,7 @@ public struct Destination: Sendable {
         get throws(RequestError) {
             switch kind {
             case .file(let url): PartialFile.path(for: try url.filePath)
-            case .suggested(let folder):
-                try folder.appendingPathComponent(".\(UUID().uuidString).larkspur").filePath
+            case .suggested(let folder): try folder.appendingPathComponent(".\(UUID().uuidString).larkspur").filePath
             case .custom: Self.temporaryPath
             }
         }

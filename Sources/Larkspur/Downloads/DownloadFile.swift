@@ -189,8 +189,7 @@ actor DownloadFile: BodyReceiver {
         switch destination?.kind {
         case nil: return temporary
         case .file(let url): return url
-        case .suggested(let folder):
-            return folder.appendingPathComponent(SuggestedName.of(head, from: request.url))
+        case .suggested(let folder): return folder.appendingPathComponent(SuggestedName.of(head, from: request.url))
         case .custom(let choose):
             let url = try await choose(temporary, head)
             if url != temporary { try prepareFolder(of: url) }

@@ -22,7 +22,7 @@ public struct RequestAdapterState: Sendable {
 ///
 /// Nothing but its answer limits the number of attempts: look at `request.retryCount`.
 public protocol RequestRetrier: Sendable {
-    /// Says what follows the failure. Nobody is asked after a cancel.
+    /// Says what follows the failure.
     func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult
 }
 

@@ -39,11 +39,9 @@ package enum HopPolicy {
         do {
             var next = try redirected(hop.request, status: head.status, to: location)
             next.renewCookies(cookies)
-            let isLoop = hops.contains { isSame($0.request, next) }
-            return isLoop
-                ? .refuse(
-                    RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url.withoutQuery)"))
-                : .follow(next, isRedirect: true)
+            guard hops.contains(where: { isSame($0.request, next) }) else { return .follow(next, isRedirect: true) }
+            return .refuse(
+                RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url.withoutQuery)"))
         } catch {
             return .refuse(error)
         }

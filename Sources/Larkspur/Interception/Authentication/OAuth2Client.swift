@@ -65,8 +65,7 @@ public struct OAuth2Client: Sendable {
         var headers: HTTPHeaders = ["Accept": "application/json"]
         if let scope { form["scope"] = scope }
         if let clientSecret, secretPlace == .basic {
-            let (name, password) = (clientID.percentEncoded, clientSecret.percentEncoded)
-            headers.add(.authorization(username: name, password: password))
+            headers.add(.authorization(username: clientID.percentEncoded, password: clientSecret.percentEncoded))
         } else {
             form["client_id"] = clientID
             form["client_secret"] = clientSecret
