@@ -29,8 +29,7 @@ struct ResumableUploadRun {
     private var failures = 0
     private var mayStartOver = true
 
-    private static let firstDelay = Duration.milliseconds(250)
-    private static let longestDelay = Duration.seconds(30)
+    private static let backoff = RetryPolicy.Backoff(scale: .milliseconds(250), cap: .seconds(30), jitter: .equal)
     /// All other statuses are dealt with here; a 401 asks the retriers, who may have fresh tokens.
     private static let dealtWith = ResponseValidator.status((100..<1_000).filter { $0 != 401 })
 
@@ -184,10 +183,10 @@ struct ResumableUploadRun {
             return
         }
         guard mayPass(error), failures < plan.retryLimit else { throw error }
-        let delay = min(Self.longestDelay, Self.firstDelay * (1 << min(failures, 7)))
-        failures += 1
         let configuration = plan.session.configuration
-        try? await configuration.clock.sleep(for: delay * (0.5 + configuration.random.fraction() / 2))
+        let delay = Self.backoff.delay(retry: failures, random: configuration.random)
+        failures += 1
+        try? await configuration.clock.sleep(for: delay)
     }
 
     private func mayPass(_ error: RequestError) -> Bool {
