@@ -14,16 +14,11 @@ package final class TrustPolicy: Sendable {
         let chain: [[UInt8]]
     }
 
-    private struct Remembered {
-        let error: TransportError?
-        let time: ContinuousClock.Instant
-    }
-
     private static let lifetime = Duration.seconds(600)
     private static let capacity = 1_000
 
     private let manager: ServerTrustManager
-    private let remembered = Protected<[Peer: Remembered]>([:])
+    private let remembered = Protected<[Peer: (error: TransportError?, time: ContinuousClock.Instant)]>([:])
 
     init(_ manager: ServerTrustManager) { self.manager = manager }
 
@@ -58,7 +53,7 @@ package final class TrustPolicy: Sendable {
                 remembered = remembered.filter { $0.value.time.duration(to: .now) < Self.lifetime }
             }
             if remembered.count >= Self.capacity { remembered = [:] }
-            remembered[id] = Remembered(error: error, time: .now)
+            remembered[id] = (error, .now)
             return before
         }
     }
