@@ -9,7 +9,7 @@
 /// - A request that is refused with the credential of the day begins a refresh, or joins it, and is then made anew, by the
 ///   whole chain of interceptors; one that was sent with an older credential at once. That is done twice at most: the first
 ///   credential may have been out of date, the second revoked meanwhile; the third refusal stands.
-/// - A refusal is known by the error that validation makes of its status: without, nothing here sees a 401.
+/// - A refusal is known by the error that validation makes of its status: without validation nothing here sees a 401.
 /// - The refresh's own requests, and those that wait for them, never wait for it: they pass untouched, on any session.
 /// - Cancelling the last request that waits cancels the refresh. What it brings all the same is kept.
 /// - If a refresh fails, all that wait for it fail with its error, and so do those that are refused before the next
