@@ -2,9 +2,10 @@
 ///
 /// The transport's side never waits: bytes are always accepted, and the bound is kept by telling the transport how far
 /// it may go, as an absolute position (`capacity` beyond what was read). At most one buffer more than that is held.
-/// Beside the request's it is the only box on a request's way.
 package final class ByteChannel: Sendable {
     private typealias Reader = Suspension<Result<Data?, any Error>>
+    /// Tells the transport how far it may go.
+    package typealias Allow = @Sendable (UInt64) -> Void
     /// Takes bytes; or refuses, and has `give()` called when there is room for them.
     package typealias Taker = @Sendable (Data) -> Bool
 
@@ -24,7 +25,7 @@ package final class ByteChannel: Sendable {
         var reader: (number: UInt64, continuation: Reader)?
         var readers: UInt64 = 0
         var end = End.open
-        var allow: (@Sendable (UInt64) -> Void)?
+        var allow: Allow?
         /// Who takes the bytes as they come, in place of a reader; one thread at a time gives them.
         var taker: Taker?
         var isGiving = false
@@ -59,22 +60,21 @@ package final class ByteChannel: Sendable {
     /// Connects the channel to the hop that fills it: `allow` is called with the position it may go to.
     ///
     /// Positions count within a hop, so they begin again; what an earlier hop left unread is dropped.
-    package func connect(allow: @escaping @Sendable (UInt64) -> Void) {
-        let (position, released) = box.withLock { state in
-            let released = state.allow
-            state.allow = allow
+    package func connect(allow: @escaping Allow) {
+        let released = box.withLock { state in
+            defer { state.allow = allow }
             state.drop()
             state.received = 0
             state.read = 0
-            return (capacity, released)
+            return state.allow
         }
-        withExtendedLifetime(released) { allow(position) }
+        withExtendedLifetime(released) { allow(capacity) }
     }
 
     /// The transport's side: the next bytes.
     package func receive(_ bytes: Data) {
         guard !bytes.isEmpty else { return }
-        let action: (reader: Reader?, allow: (@Sendable (UInt64) -> Void)?, position: UInt64) = box.withLock { state in
+        let action: (reader: Reader?, allow: Allow?, position: UInt64) = box.withLock { state in
             state.received += UInt64(bytes.count)
             switch state.end {
             case .ended: return (nil, nil, 0)
@@ -98,7 +98,7 @@ package final class ByteChannel: Sendable {
 
     /// The end of the body: what waits can still be read, then the end or the error follows.
     package func end(_ error: RequestError?) {
-        let (reader, released) = box.withLock { state -> (Reader?, (@Sendable (UInt64) -> Void)?) in
+        let (reader, released) = box.withLock { state -> (Reader?, Allow?) in
             guard case .open = state.end else { return (nil, nil) }
             state.end = .ended(error)
             // Who takes has the rest first.
@@ -141,7 +141,7 @@ package final class ByteChannel: Sendable {
     /// Nil when nothing waits; at the end whoever waits for it is told.
     private func nextToGive() -> (Taker, Data)? {
         let (next, ended, reader, _) = box.withLock {
-            state -> ((Taker, Data)?, RequestError??, Reader?, released: (Taker?, (@Sendable (UInt64) -> Void)?)) in
+            state -> ((Taker, Data)?, RequestError??, Reader?, released: (Taker?, Allow?)) in
             if let taker = state.taker, let bytes = state.next { return ((taker, bytes), nil, nil, (nil, nil)) }
             state.isGiving = false
             guard case .ended(let error) = state.end else { return (nil, nil, nil, (nil, nil)) }
@@ -166,12 +166,8 @@ package final class ByteChannel: Sendable {
             state.readers += 1
             return state.readers
         }
-        return try await withTaskCancellationHandler {
-            // Named, or the closure would not belong to the actor.
-            await suspended(isolation: isolation) { continuation in
-                read(number, continuation)
-                if Task.isCancelled { cancelReader(number) }
-            }
+        return try await suspended(isolation: isolation) { (continuation: Reader) in
+            read(number, continuation)
         } onCancel: {
             cancelReader(number)
         }.get()
@@ -179,7 +175,7 @@ package final class ByteChannel: Sendable {
 
     /// The reader will not come again: bytes are thrown away from now on, so that the hop can end.
     package func abandon() {
-        let action = box.withLock { state -> (allow: (@Sendable (UInt64) -> Void)?, position: UInt64) in
+        let action = box.withLock { state -> (allow: Allow?, position: UInt64) in
             guard case .open = state.end else { return (nil, 0) }
             state.end = .abandoned
             state.drop()
@@ -191,7 +187,7 @@ package final class ByteChannel: Sendable {
 
     private enum Answer: Sendable {
         case wait
-        case bytes(Data, allow: (@Sendable (UInt64) -> Void)?, position: UInt64)
+        case bytes(Data, allow: Allow?, position: UInt64)
         case end(RequestError?)
     }
 
