@@ -29,20 +29,15 @@ final class ProgressFeed: Sendable {
         let (observer, stream) = RequestFollower<TransferProgress>.make(.bufferingNewest(1))
         // Told before it is added, and again if that was overtaken: so it never hears an older value after a newer.
         var told: TransferProgress?
-        while let news = add(observer, knowing: told) {
+        while true {
+            let news = box.withLock { [told] state -> TransferProgress? in
+                if told != state.latest { return state.latest }
+                if !state.isOver { state.observers.append(observer) }
+                return nil
+            }
+            guard let news else { return stream }
             _ = observer.tell(news)
             told = news
-        }
-        return stream
-    }
-
-    private func add(_ observer: RequestFollower<TransferProgress>, knowing told: TransferProgress?)
-        -> TransferProgress?
-    {
-        box.withLock { state in
-            if told != state.latest { return state.latest }
-            if !state.isOver { state.observers.append(observer) }
-            return nil
         }
     }
 

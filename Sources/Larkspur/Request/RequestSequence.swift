@@ -65,26 +65,20 @@ final class RequestFollower<Element: Sendable>: Sendable {
     func end() { continuation.finish() }
 }
 
-extension RequestState {
-    /// Adds a follower that was told everything; otherwise gives what it has to be told first. After the finish there is
-    /// nothing to wait for, and it is not added.
-    mutating func add<Element>(
-        _ follower: RequestFollower<Element>, to topic: RequestTopic<Element>, having told: [Element]
-    ) -> [Element] {
-        let news = topic.news(self, told)
-        if news.isEmpty, phase != .finished { settings.followers[keyPath: topic.followers].append(follower) }
-        return news
-    }
-}
-
 extension RequestCore {
     /// Adds somebody who follows the topic, and is told first what has happened.
     func follow<Element>(_ topic: RequestTopic<Element>) -> AsyncStream<Element> {
         let (follower, stream) = RequestFollower<Element>.make(topic.buffering)
-        // Told before it is added, and again if that was overtaken: so it hears everything once, and in order.
+        // Told before it is added, and again if that was overtaken: so it hears everything once, and in order. After the
+        // finish there is nothing to wait for, and it is not added.
         var told: [Element] = []
         while true {
-            let news = box.withLock { [told] in $0.add(follower, to: topic, having: told) }
+            let news = box.withLock { [told] state -> [Element] in
+                let missed = topic.news(state, told)
+                guard missed.isEmpty, state.phase != .finished else { return missed }
+                state.settings.followers[keyPath: topic.followers].append(follower)
+                return []
+            }
             guard !news.isEmpty else { return stream }
             for element in news { _ = follower.tell(element) }
             told += news
@@ -96,8 +90,7 @@ extension RequestCore {
         let gone = followers.filter { !$0.tell(element) }
         guard !gone.isEmpty else { return }
         _ = box.withLock { state in
-            state.settings.followers[keyPath: topic.followers].removeAll { follower in gone.contains { $0 === follower }
-            }
+            state.settings.followers[keyPath: topic.followers].removeAll { one in gone.contains { $0 === one } }
             return gone  // to be let go of after unlocking
         }
     }
