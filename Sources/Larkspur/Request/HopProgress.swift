@@ -112,19 +112,23 @@ extension HopProgress {
         return accepts(0, of: head?.contentLength)
     }
 
-    func accepts(_ bytes: Data, expecting length: UInt64?) -> Bool { accepts(UInt64(bytes.count), of: length) }
-
-    /// Counts what has come. From the refusal on the body is thrown away, until the transport has ended the hop.
-    private func accepts(_ count: UInt64, of length: UInt64?) -> Bool {
+    /// Counts what has come.
+    func accepts(_ count: UInt64, of length: UInt64?) -> Bool {
         received += count
         if isDiscarding { return true }
         let limit = limit
         guard max(received, length ?? 0) > limit - min(limit, offset) else { return true }
-        refusal = TransportError(
-            .contentTooLarge,
-            "the body has more than the \(limit) bytes that are allowed; raise options.maximumBodySize if that is right",
-            phase: .receiving)
-        sink = .discard(budget: .max)
+        refuse(
+            TransportError(
+                .contentTooLarge,
+                "the body has more than the \(limit) bytes that are allowed; raise options.maximumBodySize if that is right",
+                phase: .receiving))
         return false
+    }
+
+    /// Has the hop end with this error, whatever comes: its body is thrown away until the transport has ended it.
+    func refuse(_ error: TransportError) {
+        refusal = refusal ?? error
+        sink = .discard(budget: .max)
     }
 }

@@ -14,11 +14,6 @@ struct Deadlines: Sendable {
         attempt?.stop()
         total?.stop()
     }
-
-    mutating func take() -> Deadlines {
-        defer { self = Deadlines() }
-        return self
-    }
 }
 
 /// The limits that span hops, from their beginning to what follows when they pass.
@@ -34,7 +29,7 @@ extension RequestCore {
     }
 
     /// Whether there is a limit that is known before the request is built.
-    func isLimited(_ limits: [RequestTimeouts.Limit]) -> Bool {
+    private func isLimited(_ limits: [RequestTimeouts.Limit]) -> Bool {
         !limits.isEmpty || context.configuration.options.timeouts.spanHops
     }
 
@@ -101,7 +96,8 @@ extension RequestCore {
             guard state.phase == .transferring || state.phase == .receiving, state.deadlines.attempt === deadline else {
                 return nil
             }
-            return state.hop?.refuse(TransportError(.timedOut, deadline.error.message))
+            state.hop?.refuse(TransportError(.timedOut, deadline.error.message))
+            return state.hop?.task
         }
         task?.cancel()
     }
@@ -130,15 +126,6 @@ extension Deadline.Scope {
         case .attempt: \.attempt
         case .total: \.total
         }
-    }
-}
-
-extension HopProgress {
-    /// Has the hop end with this error, whatever comes; gives the task to be cancelled.
-    fileprivate func refuse(_ error: TransportError) -> any TransportTask {
-        refusal = refusal ?? error
-        sink = .discard(budget: .max)
-        return task
     }
 }
 

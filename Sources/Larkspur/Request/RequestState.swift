@@ -238,13 +238,12 @@ struct RequestState: ~Copyable {
         if hop != nil { note(.endHop(.cancelled)) }
         note(.finish(exchange.error))
         pipeline = nil
-        let released = settings
-        settings = released.remains
+        let (released, limits) = (settings, deadlines)
+        (settings, deadlines) = (released.remains, Deadlines())
         return .finished(
             Finish(
                 deliveries: deliveries, callsHandlers: queue.beginHandlers(), mail: outbox.begin(),
-                session: session.take(), place: place, face: face.take(), settings: released,
-                deadlines: deadlines.take()))
+                session: session.take(), place: place, face: face.take(), settings: released, deadlines: limits))
     }
 
     // MARK: Pace
@@ -319,7 +318,7 @@ struct RequestState: ~Copyable {
             return .allowAll(hop.task)
         case .body(let bytes):
             let length = hop.sink.isGrowing ? hop.head?.contentLength : nil
-            guard hop.accepts(bytes, expecting: length) else { return .endHop(hop.task) }
+            guard hop.accepts(UInt64(bytes.count), of: length) else { return .endHop(hop.task) }
             if hop.isCounted { received = max(received, hop.offset + hop.received) }
             if case .channel(let channel) = hop.sink { return .fill(channel, bytes) }
             return hop.sink.append(bytes, expecting: length) == .endHop ? .endHop(hop.task) : .none
