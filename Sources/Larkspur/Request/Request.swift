@@ -149,7 +149,12 @@ extension Request {
     /// was one already.
     @discardableResult
     public func onRequestCreation(perform handler: @escaping @Sendable (OutgoingRequest) async -> Void) -> Self {
-        handle.core.onCreation(handler)
+        let last = handle.core.box.withLock { state in
+            if state.phase != .finished { state.settings.creationHandlers.append(handler) }
+            return state.attempt?.request
+        }
+        // Unstructured: the caller does not wait for its handler.
+        if let last { Task { await handler(last) } }
         return self
     }
 }

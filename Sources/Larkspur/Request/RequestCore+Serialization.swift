@@ -85,8 +85,7 @@ extension RequestCore {
         }
     }
 
-    /// Takes a serializer's response, to be delivered with the others.
-    /// False if nobody wants it any more.
+    /// Takes a serializer's response, to be delivered with the others; false if nobody wants it any more.
     @discardableResult
     func hold(_ response: AnyResponse, in slot: Int, during phase: RequestPhase) -> Bool {
         box.withLock { $0.hold(response, in: slot, during: phase) }.isHeld

@@ -46,9 +46,7 @@ package final class RequestCore: Sendable {
         let (kept, settings, isNew) = read {
             ($0.session, $0.settings.isPlain ? nil : $0.settings, $0.beginKeeping())
         }
-        guard let session = kept ?? context.session else {
-            return cancel(face, .sessionEnded)
-        }
+        guard let session = kept ?? context.session else { return cancel(face, .sessionEnded) }
         if isNew, !register(face) { return cancel(face, context.endReason) }
         watchTotal(face, settings?.timeouts ?? [])
         if settings != nil { postNoted() }
@@ -115,16 +113,6 @@ package final class RequestCore: Sendable {
             return state.settings
         }
         if before == nil { emit(.ignoreOption(name), for: face) }
-    }
-
-    /// Calls the handler with the request of every attempt from now on, and with the last one if there was one.
-    func onCreation(_ handler: @escaping @Sendable (OutgoingRequest) async -> Void) {
-        let last = box.withLock { state in
-            if state.phase != .finished { state.settings.creationHandlers.append(handler) }
-            return state.attempt?.request
-        }
-        // Unstructured: the caller does not wait for its handler.
-        if let last { Task { await handler(last) } }
     }
 
     /// Whether nothing of the user's runs before the first hop: no interceptor, middleware, modifier, encoder or
@@ -286,7 +274,10 @@ package final class RequestCore: Sendable {
         Task {
             held?.cancel()
             withExtendedLifetime(discarded) {}
-            var exchange = cancelledExchange
+            var exchange = read { $0.cancelledExchange }
+            if let error = exchange.error {
+                exchange = exchange.failed(with: error.adding(to: exchange, requestID: id))
+            }
             if let receiver { exchange = await receiver.result(exchange) }
             let error = exchange.error ?? .requestCancelled
             while true {
@@ -294,18 +285,11 @@ package final class RequestCore: Sendable {
                 case .serialize(let slot, let job):
                     hold(job.fail(exchange, error), in: slot, during: .unwinding)
                     emit(.serialize(nil))
-                case .finished(let finish):
-                    return finish.callsHandlers ? await callHandlers() : ()
-                case .abandon:
-                    return
+                case .finished(let finish): return finish.callsHandlers ? await callHandlers() : ()
+                case .abandon: return
                 }
             }
         }
-    }
-
-    private var cancelledExchange: CompletedExchange {
-        let exchange = read { $0.cancelledExchange }
-        return exchange.error.map { exchange.failed(with: $0.adding(to: exchange, requestID: id)) } ?? exchange
     }
 
     // MARK: The transport's side
@@ -334,10 +318,8 @@ package final class RequestCore: Sendable {
     /// What the last hop was refused for, to be settled off the transport's thread, and the request to send again then.
     func takeInquiry() -> (OutgoingRequest, TrustInquiry)? {
         box.withLock { state in
-            guard let inquiry = state.inquiry.take(), let request = state.attempt?.lastHop?.request else {
-                return nil
-            }
-            return (request, inquiry)
+            guard let inquiry = state.inquiry.take() else { return nil }
+            return state.attempt?.lastHop.map { ($0.request, inquiry) }
         }
     }
 
