@@ -118,7 +118,7 @@ package final class RequestCore: Sendable {
     /// Whether nothing of the user's runs before the first hop: no interceptor, middleware, modifier, encoder or
     /// convertible.
     var isPlain: Bool {
-        source.isPlain && context.interceptors.isEmpty && !context.configuration.options.timeouts.spanHops
+        source.isPlain && context.configuration.interceptors.isEmpty && !context.configuration.options.timeouts.spanHops
             && read { $0.settings.isPlainBeforeSending }
     }
 

@@ -28,7 +28,8 @@ extension RequestPipeline {
             let start = await start(of: chunks)
             return failed(error, try await end().0.with(start))
         }
-        let problem = await pass(chunks, of: head)
+        var problem: (any Error)?
+        if let receiver = core.receiver { problem = await pass(chunks, of: head, to: receiver, on: receiver.actor) }
         let (ended, hopError) = try await end()
         guard let problem else { return ended }
         guard let hopError, hopError.code == .timedOut else { return failed(failure(problem), ended) }
@@ -58,15 +59,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Gives the whole body to the receiver; or says why it could not.
-    private func pass<Chunks: AsyncSequence & Sendable>(
-        _ body: Chunks, of head: CompletedExchange
-    ) async -> (any Error)? where Chunks.Element == Data {
-        guard let receiver = core.receiver else { return nil }
-        return await pass(body, of: head, to: receiver, on: receiver.actor)
-    }
-
-    /// Reads where the receiver works: no chunk changes threads between the two.
+    /// Gives the whole body to the receiver, or says why it could not. Reads where the receiver works: no chunk changes
+    /// threads between the two.
     private func pass<Chunks: AsyncSequence & Sendable>(
         _ body: Chunks, of head: CompletedExchange, to receiver: any BodyReceiver, on actor: isolated (any Actor)?
     ) async -> (any Error)? where Chunks.Element == Data {
@@ -179,18 +173,14 @@ struct HopBody: AsyncSequence, Sendable {
                 decoder = try ContentDecoder(
                     codings: codings, limits: hop.request.options.decodingLimits ?? DecodingLimits())
             }
-            while try await prepare() {
+            while true {
+                if chunk?.isEmpty ?? true { chunk = try await channel.next() }
+                guard chunk != nil else { break }
                 let decoded = try decodePiece()
                 if !decoded.isEmpty { return decoded }
             }
             try decoder.take()?.finish()
             return nil
-        }
-
-        /// Has something to decode; false at the end.
-        private func prepare(isolation: isolated (any Actor)? = #isolation) async throws -> Bool {
-            if chunk?.isEmpty ?? true { chunk = try await channel.next() }
-            return chunk != nil
         }
 
         private func decodePiece() throws -> Data {

@@ -80,7 +80,7 @@ struct RequestPipeline: Sendable {
         let limits = core.read { $0.settings.timeouts }
         var request = try await core.source.build(in: core.context, within: limits)
         let built = request
-        for interceptor in core.context.interceptors + core.read({ $0.settings.interceptors }) {
+        for interceptor in core.context.configuration.interceptors + core.read({ $0.settings.interceptors }) {
             guard core.isWithPipeline, !Task.isCancelled else { return nil }
             let state = RequestAdapterState(
                 requestID: core.id, session: session, attempt: number, timeLeft: core.timeLeft, core: core)
@@ -182,7 +182,9 @@ struct RequestPipeline: Sendable {
             error = refusal
         }
         if let error { return .stop(.ended(try failed(by: error, exchange))) }
-        switch HopPolicy.verdict(on: record(after: earlier), cookies: { core.cookies(for: $0) }) {
+        let hops = core.read { $0.attempt?.hops ?? [] }
+        let record = earlier == 0 ? hops : Array(hops.dropFirst(earlier))
+        switch HopPolicy.verdict(on: record, cookies: { core.cookies(for: $0) }) {
         case .deliver: return .stop(.ended(decoded(exchange)))
         case .refuse(let error), .fail(let error):
             return .stop(
@@ -191,12 +193,6 @@ struct RequestPipeline: Sendable {
             core.emit(isRedirect ? .redirect(next) : .amend(next))
             return .send(next)
         }
-    }
-
-    /// The attempt's hops, without so many of the first.
-    private func record(after earlier: Int) -> [Hop] {
-        let hops = core.read { $0.attempt?.hops ?? [] }
-        return earlier == 0 ? hops : Array(hops.dropFirst(earlier))
     }
 
     func failed(by error: TransportError, _ exchange: CompletedExchange) throws(Exit) -> CompletedExchange {
@@ -239,7 +235,7 @@ struct RequestPipeline: Sendable {
 
     /// Asks the session's retriers, then the request's, and waits if one of them wants another attempt.
     private func askRetriers(_ error: RequestError) async throws(Exit) -> Decision {
-        let interceptors = core.context.interceptors + core.read { $0.settings.interceptors }
+        let interceptors = core.context.configuration.interceptors + core.read { $0.settings.interceptors }
         guard !interceptors.isEmpty, core.receiver?.canBeginAgain ?? true else { return .over(nil) }
         let delay: Duration
         switch await ComposedInterceptor(interceptors).retry(face, for: session, dueTo: error) {
@@ -281,21 +277,12 @@ struct RequestPipeline: Sendable {
                 case .over(let other?): core.hold(job.fail(exchange, other), in: slot, during: .settling)
                 }
             case .finished(let finish):
-                if finish.callsHandlers { await callHandlers() }
+                guard finish.callsHandlers else { return true }
+                // Never before the function that attached them has returned: its caller may hold a lock that they want.
+                if ThreadMarks.isStarting { Task { await core.callHandlers() } } else { await core.callHandlers() }
                 return true
-            case .abandon:
-                throw .abandon
+            case .abandon: throw .abandon
             }
-        }
-    }
-
-    /// Closures are never called before the function that attached them has returned: its caller may hold a lock that
-    /// they want.
-    private func callHandlers() async {
-        if ThreadMarks.isStarting {
-            Task { await core.callHandlers() }
-        } else {
-            await core.callHandlers()
         }
     }
 }

@@ -71,8 +71,6 @@ package final class SessionContext: SessionStateProvider {
         }
     }
 
-    var interceptors: [any RequestInterceptor] { configuration.interceptors }
-
     // MARK: The session
 
     func adopt(_ session: Session) {

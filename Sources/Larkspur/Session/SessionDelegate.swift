@@ -12,18 +12,14 @@ package final class SessionDelegate: TransportDelegate {
     package func received(_ event: TransportEvent, for task: TransportTaskID) {
         onTransportThread {
             let request = provider.request(for: task)
-            tellProvider(of: event, for: task)
-            if let request { request.receive(event, for: task) }
-        }
-    }
-
-    private func tellProvider(of event: TransportEvent, for task: TransportTaskID) {
-        switch event {
-        case .head, .body, .bodySent: break
-        case .metrics: provider.didGatherMetrics(for: task)
-        case .completed(let error):
-            provider.didComplete(task)
-            if error?.code == .invalidated { provider.cancelRequestsForSessionInvalidation(with: error) }
+            switch event {
+            case .head, .body, .bodySent: break
+            case .metrics: provider.didGatherMetrics(for: task)
+            case .completed(let error):
+                provider.didComplete(task)
+                if error?.code == .invalidated { provider.cancelRequestsForSessionInvalidation(with: error) }
+            }
+            request?.receive(event, for: task)
         }
     }
 
