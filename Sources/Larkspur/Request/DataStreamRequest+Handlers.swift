@@ -46,7 +46,8 @@ extension DataStreamRequest {
     /// A message that is no such value is a failure in the stream, which goes on with the next one. Where the framing itself
     /// is broken there is no next one: the completion follows, at once if nobody else reads.
     ///
-    /// - Parameter automaticallyCancelOnStreamError: With true the first failure cancels the request, if it is still under way, and is its error then.
+    /// - Parameter automaticallyCancelOnStreamError: With true the first failure cancels the request, if it is still under
+    ///   way, and is its error then.
     @discardableResult
     public func responseStreamDecodable<Value: Decodable & Sendable, Framing: MessageFraming>(
         of type: Value.Type = Value.self, framing: Framing, decoder: (any DataDecoder)? = nil,
@@ -56,8 +57,7 @@ extension DataStreamRequest {
         return handle(
             messages(framing: framing, automaticallyCancelling: false),
             cancelsOnError: automaticallyCancelOnStreamError, by: handler
-        ) {
-            message in
+        ) { message in
             Result { try decoder.decode(type, from: message) }.mapError {
                 RequestError(
                     wrapping: RequestError(.decodingFailed, "it is no \(type): \($0)", underlying: $0),

@@ -7,7 +7,6 @@ extension DataStreamRequest {
     /// stream is opened if it is not open, and closed at the end. When it fails, or takes no more, so does the request.
     @discardableResult
     public func write(to stream: sending OutputStream) async throws -> UInt64 {
-        let bytes = self.bytes
         let writer = StreamWriter(stream)
         var count: UInt64 = 0
         do {
@@ -73,11 +72,9 @@ private final class StreamWriter: Sendable {
                 guard let start = rest.baseAddress, case let count = stream.write(start, maxLength: rest.count),
                     count > 0
                 else {
-                    let reason = stream.streamError.map { "\($0)" } ?? "it takes no more"
-                    return .failure(
-                        RequestError(
-                            .receivingFailed, "the stream written to failed: \(reason)", underlying: stream.streamError)
-                    )
+                    let error = stream.streamError
+                    let problem = "the stream written to failed: \(error.map { "\($0)" } ?? "it takes no more")"
+                    return .failure(RequestError(.receivingFailed, problem, underlying: error))
                 }
                 rest = UnsafeBufferPointer(rebasing: rest[count...])
             }
