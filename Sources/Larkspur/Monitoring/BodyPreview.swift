@@ -40,10 +40,9 @@ struct BodyPreview {
     }
 
     private func form(_ text: String) -> String {
-        let pairs = text.split(separator: "&").map { pair in
+        text.split(separator: "&").map { pair in
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return sides.map { String($0).formDecoded }.joined(separator: " = ").printable
-        }
-        return pairs.joined(separator: "\n")
+        }.joined(separator: "\n")
     }
 }

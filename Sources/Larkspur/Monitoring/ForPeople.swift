@@ -1,9 +1,8 @@
 extension String {
     /// The text on one line, with what would steer a terminal, or pretend another order of characters, spelt out.
     var printable: String {
-        let isPlain = unicodeScalars.allSatisfy { !$0.isUnprintable }
-        return isPlain
-            ? self : unicodeScalars.map { $0.isUnprintable ? $0.escaped(asASCII: true) : String($0) }.joined()
+        guard unicodeScalars.contains(where: \.isUnprintable) else { return self }
+        return unicodeScalars.map { $0.isUnprintable ? $0.escaped(asASCII: true) : String($0) }.joined()
     }
 }
 

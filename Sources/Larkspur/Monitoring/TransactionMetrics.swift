@@ -59,11 +59,11 @@ public struct TransactionMetrics: Sendable {
 
     /// The phases that there were, in order. A kept connection has no lookup, no connection and no TLS.
     public var intervals: [Interval] {
-        let marks: [(Phase, Duration?)] =
-            [
-                (.lookup, transport.nameLookup), (.connection, transport.connected), (.tls, transport.secured),
-                (.sending, transport.requestSent), (.waiting, transport.firstByte),
-            ] + (lastPhase.map { [($0, transport.total)] } ?? [])
+        var marks: [(Phase, Duration?)] = [
+            (.lookup, transport.nameLookup), (.connection, transport.connected), (.tls, transport.secured),
+            (.sending, transport.requestSent), (.waiting, transport.firstByte),
+        ]
+        if let lastPhase { marks.append((lastPhase, transport.total)) }
         var intervals = transport.queued.map { [Interval(phase: .queue, start: .zero - $0, end: .zero)] } ?? []
         var start = Duration.zero
         for case (let phase, let mark?) in marks {
@@ -74,9 +74,7 @@ public struct TransactionMetrics: Sendable {
         }
         return intervals
     }
-}
 
-extension TransactionMetrics {
     /// What the hop did when it ended: a response was received, or it was given up on the way there.
     private var lastPhase: Phase? {
         if status != nil || transport.firstByte != nil { return .receiving }

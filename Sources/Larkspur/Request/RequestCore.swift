@@ -157,9 +157,7 @@ package final class RequestCore: Sendable {
         return value
     }
 
-    func beginAttempt() throws(Exit) {
-        try record { $0.beginAttempt() }
-    }
+    func beginAttempt() throws(Exit) { try record { $0.beginAttempt() } }
 
     /// Records the attempt's request and gives the handlers that want to see it: one added later is given it then.
     func didCreate(_ request: OutgoingRequest) throws(Exit) -> [@Sendable (OutgoingRequest) async -> Void] {
@@ -193,22 +191,18 @@ package final class RequestCore: Sendable {
 
     /// Hands one hop to the transport and waits for its end, or for the head of a body that is not kept in memory.
     func perform(_ request: OutgoingRequest, for session: Session) async throws(Exit) -> HopOutcome {
-        let outcome = await suspended { continuation in
-            beginHop(request, for: session, continuation)
+        let outcome = await suspended { (continuation: HopProgress.Continuation) in
+            let refusal = box.withLock { state -> RequestPhase.Verdict? in
+                state.phase.receiving(.beginHop).verdict == .proceed ? nil : state.step(.beginHop)
+            }
+            let verdict = refusal ?? beginHop(request, for: session, .pipeline(continuation)) { $0.beginHop($1) }
+            if verdict != .proceed { continuation.resume(returning: .notBegun(verdict)) }
             // Middleware may have cancelled its call of `next` before there was a hop to end.
             if Task.isCancelled { endHop() }
         }
         guard case .notBegun(let verdict) = outcome else { return outcome }
         try obey(verdict)
         throw .abandon
-    }
-
-    private func beginHop(_ request: OutgoingRequest, for session: Session, _ continuation: HopProgress.Continuation) {
-        let refusal = box.withLock { state -> RequestPhase.Verdict? in
-            state.phase.receiving(.beginHop).verdict == .proceed ? nil : state.step(.beginHop)
-        }
-        let verdict = refusal ?? beginHop(request, for: session, .pipeline(continuation)) { $0.beginHop($1) }
-        if verdict != .proceed { continuation.resume(returning: .notBegun(verdict)) }
     }
 
     /// Makes the transport's task and, if the state takes it, sets it going.

@@ -61,9 +61,7 @@ struct RequestState: ~Copyable {
     }
 
     /// Held until the finish, also where the request waited for its start without it.
-    mutating func keep(_ session: Session) {
-        self.session = session
-    }
+    mutating func keep(_ session: Session) { self.session = session }
 
     /// True for the one who has the session keep the request.
     mutating func beginKeeping() -> Bool {
@@ -131,8 +129,7 @@ struct RequestState: ~Copyable {
         case .cancelHop:
             noteEnd(reason)
             return isLeftToAwaiter ? .shortWork : .cancelHop(hop?.task)
-        case .proceed, .ignore, .run, .abandon, .unwind, .illegal:
-            return .none
+        case .proceed, .ignore, .run, .abandon, .unwind, .illegal: return .none
         }
     }
 
@@ -174,10 +171,8 @@ struct RequestState: ~Copyable {
     ) -> (slot: Int, action: AttachAction) {
         let index = queue.append(slot)
         switch phase {
-        case .idle:
-            return (index, demand(face, startsAutomatically: startsAutomatically))
-        case .finished:
-            return (index, queue.beginLateWork() ? .workLate : .none)
+        case .idle: return (index, demand(face, startsAutomatically: startsAutomatically))
+        case .finished: return (index, queue.beginLateWork() ? .workLate : .none)
         case .preparing, .transferring, .receiving, .settling, .backingOff, .cancellingHop, .unwinding:
             return (index, isLeftToAwaiter ? .shortWork : .none)
         }

@@ -240,10 +240,8 @@ struct RequestPipeline: Sendable {
         let delay: Duration
         switch await ComposedInterceptor(interceptors).retry(face, for: session, dueTo: error) {
         case .doNotRetry: return .over(nil)
-        case .doNotRetryWithError(let refusal as RetryRefusal):
-            return .over(error.refusingRetry(refusal.reason))
-        case .doNotRetryWithError(let retryError):
-            return .over(error.replaced(byRetrierWith: retryError))
+        case .doNotRetryWithError(let refusal as RetryRefusal): return .over(error.refusingRetry(refusal.reason))
+        case .doNotRetryWithError(let retryError): return .over(error.replaced(byRetrierWith: retryError))
         case .retry: delay = .zero
         case .retryAfter(let duration): delay = max(.zero, duration)
         }

@@ -71,9 +71,7 @@ public struct RandomSource: Sendable {
     private let next: @Sendable () -> UInt64
 
     /// A source that asks the closure for bits, from any thread.
-    public init(_ next: @escaping @Sendable () -> UInt64) {
-        self.next = next
-    }
+    public init(_ next: @escaping @Sendable () -> UInt64) { self.next = next }
 
     /// The system's generator.
     public static let system = RandomSource {
@@ -89,7 +87,5 @@ public struct RandomSource: Sendable {
     }
 
     /// A number from 0 up to, not including, 1.
-    public func fraction() -> Double {
-        Double(next() >> 11) * 0x1p-53
-    }
+    public func fraction() -> Double { Double(next() >> 11) * 0x1p-53 }
 }

@@ -73,9 +73,7 @@ package final class SessionContext: SessionStateProvider {
 
     // MARK: The session
 
-    func adopt(_ session: Session) {
-        owner.withLock { $0.session = session }
-    }
+    func adopt(_ session: Session) { owner.withLock { $0.session = session } }
 
     var session: Session? { owner.withLock { $0.session } }
 

@@ -5,9 +5,7 @@
 package final class SessionDelegate: TransportDelegate {
     private let provider: any SessionStateProvider
 
-    package init(provider: any SessionStateProvider) {
-        self.provider = provider
-    }
+    package init(provider: any SessionStateProvider) { self.provider = provider }
 
     package func received(_ event: TransportEvent, for task: TransportTaskID) {
         onTransportThread {
