@@ -1,6 +1,4 @@
-/// Where the bytes of one hop's body go. It lives in the request's box and is touched in the transport's order only.
-///
-/// Nothing here does I/O: a sink keeps bytes or hands them to a channel that somebody drains.
+/// Where the bytes of one hop's body go. Part of the request's box: a sink keeps bytes, or says which channel they go to.
 package enum BodySink: Sendable {
     /// Kept, to become the response's data.
     case memory(Data)

@@ -2,13 +2,9 @@ extension Request {
     /// Each request that is sent: the first one, those that redirects ask for, and all of them again for each retry.
     ///
     ///     for await sent in request.requests { print(sent.method, sent.url) }
-    ///
-    /// Whoever comes late is given those before as well. It ends with the request; iterating it starts the request.
     public var requests: RequestSequence<OutgoingRequest> { RequestSequence(self, .requests) }
 
     /// Each response's head as it arrives, before its body: of redirects and of attempts that fail, too.
-    ///
-    /// Whoever comes late is given those before as well. It ends with the request; iterating it starts the request.
     public var responses: RequestSequence<ResponseHead> { RequestSequence(self, .responses) }
 
     /// Each request that is sent as a command for a shell, with secrets hidden by `Redaction.standard`; `requests` has

@@ -45,8 +45,8 @@ extension RequestCore {
         return slot
     }
 
-    /// Starts the request for a reader of its body or one who follows it, or has the session keep it: whoever waits for a start that never comes
-    /// is answered when the session ends.
+    /// Starts the request for a reader of its body or one who follows it, or has the session keep it: whoever waits for a
+    /// start that never comes is answered when the session ends.
     func demand(_ face: any Request) {
         act(on: box.withLock { $0.demand(face, startsAutomatically: startsAutomatically) }, face)
     }

@@ -1,6 +1,6 @@
 /// What can be set on a request at any time; each is looked at when its stage comes.
 ///
-/// One reference, because each request has some of its own, and most have nothing but the session's: those share them.
+/// One reference: most requests have nothing but the session's, and share them.
 @dynamicMemberLookup
 struct RequestSettings: Sendable {
     struct Content: Sendable {

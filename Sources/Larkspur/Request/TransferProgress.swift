@@ -22,6 +22,5 @@ extension TransferProgress: CustomStringConvertible {
     public var description: String { "\(completed) of \(total.map { "\($0)" } ?? "?") bytes" }
 }
 
-/// A request's progress as a sequence: the latest value each time that its reader comes back, so a slow one delays
-/// nobody. It ends with the request; iterating it starts the request.
+/// A request's progress as a sequence: the latest value each time that its reader comes back.
 public typealias ProgressSequence = RequestSequence<TransferProgress>

@@ -121,7 +121,6 @@ extension RequestCore {
 }
 
 extension AsyncSequence where Element == Data {
-    /// The first bytes, for an error to carry.
     func start(upTo limit: Int) async -> Data {
         var start = Data()
         do {

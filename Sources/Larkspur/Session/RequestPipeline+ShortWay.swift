@@ -1,14 +1,12 @@
-/// The way, on Linux, of a request that asks nobody: no interceptor, middleware, modifier, monitor, gate or content, one
-/// Data, String or JSON serializer, validators of the library's own, and nothing to decode, as in
-/// `session.request(url).serializingData()`.
+/// The way, on Linux, of a request that asks nobody, as `session.request(url).serializingData()`: <doc:ThePipeline> says
+/// which ones go it.
 ///
 /// It is the loop's way, gone without waiting. The caller's thread builds the request and hands it to the transport; when
-/// the hop has ended, the awaiter is resumed and validates, serializes and finishes, or the transport's thread if nobody
-/// awaits yet. So there is no task, and no thread is woken but the awaiter's: that costs more than everything else that the
-/// framework does. The awaiter has the work because the transport's one thread has that of all requests, and so that what
-/// a request is made of ends on a thread like the one that made it: to return memory to another thread's heap costs too. At
-/// the first thing that is out of the ordinary (an error, a redirect, a cancel, something attached meanwhile) the loop
-/// takes over where the request stands.
+/// the hop has ended, the one awaiter is resumed and validates, serializes and finishes; if nobody or more than one awaits,
+/// the transport's thread does. So there is no task, and no thread is woken but the awaiter's: that costs more than all else
+/// that the framework does. The awaiter has the work because the transport's one thread has that of all requests, and so that
+/// what a request is made of ends on a thread like the one that made it: to return memory to another thread's heap costs too.
+/// At the first thing out of the ordinary (an error, a redirect, a cancel, something attached meanwhile) the loop takes over.
 extension RequestPipeline {
     /// Sends a plain request from here; false if it has to go the long way.
     func startShortWay() -> Bool {

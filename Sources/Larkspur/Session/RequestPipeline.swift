@@ -12,10 +12,10 @@ struct RequestPipeline: Sendable {
 
     /// Sets the pipeline going. Unstructured: the exchange goes on whether or not anybody awaits it.
     ///
-    /// On Linux a request without interceptors and other code of its user runs on the caller's thread up to its first
-    /// wait, which saves handing it to another one: that costs more than everything else the framework does for it. One
-    /// that starts inside another's first stretch is handed over all the same, or a chain of them would grow the stack
-    /// without end. On Apple platforms callers are often on the main thread, which is not for this.
+    /// On Linux a request without code of its user's runs on the caller's thread up to its first wait: to hand it to another
+    /// thread costs more than all else that the framework does for it. One that starts inside another's first stretch is
+    /// handed over all the same, or a chain of them would grow the stack without end. On Apple platforms callers are often
+    /// on the main thread, which is not for this.
     func start() {
         #if canImport(Darwin)
             core.keep(Task { await run() })
