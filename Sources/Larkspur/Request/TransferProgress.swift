@@ -1,5 +1,5 @@
 /// How far a body has come, in bytes as they go over the wire.
-public struct TransferProgress: Sendable, Hashable {
+public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     /// Never exceeds the total, and never falls: what a retry or a redirect sends once more is not counted again. (Only a
     /// later attempt with a shorter body, whose total is another, can bring it down.)
     public let completed: UInt64
@@ -16,9 +16,7 @@ public struct TransferProgress: Sendable, Hashable {
     public var fraction: Double? {
         total.map { $0 == 0 ? 1 : Double(completed) / Double($0) }
     }
-}
 
-extension TransferProgress: CustomStringConvertible {
     public var description: String { "\(completed) of \(total.map { "\($0)" } ?? "?") bytes" }
 }
 

@@ -48,7 +48,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
             + ["  body: \(body(data ?? Data(), type: head["Content-Type"]))"]
     }
 
-    private static func fields(_ headers: HTTPHeaders, _ confidential: [String] = []) -> [String] {
+    private static func fields(_ headers: HTTPHeaders, _ confidential: [String]) -> [String] {
         let redaction = redaction.hiding(confidential)
         return headers.sorted().map { "  \($0.name): \(redaction.value(of: $0))" }
     }

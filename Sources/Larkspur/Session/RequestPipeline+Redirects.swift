@@ -33,16 +33,16 @@ extension RequestPipeline {
     /// The request to send next; nil if the redirect is the answer.
     private func decide(about exchange: CompletedExchange, after earlier: Int) async throws -> OutgoingRequest? {
         guard let hop = exchange.hop, let head = exchange.head else { return nil }
-        let hops = (exchange.history.last?.hops ?? []).dropFirst(earlier) + [hop]
+        let hops = Array((exchange.history.last?.hops ?? []).dropFirst(earlier)) + [hop]
         let proposal: Result<OutgoingRequest, RequestError>
-        switch HopPolicy.verdict(on: Array(hops), cookies: { core.cookies(for: $0) }) {
+        switch HopPolicy.verdict(on: hops, cookies: { core.cookies(for: $0) }) {
         case .deliver: return nil
         case .follow(let next, _): proposal = .success(next)
         case .refuse(let error): proposal = .failure(error)
         case .fail(let error): throw error
         }
         guard let handler = core.read({ $0.settings.redirectHandler }) else { return try proposal.get() }
-        let redirect = Redirect(head: head, request: hop.request, hops: Array(hops), next: proposal)
+        let redirect = Redirect(head: head, request: hop.request, hops: hops, next: proposal)
         switch try await ask(handler, about: redirect) {
         case .follow: return try proposal.get()
         case .doNotFollow: return nil

@@ -40,11 +40,7 @@ struct RequestPipeline: Sendable {
     private func loop(after sent: CompletedExchange?) async {
         do throws(Exit) {
             var number = 1
-            var isFinished = try await attempt(number, after: sent)
-            while !isFinished {
-                number += 1
-                isFinished = try await attempt(number)
-            }
+            while try await !attempt(number, after: number == 1 ? sent : nil) { number += 1 }
         } catch {
             switch error {
             case .abandon: break
@@ -56,7 +52,7 @@ struct RequestPipeline: Sendable {
     /// One attempt: build, adapt, send, validate, serialize. Returns whether the request is finished.
     ///
     /// - Parameter sent: What came of the first hop, if it was sent already.
-    private func attempt(_ number: Int, after sent: CompletedExchange? = nil) async throws(Exit) -> Bool {
+    private func attempt(_ number: Int, after sent: CompletedExchange?) async throws(Exit) -> Bool {
         var exchange = if let sent { try await goThroughHops(.ended(sent)) } else { try await send(number) }
         // The heads of live bodies were validated before anybody was given the first byte.
         if exchange.error == nil, core.receiver == nil {
