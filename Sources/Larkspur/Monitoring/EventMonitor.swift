@@ -2,8 +2,7 @@
 ///
 /// Events of one request arrive in order. A monitor has a mailbox of its own in each session that it was given to: there it
 /// is called one event at a time, never on a transport's thread, on one that tasks share or under a lock, and a slow one
-/// delays nobody else. While more than 8,192 events wait for it, requests that start pass it by, each from its start to its
-/// finish.
+/// delays nobody else. While 8,192 events wait for it, requests that start pass it by, each from its start to its finish.
 public protocol EventMonitor: Sendable {
     /// Something has happened to the request.
     func request(_ request: any Request, did event: RequestEvent)

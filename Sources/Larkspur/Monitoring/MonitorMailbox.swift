@@ -1,7 +1,6 @@
 /// One monitor's own queue: events wait here in order and are handed over one at a time.
 ///
-/// A thread drains it while there is something in it: handed over once for each burst, not once for each event, which would
-/// lose the order (R5).
+/// A thread drains it while there is something in it: one for each burst, not one for each event, or order would be lost (R5).
 package final class MonitorMailbox: Sendable {
     private enum Drain { case idle, running, closed }
 

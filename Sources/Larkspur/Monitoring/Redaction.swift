@@ -64,8 +64,7 @@ extension Redaction {
 
     /// A field's value that may be a URL, whole or relative, such as that of `Location` and `Referer`.
     ///
-    /// Of URLs in the query of another one only the first is looked into, or a text of question marks would take all the
-    /// stack.
+    /// Of URLs in the query of another one only the first is looked into, or a text of question marks would use up the stack.
     private func reference(_ text: String, isOutermost: Bool = true) -> String {
         if isNone { return text }
         if text.contains("@"), let url = try? RequestURL(text), url.user != nil { return self.url(url) }

@@ -1,8 +1,7 @@
 extension Request {
     /// The request that was built last, as a command for a shell: run, it has curl send what was sent here.
     ///
-    /// Secrets are hidden unless told otherwise: see `Redaction`. Before the request was built there is nothing to tell
-    /// but that.
+    /// Secrets are hidden unless told otherwise: see `Redaction`. Before the request was built it is a remark that says so.
     public func cURLDescription(redacting redaction: Redaction = .standard) -> String {
         let built = handle.core.read { $0.lastHop?.request ?? $0.attempt?.request }
         return built?.cURLDescription(redacting: redaction) ?? "# request \(id) is not built yet"

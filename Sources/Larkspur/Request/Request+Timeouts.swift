@@ -13,7 +13,6 @@ extension Request {
         return self
     }
 
-    /// How much time is left until the request's total timeout passes, or that of the attempt if that is sooner; nil
-    /// without either.
+    /// How much time is left until the request's total timeout passes, or the attempt's if that is sooner; nil without either.
     public var timeLeft: Duration? { handle.core.timeLeft }
 }

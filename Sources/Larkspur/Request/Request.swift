@@ -145,8 +145,7 @@ extension Request {
         return self
     }
 
-    /// Calls the closure with each attempt's request once it is built and adapted; at once with the last one if there
-    /// was one already.
+    /// Calls the closure with each attempt's request once it is built and adapted; at once with the last one, if there is one.
     @discardableResult
     public func onRequestCreation(perform handler: @escaping @Sendable (OutgoingRequest) async -> Void) -> Self {
         let last = handle.core.box.withLock { state in

@@ -1,7 +1,6 @@
 /// The inner side of a request: its one box, and the actions its state asks for, done after unlocking.
 ///
-/// Faces (`DataRequest` and its kin) call it from any thread, the pipeline from its task, the session's delegate from
-/// the transport's threads.
+/// Faces such as `DataRequest` call it from any thread, the pipeline from its task, the delegate from the transport's threads.
 package final class RequestCore: Sendable {
     // Immutable
     let id: RequestID
@@ -115,8 +114,7 @@ package final class RequestCore: Sendable {
         if before == nil { emit(.ignoreOption(name), for: face) }
     }
 
-    /// Whether nothing of the user's runs before the first hop: no interceptor, middleware, modifier, encoder or
-    /// convertible.
+    /// Whether no code of the user's runs before the first hop, and no limit that spans hops.
     var isPlain: Bool {
         source.isPlain && context.configuration.interceptors.isEmpty && !context.configuration.options.timeouts.spanHops
             && read { $0.settings.isPlainBeforeSending }

@@ -33,10 +33,9 @@ struct RequestSource: Sendable {
         self.isElsewhere = isElsewhere
     }
 
-    /// Parts or convertible, then the request's limits, then the modifier, then the content, then the session's fields that are missing.
+    /// Parts or convertible, then the request's limits, the modifier, the content, the session's fields that are missing.
     ///
-    /// Only a modifier can wait. What comes before and after it is kept out of the async frame, which every request pays
-    /// for.
+    /// Only a modifier can wait: what comes before and after it is kept out of the async frame, which all requests pay for.
     func build(
         in context: SessionContext, within limits: [RequestTimeouts.Limit]
     ) async throws(RequestError) -> OutgoingRequest {

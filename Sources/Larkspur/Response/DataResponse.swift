@@ -65,8 +65,7 @@ extension DataResponse {
         with(result.mapError(transform))
     }
 
-    /// The same response with another error; what the closure throws takes its place, with all that is known of the
-    /// exchange.
+    /// The same response with another error; what the closure throws takes its place, with all that is known of the exchange.
     public func tryMapError(_ transform: (RequestError) throws -> RequestError) -> DataResponse<Value> {
         mapError { error in
             do { return try transform(error) } catch { return wrapped(error) }

@@ -1,5 +1,4 @@
-/// The way, on Linux, of a request that asks nobody, as `session.request(url).serializingData()`: <doc:ThePipeline> says
-/// which ones go it.
+/// The way, on Linux, of a request that asks nobody, as `session.request(url).serializingData()` (<doc:ThePipeline>).
 ///
 /// It is the loop's way, gone without waiting. The caller's thread builds the request and hands it to the transport; when
 /// the hop has ended, the one awaiter is resumed and validates, serializes and finishes; if nobody or more than one awaits,

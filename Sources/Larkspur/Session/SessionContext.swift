@@ -1,7 +1,6 @@
 /// The session's state: an immutable configuration, and boxes with its requests and tasks.
 ///
-/// The actor `Session` is a face over it. Pipelines and the delegate see the context, because an actor cannot answer
-/// synchronously.
+/// The actor `Session` is a face over it: pipelines and the delegate see the context, because an actor cannot answer at once.
 package final class SessionContext: SessionStateProvider {
     // Immutable
     let configuration: SessionConfiguration

@@ -1,7 +1,6 @@
 /// Routes what a transport reports to the request it concerns.
 ///
-/// It holds no state: whose task it is, it asks its `SessionStateProvider`. It runs where the transport calls it, and runs no
-/// user code (R2).
+/// It holds no state, but asks its `SessionStateProvider` whose task it is. Called by the transport, it runs no user code (R2).
 package final class SessionDelegate: TransportDelegate {
     private let provider: any SessionStateProvider
 
