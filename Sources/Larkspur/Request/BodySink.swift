@@ -1,4 +1,4 @@
-/// Where the bytes of one hop's body go. Part of the request's box: a sink keeps bytes, or says which channel they go to.
+/// Where the bytes of one hop's body go. Part of the request's box, it does no I/O: bytes are kept, or go on after unlocking.
 package enum BodySink: Sendable {
     /// Kept, to become the response's data.
     case memory(Data)

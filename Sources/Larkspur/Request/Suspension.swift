@@ -24,6 +24,7 @@ package func suspended<Value: Sendable>(
     onCancel giveUp: @Sendable () -> Void
 ) async -> Value {
     await withTaskCancellationHandler {
+        // Named, or the closure would not belong to the actor.
         await suspended(isolation: isolation) { continuation in
             body(continuation)
             // A cancel that came before has found nobody waiting.
