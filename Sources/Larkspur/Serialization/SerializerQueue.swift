@@ -45,11 +45,7 @@ struct SerializerQueue {
     /// unlocking: the ends of their values may be somebody's code (R1).
     mutating func discardHeld() -> [AnyResponse] {
         serialized = delivered
-        var discarded: [AnyResponse] = []
-        for index in delivered..<slots.count {
-            if let response = slots[index].discard() { discarded.append(response) }
-        }
-        return discarded
+        return (delivered..<slots.count).compactMap { slots[$0].discard() }
     }
 
     /// Ends every slot that has its response, in order: its waiters are answered, its handler is queued.

@@ -37,8 +37,7 @@ struct SerializerJob: Sendable {
             guard exchange.data?.count ?? 0 <= source.serializer.promptLimit else { return nil }
             let start = ContinuousClock.now
             guard let value = try? source.serializer.serialize(exchange) else { return nil }
-            let duration = ContinuousClock.now - start
-            return ValueBox(exchange, value, duration)
+            return ValueBox(exchange, value, ContinuousClock.now - start)
         }
     }
 
@@ -55,33 +54,25 @@ struct SerializerJob: Sendable {
 
     private init<Serializer>(_ source: Source<Serializer>) {
         run = { exchange in
+            if let error = exchange.error, error.isCancelled { return (FailureBox(exchange, error), nil) }
             let start = ContinuousClock.now
-            let result: Result<Serializer.SerializedObject, RequestError>
-            var failure: RequestError?
-            if let error = exchange.error, error.isCancelled {
-                return (FailureBox(exchange, error), nil)
-            }
             do {
+                let value: Serializer.SerializedObject
                 if let error = exchange.error {
-                    result = .success(try await source.serializer.recover(from: error, exchange))
+                    value = try await source.serializer.recover(from: error, exchange)
                 } else {
                     let read = source.serializer.readsDownloadedFile ? try exchange.readingFile() : exchange
-                    result = .success(try await source.serializer.serialize(read))
+                    value = try await source.serializer.serialize(read)
                 }
+                return (ValueBox(exchange, value, ContinuousClock.now - start), nil)
             } catch {
+                let duration = ContinuousClock.now - start
                 if let known = exchange.error, let same = error as? RequestError, same.requestID == known.requestID {
-                    result = .failure(same)
-                } else {
-                    let own = RequestError(wrapping: error, as: .serializationFailed, stage: .serializing)
-                        .adding(to: exchange, requestID: source.requestID)
-                    if exchange.error == nil { failure = own }
-                    result = .failure(own)
+                    return (FailureBox(exchange, same, duration), nil)
                 }
-            }
-            let duration = ContinuousClock.now - start
-            switch result {
-            case .success(let value): return (ValueBox(exchange, value, duration), failure)
-            case .failure(let error): return (FailureBox(exchange, error, duration), failure)
+                let own = RequestError(wrapping: error, as: .serializationFailed, stage: .serializing)
+                    .adding(to: exchange, requestID: source.requestID)
+                return (FailureBox(exchange, own, duration), exchange.error == nil ? own : nil)
             }
         }
         fail = { exchange, error in FailureBox(exchange, error) }
