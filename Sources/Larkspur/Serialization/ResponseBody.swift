@@ -70,9 +70,6 @@ struct ResponseBody: Sendable {
     let emptyResponseCodes: Set<Int>
     let emptyRequestMethods: Set<HTTPMethod>
 
-    /// Whether it runs no code of the user's.
-    var isPlain: Bool { preprocessor is PassthroughPreprocessor }
-
     /// The body, or nil if there is none and none was to be expected.
     func data(of exchange: CompletedExchange) throws -> Data? {
         if let data = exchange.data, !data.isEmpty { return try preprocessor.preprocess(data) }

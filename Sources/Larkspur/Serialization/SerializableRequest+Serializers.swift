@@ -25,8 +25,6 @@ extension SerializableRequest {
         return self
     }
 
-    // MARK: Data
-
     /// The body as it is.
     public func serializingData(
         preprocessor: any DataPreprocessor = .passthrough, automaticallyCancelling: Bool = true
@@ -42,8 +40,6 @@ extension SerializableRequest {
     ) -> Self {
         response(using: .data(preprocessor: preprocessor), completion: completion)
     }
-
-    // MARK: String
 
     /// The body as text.
     ///
@@ -65,8 +61,6 @@ extension SerializableRequest {
     ) -> Self {
         response(using: .string(encoding: encoding, preprocessor: preprocessor), completion: completion)
     }
-
-    // MARK: JSON
 
     /// The body as a `JSON` value. An empty body is a failure, unless it was to be expected: then it is `.null`.
     public func serializingJSON(
@@ -91,8 +85,6 @@ extension SerializableRequest {
             emptyRequestMethods: emptyRequestMethods)
         return response(using: serializer, completion: completion)
     }
-
-    // MARK: Decodable
 
     /// The body as a value of your type, by the session's decoder unless another is given. An empty body is a failure,
     /// unless it was to be expected and the type is an `EmptyResponse`.
@@ -126,8 +118,6 @@ extension SerializableRequest {
         return response(using: serializer, completion: completion)
     }
 
-    // MARK: XML
-
     /// The body as XML.
     public func serializingXML(automaticallyCancelling: Bool = true) -> DataTask<XML> {
         handle.core.task(XMLResponseSerializer(), for: self, automaticallyCancelling)
@@ -138,8 +128,6 @@ extension SerializableRequest {
     public func responseXML(completion: @escaping @Sendable (DataResponse<XML>) async -> Void) -> Self {
         response(using: .xml, completion: completion)
     }
-
-    // MARK: Property lists
 
     /// The body, a property list of any format, as a value of your type.
     public func serializingPropertyList<Value: Decodable & Sendable>(

@@ -163,7 +163,7 @@ extension StringResponseSerializer: PromptSerializer {
 }
 
 extension JSONResponseSerializer: PromptSerializer {
-    var promptLimit: Int { body.isPlain ? 4 * 1_024 : -1 }
+    var promptLimit: Int { body.preprocessor is PassthroughPreprocessor ? 4 * 1_024 : -1 }
 }
 
 extension ResponseSerializer where Self == DataResponseSerializer {
