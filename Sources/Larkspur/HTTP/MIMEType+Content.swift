@@ -38,7 +38,7 @@ extension MIMEType {
     /// UTF-8 without control characters is text; what it begins with tells which.
     private static func text(_ bytes: [UInt8], isWhole: Bool) -> String? {
         var bytes = bytes[...]
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
+        if bytes.starts(with: JSONParser.byteOrderMark) { bytes = bytes.dropFirst(3) }
         // The limit may have cut the last character.
         if !isWhole, let last = bytes.lastIndex(where: { $0 & 0xC0 != 0x80 }), bytes[last] >= 0xC0 {
             bytes = bytes[..<last]

@@ -1,19 +1,17 @@
 extension XMLScanner {
-    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-
     /// A scanner of a document in any of its encodings.
     init(document: Data, charset: String?) throws(XMLError) {
-        self.init(try Self.checked(Self.decoded([UInt8](document), charset: charset)))
+        self.init(text: try Self.checked(Self.decoded([UInt8](document), charset: charset)))
     }
 
     private static func decoded(_ bytes: [UInt8], charset: String?) throws(XMLError) -> [UInt8] {
-        if bytes.starts(with: byteOrderMark) { return try decodedUTF8(bytes.dropFirst(3)) }
+        if bytes.starts(with: JSONParser.byteOrderMark) { return try decodedUTF8(bytes.dropFirst(3)) }
         // No document begins with a NUL, nor has one after its first "<".
         if bytes.starts(with: [0xFE, 0xFF]) { return try decodedUTF16(bytes.dropFirst(2), high: 0) }
         if bytes.starts(with: [0xFF, 0xFE]) { return try decodedUTF16(bytes.dropFirst(2), high: 1) }
         if bytes.starts(with: [0, 0x3C]) { return try decodedUTF16(bytes[...], high: 0) }
         if bytes.starts(with: [0x3C, 0]) { return try decodedUTF16(bytes[...], high: 1) }
-        var scanner = XMLScanner(bytes)
+        var scanner = XMLScanner(text: bytes)
         switch (charset ?? (try? scanner.skipDeclaration()) ?? "UTF-8").uppercased() {
         case "ISO-8859-1", "LATIN1": return try decoded(bytes.map(UInt16.init), as: UTF16.self)
         // Services that make documents as text in memory name UTF-16 and send UTF-8: what the bytes say counts.
@@ -27,9 +25,7 @@ extension XMLScanner {
     private static func decodedUTF8(_ bytes: ArraySlice<UInt8>) throws(XMLError) -> [UInt8] {
         // Where bytes are not UTF-8, others took their place; only then is it worth finding out where.
         var text = String(decoding: bytes, as: UTF8.self)
-        let isIntact = text.withUTF8 { utf8 in
-            bytes.withUnsafeBytes { $0.elementsEqual(utf8) }
-        }
+        let isIntact = text.withUTF8 { utf8 in bytes.withUnsafeBytes { $0.elementsEqual(utf8) } }
         return isIntact ? Array(bytes) : try decoded(bytes, as: UTF8.self)
     }
 

@@ -4,8 +4,6 @@ struct XMLScanner: Sendable {
     let text: [UInt8]
     var position = 0
 
-    init(_ text: [UInt8]) { self.text = text }
-
     var isAtEnd: Bool { position == text.count }
 
     /// The byte at `position`; 0, which XML does not have, at the end.
