@@ -10,9 +10,7 @@ extension ParameterEncoder {
         _ parameters: Parameters?, into request: URLRequest
     ) throws -> URLRequest {
         guard let parameters else { return request }
-        guard let url = request.url else { throw RequestError(.invalidURL, "the URLRequest has no URL") }
-        var outgoing = try OutgoingRequest(url)
-        outgoing.urlRequest = request
+        var outgoing = try request.asOutgoingRequest()
         let method = outgoing.method
         try encode(parameters, into: &outgoing)
         if let problem = outgoing.problem { throw problem }

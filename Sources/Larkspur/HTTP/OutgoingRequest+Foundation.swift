@@ -9,9 +9,7 @@ extension OutgoingRequest {
         get {
             var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
             request.httpMethod = method.rawValue
-            for field in headers {
-                request.addValue(field.value, forHTTPHeaderField: field.name)
-            }
+            for field in headers { request.addValue(field.value, forHTTPHeaderField: field.name) }
             if case .data(let data) = body { request.httpBody = data }
             if let idle = options.timeouts.idle { request.timeoutInterval = idle / .seconds(1) }
             if options.usesCookieJar == false { request.httpShouldHandleCookies = false }
@@ -21,10 +19,7 @@ extension OutgoingRequest {
             let before = urlRequest
             if newValue.url != before.url {
                 do {
-                    guard let changed = newValue.url else {
-                        throw RequestError(.invalidURL, "the URLRequest has no URL")
-                    }
-                    url = try changed.asRequestURL()
+                    url = try newValue.requestURL()
                 } catch {
                     problem = RequestError(wrapping: error, as: .invalidURL)
                 }
@@ -60,9 +55,7 @@ extension OutgoingRequest {
     }
 
     private mutating func updateHeaders(from before: [String: String], to after: [String: String]) {
-        for name in before.keys where after[name] == nil {
-            headers.remove(name: name)
-        }
+        for name in before.keys where after[name] == nil { headers.remove(name: name) }
         for (name, value) in after.sorted(by: { $0.key < $1.key }) where before[name] != value {
             headers.update(name: name, value: value)
         }

@@ -86,8 +86,7 @@ public protocol OutgoingRequestConvertible: Sendable {
 extension URLRequestConvertible {
     public func asOutgoingRequest() throws -> OutgoingRequest {
         let request = try asURLRequest()
-        guard let url = request.url else { throw RequestError(.invalidURL, "the URLRequest has no URL") }
-        var outgoing = OutgoingRequest(url: try url.asRequestURL())
+        var outgoing = OutgoingRequest(url: try request.requestURL())
         outgoing.urlRequest = request
         return outgoing
     }
@@ -95,6 +94,11 @@ extension URLRequestConvertible {
 
 extension URLRequest: URLRequestConvertible {
     public func asURLRequest() -> URLRequest { self }
+
+    func requestURL() throws -> RequestURL {
+        guard let url else { throw RequestError(.invalidURL, "the URLRequest has no URL") }
+        return try url.asRequestURL()
+    }
 }
 
 extension OutgoingRequest: OutgoingRequestConvertible {
