@@ -21,10 +21,6 @@ public struct StubAnswer: Sendable {
         case fail(TransportError)
         /// Needs the request's body from its first byte again, as after a lost connection.
         case rewind
-
-        var isPeer: Bool {
-            if case .peer = self { true } else { false }
-        }
     }
 
     /// What the transport does, in this order.

@@ -2,7 +2,7 @@ import Larkspur
 
 /// Where a stub's task stands in its answer: a pure machine.
 struct StubState {
-    private enum Walk { case created, standing, walking, asleep(Task<Void, Never>?), ending, ended }
+    private enum Walk { case created, standing, walking, asleep(Task<Void, Never>?), ended }
 
     /// What the walker does next, after unlocking.
     enum Step {
@@ -18,7 +18,8 @@ struct StubState {
     private var walk = Walk.created
     private var steps: [StubAnswer.Step] = []
     private var place = 0
-    private var wasResumed = false
+    /// From the first `resume()` on, until they were told.
+    private var owesMetrics = false
     private var sent: UInt64 = 0
     private var received: UInt64 = 0
     private var declared: UInt64 = 0
@@ -36,7 +37,7 @@ struct StubState {
     mutating func begin() -> Bool {
         guard case .created = walk else { return false }
         walk = .walking  // until the steps are there, nobody walks
-        wasResumed = true
+        owesMetrics = true
         isSuspended = false
         return true
     }
@@ -48,9 +49,7 @@ struct StubState {
     }
 
     /// Ends the task with this error, unless it is ending already.
-    mutating func fail(_ code: TransportError.Code) { fail(with: TransportError(code)) }
-
-    mutating func fail(with error: TransportError) {
+    mutating func fail(_ error: TransportError) {
         if failure == nil { failure = error }
         if case .created = walk { walk = .standing }
     }
@@ -75,22 +74,14 @@ struct StubState {
         case .asleep(let sleeper) where failure != nil:
             walk = .walking
             return (true, sleeper)
-        case .created, .walking, .asleep, .ending, .ended:
+        case .created, .walking, .asleep, .ended:
             return (false, nil)
         }
     }
 
     /// The next step, or nil when the walker has to stand.
     mutating func next() -> (Step, any TransportDelegate)? {
-        guard let delegate else { return nil }
-        switch walk {
-        case .walking: break
-        case .ending:
-            walk = .ended
-            self.delegate = nil
-            return (.completed(failure), delegate)
-        case .created, .standing, .asleep, .ended: return nil
-        }
+        guard let delegate, case .walking = walk else { return nil }
         if failure != nil { return end(delegate) }
         switch place < steps.count ? steps[place] : nil {
         case .peer(let peer): return (advance(to: .judge(peer)), delegate)
@@ -132,8 +123,8 @@ struct StubState {
 
     /// Metrics, then the end; a task that was never resumed has no metrics.
     private mutating func end(_ delegate: any TransportDelegate) -> (Step, any TransportDelegate) {
-        if wasResumed {
-            walk = .ending
+        if owesMetrics {
+            owesMetrics = false
             return (.metrics(sent: sent, received: received), delegate)
         }
         walk = .ended

@@ -27,7 +27,7 @@ public final class StubTransport: Transport {
 
     public func invalidate() {
         let tasks = running.withLock { $0.take() } ?? [:]
-        for task in tasks.values { task.poke { $0.fail(.invalidated) } }
+        for task in tasks.values { task.poke { $0.fail(TransportError(.invalidated)) } }
     }
 }
 
@@ -55,12 +55,13 @@ private final class StubTask: TransportTask {
         var steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
         let isBodiless = request.method == "HEAD"
         let sent = isOpen ? request.body.length ?? 0 : 0
-        if sent > 0 { steps.insert(.sent(sent), at: steps.first?.isPeer == true ? 1 : 0) }
+        let place = if case .peer = steps.first { 1 } else { 0 }
+        if sent > 0 { steps.insert(.sent(sent), at: place) }
         poke { $0.take(steps, isBodiless: isBodiless) }
     }
 
     func suspend() { poke { $0.isSuspended = true } }
-    func cancel() { poke { $0.fail(.cancelled) } }
+    func cancel() { poke { $0.fail(TransportError(.cancelled)) } }
     func allow(upTo position: UInt64) { poke { $0.allowance = max($0.allowance, position) } }
 
     /// Changes the state, and walks on if nobody does.
@@ -102,13 +103,13 @@ private final class StubTask: TransportTask {
         guard request.url.isHTTPS else { return }
         let reply = TransportReply<TrustDecision>()
         request.asksForTrust ? delegate.answer(.serverTrust(peer, reply), for: id) : reply(.platformDefault)
-        if let error = peer.fault(after: reply.value) { poke { $0.fail(with: error) } }
+        if let error = peer.fault(after: reply.value) { poke { $0.fail(error) } }
     }
 
     private func askForBody(_ delegate: any TransportDelegate) {
         guard case .stream = request.body else { return }
         let reply = TransportReply<any TransportBodyStream>()
         delegate.answer(.bodyFromStart(offset: 0, reply), for: id)
-        if reply.value == nil { poke { $0.fail(.bodyNotReplayable) } }
+        if reply.value == nil { poke { $0.fail(TransportError(.bodyNotReplayable)) } }
     }
 }
