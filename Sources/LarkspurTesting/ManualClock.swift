@@ -59,16 +59,12 @@ public final class ManualClock: Clock, Sendable {
             if isOver { return continuation.resume(returning: .success(())) }
             for watcher in watchers { watcher.resume() }
         } onCancel: {
-            cancel(number)
+            let sleeper = box.withLock { state -> Sleeper? in
+                state.sleepers.firstIndex { $0.number == number }.map { state.sleepers.remove(at: $0) }
+            }
+            sleeper?.continuation.resume(returning: .failure(CancellationError()))
         }
         try result.get()
-    }
-
-    private func cancel(_ number: Int) {
-        let sleeper = box.withLock { state -> Sleeper? in
-            state.sleepers.firstIndex { $0.number == number }.map { state.sleepers.remove(at: $0) }
-        }
-        sleeper?.continuation.resume(returning: .failure(CancellationError()))
     }
 
     /// Moves the time on, and wakes everybody whose time has come, the earliest first.

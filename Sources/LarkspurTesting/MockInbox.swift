@@ -37,9 +37,7 @@ final class MockInbox: Sendable {
     }
 
     /// For the thread, at its end: what is posted later goes nowhere.
-    func close() {
-        box.withLock { $0 = State() }
-    }
+    func close() { box.withLock { $0 = State() } }
 }
 
 /// A connection's name: its descriptor alone may belong to another one by now.

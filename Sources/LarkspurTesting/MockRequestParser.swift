@@ -138,7 +138,7 @@ struct MockRequestParser {
 
     /// Takes body bytes that are there and wanted, and gives how many are still to come; nil if no more are wanted.
     private mutating func take(_ left: UInt64) -> UInt64? {
-        if case .upTo(let limit) = reading, left > 0, request.bodyCount >= limit { return nil }
+        if left > 0, hasEnough { return nil }
         let count = Int(min(left, UInt64(buffered)))
         if case .counted = reading {} else { request.body.append(contentsOf: input[start..<(start + count)]) }
         request.bodyCount += UInt64(count)

@@ -103,15 +103,11 @@ final class MockServerState: Sendable {
             }
             if hasChanged { continuation.resume(returning: .success(())) }
         } onCancel: {
-            giveUp(number)
+            let waiter = box.withLock { state in
+                state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+            }
+            waiter?.continuation.resume(returning: .failure(CancellationError()))
         }
         try result.get()
-    }
-
-    private func giveUp(_ number: Int) {
-        let waiter = box.withLock { state in
-            state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
-        }
-        waiter?.continuation.resume(returning: .failure(CancellationError()))
     }
 }

@@ -23,7 +23,7 @@ extension StringProtocol {
     }
 
     /// The words between a field's commas, none of them empty.
-    var listed: [String] {
+    package var listed: [String] {
         split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 }
