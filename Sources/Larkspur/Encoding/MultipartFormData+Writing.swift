@@ -1,9 +1,8 @@
 extension MultipartFormData {
     /// The whole body in memory. To send a form, `body()` does without.
     public func encode() async throws -> Data {
-        let body = try body()
         var data = Data()
-        try await body.read { data.append(contentsOf: $0) }
+        try await body().read { data.append(contentsOf: $0) }
         return data
     }
 

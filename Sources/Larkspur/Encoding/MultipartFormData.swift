@@ -71,10 +71,9 @@ public struct MultipartFormData: Sendable {
         _ body: TransportBody, name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:]
     ) {
-        var fields = HTTPHeaders()
-        fields.add(name: "Content-Disposition", value: disposition(name, fileName))
-        if let mimeType { fields.add(name: "Content-Type", value: mimeType) }
-        for field in headers { fields.add(name: field.name, value: field.value) }
+        var fields: HTTPHeaders = [.contentDisposition(disposition(name, fileName))]
+        if let mimeType { fields.add(.contentType(mimeType)) }
+        for field in headers { fields.add(field) }
         append(body, headers: fields)
     }
 

@@ -157,13 +157,9 @@ extension RequestError {
         }
     }
 
-    func refusingRetry(_ reason: String) -> RequestError {
-        changed { $0.retryRefusal = reason }
-    }
+    func refusingRetry(_ reason: String) -> RequestError { changed { $0.retryRefusal = reason } }
 
-    func with(underlying error: any Error) -> RequestError {
-        changed { $0.underlying = error }
-    }
+    func with(underlying error: any Error) -> RequestError { changed { $0.underlying = error } }
 
     /// Whether this is that very error, handed on.
     func isSame(as other: RequestError) -> Bool { storage === other.storage }

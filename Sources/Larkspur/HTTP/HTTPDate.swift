@@ -64,18 +64,13 @@ private struct HTTPDateScanner {
         return (hour * 60 + minute) * 60 + second
     }
 
-    private mutating func take(_ text: StaticString) -> Bool {
-        let text = text.withUTF8Buffer { Array($0) }
-        guard rest.starts(with: text) else { return false }
-        rest = rest.dropFirst(text.count)
+    private mutating func take(_ text: String) -> Bool {
+        guard rest.starts(with: text.utf8) else { return false }
+        rest = rest.dropFirst(text.utf8.count)
         return true
     }
 
-    private mutating func name(of names: [String]) -> Int? {
-        guard let index = names.firstIndex(where: { rest.starts(with: $0.utf8) }) else { return nil }
-        rest = rest.dropFirst(names[index].utf8.count)
-        return index
-    }
+    private mutating func name(of names: [String]) -> Int? { names.firstIndex { take($0) } }
 
     private mutating func number(_ digits: Int) -> Int? {
         let text = rest.prefix(digits)

@@ -106,8 +106,7 @@ enum UserLanguages {
     /// The languages that a POSIX environment names, as HTTP writes them; none for the C locale.
     static func named(in environment: [String: String]) -> [String] {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
-        let own = tag(locale)
-        guard let own else { return [] }
+        guard let own = tag(locale) else { return [] }
         var languages = (environment["LANGUAGE"] ?? "").split(separator: ":").compactMap { tag(String($0)) }
         if !languages.contains(own) { languages.append(own) }
         return languages

@@ -21,9 +21,7 @@ public struct HTTPHeaders: Hashable, Sendable {
     }
 
     /// Appends a field, whether or not there is one of this name already.
-    public mutating func add(name: String, value: String) {
-        fields.append(HTTPHeader(name: name, value: value))
-    }
+    public mutating func add(name: String, value: String) { add(HTTPHeader(name: name, value: value)) }
 
     /// Appends a field, whether or not there is one of this name already.
     public mutating func add(_ header: HTTPHeader) { fields.append(header) }
@@ -40,14 +38,10 @@ public struct HTTPHeaders: Hashable, Sendable {
     }
 
     /// Removes every field of this name.
-    public mutating func remove(name: String) {
-        fields.removeAll { Self.areEqual($0.name, name) }
-    }
+    public mutating func remove(name: String) { fields.removeAll { Self.areEqual($0.name, name) } }
 
     /// The first value of this name.
-    public func value(for name: String) -> String? {
-        index(of: name).map { fields[$0].value }
-    }
+    public func value(for name: String) -> String? { index(of: name).map { fields[$0].value } }
 
     /// All values of this name, in order.
     public func values(for name: String) -> [String] {
@@ -83,9 +77,7 @@ public struct HTTPHeaders: Hashable, Sendable {
         fields.append(contentsOf: missing)
     }
 
-    private func index(of name: String) -> Int? {
-        fields.firstIndex { Self.areEqual($0.name, name) }
-    }
+    private func index(of name: String) -> Int? { fields.firstIndex { Self.areEqual($0.name, name) } }
 
     static func areEqual(_ lhs: String, _ rhs: String) -> Bool {
         guard lhs.utf8.count == rhs.utf8.count else { return false }

@@ -274,7 +274,7 @@ extension OutgoingRequest {
         guard field.value.hasOnly({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
             throw RequestError(.invalidRequest, "the header field \(field.name) has a line end or control character")
         }
-        guard !isBlank(field.value.utf8.first), !isBlank(field.value.utf8.last) else {
+        guard field.value.utf8.first?.isBlank != true, field.value.utf8.last?.isBlank != true else {
             throw RequestError(
                 .invalidRequest, "the header field \(field.name) begins or ends with white space; trim its value")
         }
@@ -300,11 +300,7 @@ extension OutgoingRequest {
         }
     }
 
-    private static func isBlank(_ byte: UInt8?) -> Bool { byte == 0x20 || byte == 0x09 }
-
-    private static func isToken(_ text: String) -> Bool {
-        !text.isEmpty && text.hasOnly(isTokenByte)
-    }
+    private static func isToken(_ text: String) -> Bool { !text.isEmpty && text.hasOnly(isTokenByte) }
 
     static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {

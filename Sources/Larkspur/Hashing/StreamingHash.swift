@@ -27,9 +27,7 @@ struct StreamingHash: ~Copyable {
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) { engine.update(bytes) }
 
-    consuming func finalize() -> [UInt8] {
-        engine.finalize()
-    }
+    consuming func finalize() -> [UInt8] { engine.finalize() }
 
     static func hexadecimal(_ text: String, _ algorithm: Algorithm) -> String {
         var text = text

@@ -10,6 +10,7 @@ extension FormScalar where Self: CustomStringConvertible {
     func formValue(_ options: URLEncodedFormEncoder) -> FormNode.Value? { .text(description) }
 }
 
+extension String: FormScalar {}
 extension Int: FormScalar {}
 extension Int8: FormScalar {}
 extension Int16: FormScalar {}
@@ -24,10 +25,6 @@ extension UInt64: FormScalar {}
 extension Int128: FormScalar {}
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension UInt128: FormScalar {}
-
-extension String: FormScalar {
-    func formValue(_ options: URLEncodedFormEncoder) -> FormNode.Value? { .text(self) }
-}
 
 extension URL: FormScalar {
     func formValue(_ options: URLEncodedFormEncoder) -> FormNode.Value? { .text(absoluteString) }

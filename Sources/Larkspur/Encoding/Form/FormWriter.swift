@@ -3,8 +3,6 @@ struct FormWriter {
     let options: URLEncodedFormEncoder
     private(set) var bytes: [UInt8] = []
 
-    init(options: URLEncodedFormEncoder) { self.options = options }
-
     mutating func write(root: FormNode) throws(RequestError) {
         switch (root.kind, root.members.first?.value) {
         case (nil, _), (.single, .nothing): break  // nothing was encoded
