@@ -78,9 +78,7 @@ final class MockConnection {
         phase = .playing
     }
 
-    func goOn() {
-        if phase == .waiting { phase = .playing }
-    }
+    func goOn() { if phase == .waiting { phase = .playing } }
 
     func advance() -> Need {
         while true {

@@ -45,9 +45,7 @@ public enum MockBodyReading: Sendable {
     /// upload stalls. With 0 only the head is read, and a request that expects `100 Continue` does not get it.
     case upTo(UInt64)
 
-    var isHeadOnly: Bool {
-        if case .upTo(0) = self { true } else { false }
-    }
+    var isHeadOnly: Bool { if case .upTo(0) = self { true } else { false } }
 }
 
 extension HTTPHeaders {

@@ -54,9 +54,7 @@ struct StubState {
         if case .created = walk { walk = .standing }
     }
 
-    mutating func wake() {
-        if case .asleep = walk { walk = .standing }
-    }
+    mutating func wake() { if case .asleep = walk { walk = .standing } }
 
     /// Keeps what is to be cancelled if the sleep is cut short; false if it was already.
     mutating func sleeps(_ sleeper: Task<Void, Never>) -> Bool {

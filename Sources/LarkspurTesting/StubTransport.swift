@@ -46,18 +46,16 @@ private final class StubTask: TransportTask {
     }
 
     func resume() {
-        let isFirst = box.withLock { $0.begin() }
-        guard isFirst else { return poke { $0.isSuspended = false } }
+        guard box.withLock({ $0.begin() }) else { return poke { $0.isSuspended = false } }
         let isOpen = transport.running.withLock { running in
             running?.updateValue(self, forKey: ObjectIdentifier(self))
             return running != nil
         }
         var steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
-        let isBodiless = request.method == "HEAD"
         let sent = isOpen ? request.body.length ?? 0 : 0
         let place = if case .peer = steps.first { 1 } else { 0 }
         if sent > 0 { steps.insert(.sent(sent), at: place) }
-        poke { $0.take(steps, isBodiless: isBodiless) }
+        poke { $0.take(steps, isBodiless: request.method == "HEAD") }
     }
 
     func suspend() { poke { $0.isSuspended = true } }

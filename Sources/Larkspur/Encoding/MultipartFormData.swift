@@ -133,11 +133,9 @@ public struct MultipartFormData: Sendable {
     }
 
     private mutating func fail(_ error: RequestError) { failure = failure ?? error }
-}
 
-// MARK: - Text of headers
+    // MARK: Text of headers
 
-extension MultipartFormData {
     private func disposition(_ name: String, _ fileName: String?) -> String {
         var value = "form-data; name=\"\(Self.escaped(name))\""
         guard let fileName else { return value }

@@ -144,9 +144,7 @@ extension RequestError {
     static let connectivityCodes: Set<Code> = [
         .nameLookup, .connectionRefused, .unreachable, .connectionLost, .truncated, .timedOut, .handshake,
     ]
-}
 
-extension RequestError {
     /// What a retrier said in place of this error; everything known about the exchange stays.
     func replaced(byRetrierWith retryError: any Error) -> RequestError {
         changed { content in

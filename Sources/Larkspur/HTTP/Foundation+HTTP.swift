@@ -3,8 +3,7 @@
 extension URLRequest {
     /// A request from its parts; throws what is wrong with the URL.
     public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders = [:]) throws {
-        let text = try url.asRequestURL().text
-        guard let url = URL(string: text) else {
+        guard let url = URL(string: try url.asRequestURL().text) else {
             throw RequestError(.invalidURL, "Foundation does not take this URL")
         }
         self.init(url: url)

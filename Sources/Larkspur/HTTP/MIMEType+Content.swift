@@ -6,7 +6,7 @@ extension MIMEType {
     /// `application/octet-stream`.
     static func ofContent(_ content: some Collection<UInt8>) -> String {
         let bytes = Array(content.prefix(contentLimit))
-        return binary(bytes) ?? text(bytes, isWhole: content.count <= contentLimit) ?? unknown
+        return binary(bytes) ?? text(bytes, isWhole: content.count <= contentLimit) ?? "application/octet-stream"
     }
 
     private static func binary(_ bytes: [UInt8]) -> String? {

@@ -4,8 +4,6 @@
 
 /// Types of files, told by their names or by their first bytes.
 enum MIMEType {
-    static let unknown = "application/octet-stream"
-
     /// The type that goes with the name's extension; nil if it has none or one that nobody knows.
     static func ofFile(named name: String) -> String? {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }

@@ -21,14 +21,10 @@ public struct DataTask<Value: Sendable>: Sendable {
     }
 
     /// The response; when the awaiting task is cancelled, one whose error `isCancelled`.
-    @inlinable public var response: DataResponse<Value> {
-        get async { await answer() }
-    }
+    @inlinable public var response: DataResponse<Value> { get async { await answer() } }
 
     /// The value, or why there is none.
-    @inlinable public var result: Result<Value, RequestError> {
-        get async { await response.result }
-    }
+    @inlinable public var result: Result<Value, RequestError> { get async { await response.result } }
 
     /// The value. Throws `CancellationError` for a cancel, else a `RequestError`.
     @inlinable public var value: Value {

@@ -7,9 +7,7 @@ struct Delivery: Sendable {
     fileprivate let waiters: Few<SerializerSlot.Waiter>
     fileprivate let released: (job: SerializerJob, discarded: AnyResponse?)
 
-    func callAsFunction() {
-        waiters.forEach { $0.continuation?.resume(returning: .ready) }
-    }
+    func callAsFunction() { waiters.forEach { $0.continuation?.resume(returning: .ready) } }
 }
 
 /// What the pipeline runs for one attached serializer.

@@ -3,9 +3,7 @@ public struct DataResponseSerializer: ResponseSerializer {
     private let preprocessor: any DataPreprocessor
 
     /// `.data` is the same.
-    public init(preprocessor: any DataPreprocessor = .passthrough) {
-        self.preprocessor = preprocessor
-    }
+    public init(preprocessor: any DataPreprocessor = .passthrough) { self.preprocessor = preprocessor }
 
     public func serialize(_ exchange: CompletedExchange) throws -> Data {
         guard let data = exchange.data, !data.isEmpty else { return Data() }
