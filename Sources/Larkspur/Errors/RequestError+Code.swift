@@ -52,7 +52,7 @@ extension RequestError {
         /// What is to be a public key's pin is none.
         public static let invalidPin = Code(rawValue: "invalidPin")
 
-        // Sending: the transport's codes, under the same names
+        // Sending: the transport's codes, with the same raw values
         /// Somebody has cancelled the request.
         public static let cancelled = Code(.cancelled)
         /// There is no transport on this platform, or one of its parts is missing.
