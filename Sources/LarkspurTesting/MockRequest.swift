@@ -50,5 +50,5 @@ public enum MockBodyReading: Sendable {
 
 extension HTTPHeaders {
     /// The words of all `Connection` fields, in lower case.
-    var connectionOptions: [String] { values(for: "Connection").flatMap(\.listed).map { $0.lowercased() } }
+    var connectionOptions: [String] { values(for: "Connection").flatMap { $0.listed }.map { $0.lowercased() } }
 }

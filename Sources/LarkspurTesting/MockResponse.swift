@@ -107,9 +107,7 @@ extension MockResponse {
     }
 
     /// These bytes and nothing else; then the connection is closed.
-    public static func raw(_ text: String) -> MockResponse {
-        MockResponse([.raw(Data(text.utf8)), .close])
-    }
+    public static func raw(_ text: String) -> MockResponse { MockResponse([.raw(Data(text.utf8)), .close]) }
 
     /// Bytes that are no HTTP.
     public static var garbage: MockResponse { raw("\u{1}\u{2}\u{7F}{]\r\n\r\n!garbage\u{0}\r\n") }

@@ -54,9 +54,7 @@ private protocol BlockHash {
     var result: [UInt8] { get }
 }
 
-private func bytes(of word: some FixedWidthInteger) -> [UInt8] {
-    withUnsafeBytes(of: word) { Array($0) }
-}
+private func bytes(of word: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: word) { Array($0) } }
 
 extension FixedWidthInteger {
     fileprivate func rotated(right count: Int) -> Self { self >> Self(count) | self << Self(Self.bitWidth - count) }

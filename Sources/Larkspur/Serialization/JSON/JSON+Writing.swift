@@ -14,9 +14,7 @@ extension JSON: CustomStringConvertible {
     ///
     /// Numbers are written with the digits they were read with, save that a `Double` has its shortest form (`1e2` comes
     /// out as `100.0`). Only what must be escaped in strings is.
-    public func data(_ options: WritingOptions = []) -> Data {
-        Data(JSONWriter(self, options).bytes)
-    }
+    public func data(_ options: WritingOptions = []) -> Data { Data(JSONWriter(self, options).bytes) }
 
     /// The value as JSON, on one line unless told otherwise.
     public func text(_ options: WritingOptions = []) -> String {
