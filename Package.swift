@@ -32,7 +32,12 @@ let package = Package(
         .testTarget(name: "LarkspurTransportTests", dependencies: ["CTestWidth", "LarkspurTransport"]),
         .testTarget(
             name: "LarkspurTests", dependencies: ["CTestWidth", "Larkspur", "LarkspurTesting"], exclude: leftOut),
-        .testTarget(name: "TransportContractTests", dependencies: ["CTestWidth", "CLarkspur", "LarkspurTesting"]),
+        .testTarget(
+            name: "TransportContractTests",
+            dependencies: [
+                "CTestWidth", "CLarkspur", "LarkspurTesting",
+                .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

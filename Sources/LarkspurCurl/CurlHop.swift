@@ -44,6 +44,8 @@ final class CurlHop {
     var isConnected = false
     var lastActivity: CurlClock.Instant
     private var lastSend: CurlClock.Instant
+    /// When the request could be sent, the last time.
+    var uploadStart: CurlClock.Instant
     var uploadEnd: CurlClock.Instant?
 
     init(
@@ -60,6 +62,7 @@ final class CurlHop {
         start = now
         lastActivity = now
         lastSend = now
+        uploadStart = now
         expects = task.request.body.length != 0 && task.request.fields.contains { $0.name.lowercased() == "expect" }
         // What waits for the peer's word does not go with the head.
         if case .data(let data) = task.request.body, (1...Self.postLimit).contains(data.count), !expects {
@@ -135,7 +138,7 @@ final class CurlHop {
 
     /// Prepares to send the request's body from its first byte again; false if that cannot be.
     func rewind(at now: CurlClock.Instant) -> Bool {
-        (uploadEnd, uploadFlow, lastActivity) = (nil, .running, now)
+        (uploadStart, uploadEnd, uploadFlow, lastActivity) = (now, nil, .running, now)
         guard let upload else { return true }
         if upload.rewind({ delegate.answer($0, for: task.id) }) { return true }
         fault = TransportError(

@@ -174,8 +174,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         let context = Unmanaged.passUnretained(self).toOpaque()
         clarkspur_multi_on_socket(
             multi,
-            { _, descriptor, what, context, _ in
-                context.map { CurlLoop.at($0) { $0.libcurlWants(descriptor, what) } }
+            { easy, descriptor, what, context, _ in
+                context.map { CurlLoop.at($0) { $0.libcurlWants(descriptor, what, for: easy) } }
                 return 0
             }, context)
         clarkspur_multi_on_timer(
@@ -320,9 +320,11 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         timer = milliseconds < 0 ? CurlClock.never : now + UInt64(milliseconds) * 1_000_000
     }
 
-    private func libcurlWants(_ descriptor: Int32, _ what: Int32) {
+    private func libcurlWants(_ descriptor: Int32, _ what: Int32, for easy: UnsafeMutableRawPointer?) {
         // 1: to read, 2: to write, 3: both, 4: to have it removed
-        sockets.want(what == 4 ? 0 : what & 3, of: descriptor, poller: poller)
+        if sockets.want(what == 4 ? 0 : what & 3, of: descriptor, poller: poller) { return }
+        let transfer = easy.flatMap { clarkspur_easy_pointer($0, CurlInfo.context) }
+        transfer.map { CurlTransfer.at($0) { $0.cannotWait() } }
     }
 
     func didOpen(_ descriptor: Int32) { sockets.didOpen(descriptor) }

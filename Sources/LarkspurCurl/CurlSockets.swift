@@ -11,12 +11,15 @@ struct CurlSockets {
 
     private var entries: [Entry] = []
 
-    mutating func want(_ interest: Int32, of descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
+    /// False if the system does not take it.
+    mutating func want(
+        _ interest: Int32, of descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>
+    ) -> Bool {
         let index = place(of: descriptor)
         entries[index].wanted = interest
         // A connection that is wanted no more stays as it is: the next transfer on it wants the same.
-        if interest == 0, entries[index].isConnection { return }
-        register(interest, index, poller)
+        if interest == 0, entries[index].isConnection { return true }
+        return register(interest, index, poller)
     }
 
     /// Whether libcurl waits for this; if nobody does, the poller lets go of the socket, or it would be ready forever.
@@ -37,10 +40,15 @@ struct CurlSockets {
         entries[index] = Entry()
     }
 
-    private mutating func register(_ interest: Int32, _ index: Int, _ poller: UnsafeMutablePointer<clarkspur_poller>) {
-        guard entries[index].registered != interest else { return }
-        clarkspur_poller_watch(poller, Int32(index), entries[index].registered, interest)
+    @discardableResult
+    private mutating func register(
+        _ interest: Int32, _ index: Int, _ poller: UnsafeMutablePointer<clarkspur_poller>
+    ) -> Bool {
+        let before = entries[index].registered
+        guard before != interest else { return true }
+        guard clarkspur_poller_watch(poller, Int32(index), before, interest) || interest == 0 else { return false }
         entries[index].registered = interest
+        return true
     }
 
     private mutating func place(of descriptor: Int32) -> Int {

@@ -53,7 +53,7 @@ extension CurlTransfer {
     func didConnect() {
         guard let hop, !hop.isConnected else { return }
         hop.isConnected = true
-        hop.lastActivity = loop.now
+        (hop.uploadStart, hop.lastActivity) = (loop.now, loop.now)
         loop.setAlarm(hop.deadline.time, for: slot)
         if let post = hop.post { hop.delegate.received(.bodySent(UInt64(post.count)), for: hop.task.id) }
     }

@@ -10,7 +10,7 @@ final class CurlTransfer {
     let slot: Slot
     let loop: CurlLoop  // which lets go of its transfers when it ends
     private(set) var easy: UnsafeMutableRawPointer
-    let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: 256)  // CURL_ERROR_SIZE
+    let errorText: UnsafeMutablePointer<CChar>
     @exclusivity(unchecked) private var options: CurlOptions
     @exclusivity(unchecked) private var url: CurlURL
     @exclusivity(unchecked) private var fields = CurlFields()
@@ -26,6 +26,7 @@ final class CurlTransfer {
         self.slot = slot
         self.loop = loop
         self.easy = easy
+        errorText = .allocate(capacity: 256)  // CURL_ERROR_SIZE
         options = CurlOptions(easy: easy)
         setUp()
     }
@@ -174,6 +175,12 @@ final class CurlTransfer {
         finish(hop, error)
     }
 
+    /// The system does not tell when the socket is ready.
+    func cannotWait() {
+        hop?.fault = TransportError(.unavailable, "the system watches no further socket of the process's")
+        loop.setAlarm(loop.now, for: slot)
+    }
+
     /// The time that was set has come: the deadline's, or one that has moved meanwhile.
     func alarm() {
         guard let hop else { return }
@@ -279,7 +286,8 @@ final class CurlTransfer {
             metrics.$connected.nanoseconds = nanoseconds(CurlInfo.connectTime)
             metrics.$secured.nanoseconds = nanoseconds(CurlInfo.appConnectTime)
         }
-        metrics.$requestSent.nanoseconds = hop.uploadEnd.map { $0 - hop.start } ?? nanoseconds(CurlInfo.preTransferTime)
+        let (begun, upload) = (nanoseconds(CurlInfo.preTransferTime), hop.uploadEnd.map { $0 - hop.uploadStart })
+        metrics.$requestSent.nanoseconds = begun == CompactDuration.none ? begun : begun + (upload ?? 0)
         metrics.$firstByte.nanoseconds = nanoseconds(CurlInfo.startTransferTime)
         metrics.localAddress = clarkspur_easy_text(easy, CurlInfo.localAddress).map { String(cString: $0) }
         metrics.remoteAddress = clarkspur_easy_text(easy, CurlInfo.remoteAddress).map { String(cString: $0) }

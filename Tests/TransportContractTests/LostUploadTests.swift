@@ -63,6 +63,22 @@
             #expect(server.requests.map(\.bodyCount) == [0, UInt64(Self.size), UInt64(Self.size)])
         }
 
+        @Test("The times of a hop that is sent again are of its last sending, the total is of all")
+        func times() async throws {
+            let server = try MockServer()
+            server.on("GET", "/", .text("ok"))
+            server.on("PUT", "/dies", MockResponse([.wait(.seconds(1)), .close]), .text("ok"))
+            let transport = CurlTransport()
+            try await transport.run(TransportRequest(url: try RequestURL(server.url + "/"))).check(.response("ok"))
+            let body = TransportBody.data(Data(count: Self.size))
+            let trace = try await transport.run(
+                TransportRequest(method: "PUT", url: try RequestURL(server.url + "/dies"), body: body))
+            trace.check(.response("ok"))
+            let metrics = try #require(trace.metrics.first)
+            let (sent, total) = (try #require(metrics.requestSent), try #require(metrics.total))
+            #expect(total - sent > .milliseconds(500))
+        }
+
         @Test("A kept connection that dies before the body is whole gave nobody a request: a POST is sent again, too")
         func cutShort() async throws {
             let (trace, uploads) = try await upload(length: UInt64(Self.size), isKept: true)
