@@ -71,6 +71,7 @@ struct MockRequestParser {
             guard let left = take(left) else { return end(.stopped) }
             return left == 0 ? end(.whole) : more(.body(left: left))
         case .chunkSize:
+            if hasEnough { return end(.stopped) }
             guard let line = try takeLine() else { return .nothing }
             let word = String(decoding: line.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
             let digits = word.trimmingCharacters(in: .whitespaces)

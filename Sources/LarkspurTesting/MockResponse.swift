@@ -131,6 +131,7 @@ extension MockResponse {
             switch step {
             case .body(let bytes) where UInt64(bytes.count) >= left:
                 return MockResponse(kept + [.body(bytes.prefix(Int(left))), end])
+            case .generated(let count?, _) where count < left: left -= count
             case .generated(_, let make):
                 let limit = left
                 kept.append(.generated(count: limit) { $0 < limit ? make($0)?.prefix(Int(limit - $0)) : nil })

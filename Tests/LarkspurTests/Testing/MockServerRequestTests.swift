@@ -146,9 +146,13 @@ struct MockServerRequestTests {
     func unread() async throws {
         let server = try MockServer(reading: .upTo(0)) { _ in .text("too large", status: 413) }
         server.on("PUT", "/some", reading: .upTo(4)) { request in .text("\(request.bodyCount >= 4)") }
-        for (path, body) in [("/none", "too large"), ("/some", "true")] {
+        let (length, chunks) = ("Content-Length: 300000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n")
+        for (path, rest, body) in [
+            ("/none", length + "some bytes", "too large"), ("/some", length + "some bytes", "true"),
+            ("/none", chunks, "too large"), ("/some", chunks + "4\r\nsome\r\n", "true"),
+        ] {
             let client = try WireClient(port: server.port)
-            try await client.send("PUT \(path) HTTP/1.1\r\nContent-Length: 300000\r\n\r\nsome bytes")
+            try await client.send("PUT \(path) HTTP/1.1\r\n\(rest)")
             let received = try await client.receive()
             #expect(received.body == body)
             #expect(received.end == .closed)

@@ -78,6 +78,8 @@ struct MockServerResponseTests {
         let generated = try await Self.received(.bytes(count: 1_000_000).truncated(after: count))
         #expect(generated.text.contains("Content-Length: 1000000\r\n"))
         #expect(generated.body.utf8.count == Int(count))
+        let mixed = MockResponse(MockResponse.bytes(count: 2).steps + [.body(Data("cde".utf8))])
+        #expect(try await Self.received(mixed.truncated(after: count)).body.utf8.count == Int(count))
         #expect(try await Self.received(response.truncated(after: count, by: .reset)).end == .reset)
     }
 
