@@ -30,7 +30,8 @@ public final class CookieJar: Sendable {
     /// empty jar, one that cannot be read or is damaged is left as it is: `.invalidCookieFile`, or what else was wrong.
     ///
     /// It is written after changes, by replacing it as a whole. Changes that come while it is being written go together;
-    /// ``save()`` before the process ends has none of them lost. Of two jars with one file the last that is written wins.
+    /// ``save()`` before the process ends has none of them lost. Of two jars with one file the last that is written wins; while one
+    /// is being written, the other fails with `.fileInUse`, and writes with its next change.
     ///
     /// - Parameter keepsSessionCookies: Whether cookies that end with the session are kept in the file too.
     public convenience init(

@@ -39,6 +39,10 @@ final class WritableFile {
             guard status.st_mode & S_IFMT == S_IFREG else {
                 throw RequestError(.fileNotRegular, "\(path), which is to be written to, is no regular file")
             }
+            // One that was left behind, or put there, may be open to others.
+            if mode & 0o077 == 0, status.st_mode & 0o077 != 0, fchmod(descriptor, mode) != 0 {
+                throw .system("kept from others", path)
+            }
             file.length = UInt64(clamping: status.st_size)
             file.flushing = file.length
             // Who had the lock before may have moved the file to its place, or was killed when it had two names.

@@ -35,8 +35,15 @@ struct CookieFileTests {
         }
     }
 
-    @Test("The file is for its owner alone")
-    func mode() async throws {
+    @Test(
+        "The file is for its owner alone, also where one that others may read was left in its way",
+        arguments: [true, false])
+    func mode(isLeft: Bool) async throws {
+        if isLeft {
+            let attributes = [FileAttributeKey.posixPermissions: 0o644]
+            try #require(
+                FileManager.default.createFile(atPath: file.path + ".new", contents: nil, attributes: attributes))
+        }
         let jar = try CookieJar(file: file)
         try await jar.save()
         let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
