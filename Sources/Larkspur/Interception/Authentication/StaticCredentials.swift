@@ -45,10 +45,9 @@ public struct APIKeyAuthentication: RequestInterceptor {
             request.options.confidentialHeaders.append(name)
         case .query(let name):
             let item = name.percentEncoded + "="
-            let query = request.url.query.map(String.init) ?? ""
-            guard !query.split(separator: "&").contains(where: { $0.hasPrefix(item) }) else { return }
-            let separator = query.isEmpty ? "" : "&"
-            request.url = try request.url.resolving("?\(query)\(separator)\(item)\(key.percentEncoded)")
+            let items = request.url.query?.split(separator: "&") ?? []
+            guard !items.contains(where: { $0.hasPrefix(item) }) else { return }
+            request.url = try request.url.appendingQuery(item + key.percentEncoded)
         }
     }
 }

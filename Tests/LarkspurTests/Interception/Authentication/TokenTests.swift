@@ -255,7 +255,9 @@ struct TokenTests {
         ])
     func apiKey(place: APIKeyAuthentication.Place, url: String, expected: String) async throws {
         let session = log.session(interceptor: .apiKey("k&1", in: place))
-        _ = await session.request(url).serializingData().response
+        let request = await session.request(url)
+        _ = await request.serializingData().response
         #expect(log.requests.map { "\($0.url.target) \($0["X-Key"] ?? "-")" } == [expected])
+        #expect(request.request?.url.fragment == (try RequestURL(url).fragment))
     }
 }
