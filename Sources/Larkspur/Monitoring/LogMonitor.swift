@@ -30,6 +30,8 @@ public struct LogMonitor: EventMonitor {
     private let format: LogFormat
     private let sink: LogSink
 
+    /// A monitor that tells as much as the level says.
+    ///
     /// - Parameters:
     ///   - sink: Where it is written to.
     ///   - redaction: What is hidden, beside a request's `confidentialHeaders`. `.standard` can be extended by names.

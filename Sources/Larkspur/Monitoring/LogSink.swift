@@ -104,10 +104,10 @@ private final class FileDescriptor: Sendable {
                 let count = write(descriptor, piece.baseAddress, piece.count)
                 if count > 0 {
                     rest = rest.dropFirst(count)
-                } else if errno == EAGAIN {
+                } else if count < 0, errno == EAGAIN {
                     var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     if poll(&waiting, 1, -1) < 0, errno != EINTR { return }
-                } else if errno != EINTR {
+                } else if count == 0 || errno != EINTR {
                     return
                 }
             }

@@ -9,6 +9,7 @@
     public struct SignpostMonitor: EventMonitor {
         private let signposter: OSSignposter
 
+        /// Intervals stand under these names.
         public init(subsystem: String, category: String = "Larkspur") {
             signposter = OSSignposter(subsystem: subsystem, category: category)
         }

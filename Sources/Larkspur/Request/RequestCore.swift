@@ -322,7 +322,10 @@ package final class RequestCore: Sendable {
             switch trust?.verdict(on: peer) ?? .decided(.platformDefault) {
             case .decided(let decision): reply(decision)
             case .asks(let inquiry):
-                box.withLock { $0.inquiry = inquiry }
+                _ = box.withLock { state in
+                    defer { state.inquiry = inquiry }
+                    return state.inquiry  // ends after unlocking (R1)
+                }
                 reply(.refused(reason: "the peer has yet to be judged"))
             }
         case .clientIdentity:

@@ -15,6 +15,8 @@ public actor Session {
     private var lastID: UInt64 = 0
     private var listeners: [MonitorMailbox] = []
 
+    /// A session of what is given, and the defaults for the rest.
+    ///
     /// - Parameters:
     ///   - transport: What moves the bytes; nil picks the platform's own.
     ///   - interceptor: Stands behind those of the configuration.
