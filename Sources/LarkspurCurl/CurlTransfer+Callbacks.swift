@@ -38,14 +38,14 @@ extension CurlTransfer {
     /// libcurl is about to send the request; what was answered already is not sent again.
     private func mayBegin() -> Bool {
         guard let hop, !hop.isExpectationRefused else { return false }
-        // libcurl may take another connection without a word if the one that died took none of what was read for it.
-        guard hop.upload == nil || hop.rewind(at: loop.now) else { return false }
         // The challenge is answered: what becomes of the request now is no word of the one who asked.
         if hop.challenge != nil { (hop.challenge, hop.answersOldChallenge) = (nil, false) }
         if hop.request.asksForTrust, hop.request.url.isHTTPS {
             hop.fault = CurlTrust(easy, of: hop.request.url).fault { hop.delegate.answer($0, for: hop.task.id) }
             if hop.fault != nil { return false }
         }
+        // libcurl may take another connection without a word if the one that died took none of what was read for it.
+        guard hop.upload == nil || seek(0, 0) == 0 else { return false }
         didConnect()
         return true
     }

@@ -1,8 +1,8 @@
 /// Where the time and the bytes of one hop went.
 ///
 /// Durations but the first count from the hop's start; where it was sent again because a connection was lost, all of them but
-/// the total count from then. Nil means that the phase did not happen (a reused connection has no lookup) or that the
-/// transport cannot tell.
+/// the total are of the last sending, as far as the transport can tell. Nil means that the phase did not happen (a reused
+/// connection has no lookup) or that the transport cannot tell.
 public struct TransportMetrics: Sendable, Equatable {
     /// How long the hop waited before the transport took it up.
     @CompactDuration public var queued: Duration?
