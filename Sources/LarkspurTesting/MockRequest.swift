@@ -41,8 +41,9 @@ public enum MockBodyReading: Sendable {
     case kept
     /// Reads all of it and only counts the bytes.
     case counted
-    /// Keeps about so many bytes (what came along with them is kept too) and leaves the rest unread, so that a large
-    /// upload stalls. With 0 only the head is read, and a request that expects `100 Continue` does not get it.
+    /// Keeps about so many bytes (what came along with them is kept too) and leaves the rest unread, so that a large upload
+    /// stalls: of one in chunks the end, too. With 0 only the head is read, and a request that expects `100 Continue` does not
+    /// get it.
     case upTo(UInt64)
 
     var isHeadOnly: Bool { if case .upTo(0) = self { true } else { false } }

@@ -29,9 +29,9 @@ public final class CookieJar: Sendable {
     /// A jar that is kept in a file, which only its owner can read. The file is read at once; one that is not there yet is an
     /// empty jar, one that cannot be read or is damaged is left as it is: `.invalidCookieFile`, or what else was wrong.
     ///
-    /// It is written after changes, by replacing it as a whole. Changes that come while it is being written go together;
-    /// ``save()`` before the process ends has none of them lost. Of two jars with one file the last that is written wins; while one
-    /// is being written, the other fails with `.fileInUse`, and writes with its next change.
+    /// It is written after changes, by replacing it as a whole. Changes that come while it is being written go together into
+    /// the next write; ``save()`` before the process ends has none of them lost. Of two jars with one file the last that is
+    /// written wins; while one is being written, the other fails with `.fileInUse`, and writes with its next change.
     ///
     /// - Parameter keepsSessionCookies: Whether cookies that end with the session are kept in the file too.
     public convenience init(

@@ -10,7 +10,8 @@ final class PartialFile {
 
     private var recordPath: String { file.path + ".json" }
 
-    /// - Parameter mode: That of a file that is not there yet; the process's umask takes from it.
+    /// - Parameter mode: That of a file that is not there yet, less the process's umask; one for the owner alone is also given
+    ///   to one that is there.
     /// - Parameter accepts: Whether what is there already is to be continued.
     init(claiming path: String, mode: mode_t, accepting accepts: (DownloadRecord) -> Bool) throws(RequestError) {
         file = try WritableFile.claim(path, mode: mode)

@@ -27,7 +27,10 @@ final class WritableFile {
     /// A file that may exist, for this alone: another request or process that has claimed it is an error.
     static func claim(_ path: String, mode: mode_t = 0o666) throws(RequestError) -> WritableFile {
         while true {
-            let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
+            let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+            var descriptor = open(path, flags | O_EXCL, mode)
+            let isNew = descriptor >= 0
+            if !isNew, errno == EEXIST { descriptor = open(path, flags, mode) }
             guard descriptor >= 0 else { throw .uncreated(path) }
             let file = WritableFile(path, descriptor)
             // Some file systems know no locks: there it goes without.
@@ -39,15 +42,14 @@ final class WritableFile {
             guard status.st_mode & S_IFMT == S_IFREG else {
                 throw RequestError(.fileNotRegular, "\(path), which is to be written to, is no regular file")
             }
-            // One that was left behind, or put there, may be open to others.
-            if mode & 0o077 == 0, status.st_mode & 0o077 != 0, fchmod(descriptor, mode) != 0 {
-                throw .system("kept from others", path)
-            }
             file.length = UInt64(clamping: status.st_size)
             file.flushing = file.length
-            // Who had the lock before may have moved the file to its place, or was killed when it had two names.
-            if status.st_nlink == 1, file.isStillThere(status) { return file }
-            if status.st_nlink > 1, unlink(path) != 0 { throw .system("removed", path) }
+            // Who had the lock before may have moved the file to its place, or was killed when it had two names. What was left
+            // behind, or put there, may be open to others.
+            let isAlone = status.st_nlink == 1 && file.isStillThere(status)
+            let isOpenToOthers = !isNew && mode & 0o077 == 0 && status.st_mode & 0o077 != 0
+            if isAlone, !isOpenToOthers || fchmod(descriptor, mode) == 0 { return file }
+            if isAlone || status.st_nlink > 1, unlink(path) != 0 { throw .system("removed", path) }
         }
     }
 

@@ -57,7 +57,8 @@ public struct TransactionMetrics: Sendable {
         (self.attempt, request, status, error, transport) = (attempt, hop.request, hop.head?.status, hop.error, metrics)
     }
 
-    /// The phases that there were, in order. A kept connection has no lookup, no connection and no TLS.
+    /// The phases that there were, in order. A kept connection has no lookup, no connection and no TLS. Of a hop that was sent
+    /// again they are those of the last sending, and the last one has the time that was lost, too.
     public var intervals: [Interval] {
         var marks: [(Phase, Duration?)] = [
             (.lookup, transport.nameLookup), (.connection, transport.connected), (.tls, transport.secured),

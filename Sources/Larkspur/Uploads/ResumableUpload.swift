@@ -49,7 +49,8 @@ public final class ResumableUpload: Sendable {
         })
     }
 
-    /// The server's last answer, with its body; if it was lost, that to the question how far the upload has come. Throws `CancellationError` for a cancel, else a `RequestError`.
+    /// The server's last answer, with its body; if it was lost, that to the question how far the upload has come. Throws
+    /// `CancellationError` for a cancel, else a `RequestError`.
     ///
     /// A cancelled awaiter is answered at once, and takes the upload along if nobody else awaits it.
     public var value: DataResponse<Data> {

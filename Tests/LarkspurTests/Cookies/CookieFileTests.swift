@@ -50,6 +50,16 @@ struct CookieFileTests {
         #expect(mode == 0o600)
     }
 
+    @Test("Another name of a file that was left in a jar's way keeps its permissions")
+    func otherName() async throws {
+        let other = folder["other"].path
+        let attributes = [FileAttributeKey.posixPermissions: 0o644]
+        try #require(FileManager.default.createFile(atPath: other, contents: nil, attributes: attributes))
+        try #require(link(other, file.path + ".new") == 0)
+        try await CookieJar(file: file).save()
+        #expect(try FileManager.default.attributesOfItem(atPath: other)[.posixPermissions] as? Int == 0o644)
+    }
+
     @Test("Changes are written by themselves, the last one too")
     func coalesced() async throws {
         let jar = try CookieJar(file: file)
