@@ -1,7 +1,9 @@
 #define _GNU_SOURCE
 #include "curl.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -101,6 +103,7 @@ static struct {
 } curl;
 
 static char problem[256];
+static void *loaded;
 static void *openssl;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -135,6 +138,7 @@ static void load(void) {
         return;
     }
     keep_openssl_until_exit(library, version);
+    loaded = library;
     int code = curl.curl_global_init(global_all);
     if (code) { snprintf(problem, sizeof problem, "libcurl could not start: %s", curl.curl_easy_strerror(code)); }
 }
@@ -143,6 +147,8 @@ const char *clarkspur_curl_load(void) {
     pthread_once(&once, load);
     return problem[0] ? problem : NULL;
 }
+
+void *clarkspur_curl_library(void) { return clarkspur_curl_load() ? NULL : loaded; }
 
 void *clarkspur_curl_openssl(void) { return clarkspur_curl_load() ? NULL : openssl; }
 
@@ -239,11 +245,13 @@ void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *
     curl.curl_easy_setopt(easy, opt_seek_data, context);
 }
 
-void clarkspur_easy_on_sockets(
-    void *easy, clarkspur_open_function open, clarkspur_close_function close, void *context) {
-    curl.curl_easy_setopt(easy, opt_open_socket_function, open);
+void clarkspur_easy_on_open(void *easy, clarkspur_open_function function, void *context) {
+    curl.curl_easy_setopt(easy, opt_open_socket_function, function);
     curl.curl_easy_setopt(easy, opt_open_socket_data, context);
-    curl.curl_easy_setopt(easy, opt_close_socket_function, close);
+}
+
+void clarkspur_easy_on_close(void *easy, clarkspur_close_function function, void *context) {
+    curl.curl_easy_setopt(easy, opt_close_socket_function, function);
     curl.curl_easy_setopt(easy, opt_close_socket_data, context);
 }
 
@@ -259,6 +267,42 @@ int clarkspur_socket_open(const void *address) {
 }
 
 void clarkspur_socket_close(int descriptor) { close(descriptor); }
+
+// Writes the address as text, at least INET6_ADDRSTRLEN bytes. Returns the port, 0 if there is none.
+static int end_of(int descriptor, int (*get)(int, struct sockaddr *, socklen_t *), char *text) {
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    if (get(descriptor, (struct sockaddr *)&address, &size) != 0) { return 0; }
+    if (address.ss_family == AF_INET) {
+        const struct sockaddr_in *four = (const struct sockaddr_in *)&address;
+        inet_ntop(AF_INET, &four->sin_addr, text, INET6_ADDRSTRLEN);
+        return ntohs(four->sin_port);
+    }
+    if (address.ss_family != AF_INET6) { return 0; }
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&address;
+    inet_ntop(AF_INET6, &six->sin6_addr, text, INET6_ADDRSTRLEN);
+    return ntohs(six->sin6_port);
+}
+
+static int local_name(int descriptor, struct sockaddr *address, socklen_t *size) {
+    return getsockname(descriptor, address, size);
+}
+
+static int remote_name(int descriptor, struct sockaddr *address, socklen_t *size) {
+    return getpeername(descriptor, address, size);
+}
+
+int clarkspur_socket_local_port(int descriptor) {
+    char text[INET6_ADDRSTRLEN];
+    return end_of(descriptor, local_name, text);
+}
+
+void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remote_address, int remote_port) {
+    char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
+    if (!remote_address || end_of(descriptor, local_name, local) != local_port) { return; }
+    if (end_of(descriptor, remote_name, remote) != remote_port || strcmp(remote, remote_address) != 0) { return; }
+    shutdown(descriptor, SHUT_RDWR);
+}
 
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context) {
     curl.curl_easy_setopt(easy, opt_request_function, function);

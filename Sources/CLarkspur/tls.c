@@ -1,8 +1,10 @@
 #include "tls.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -29,7 +31,16 @@
     F(i2d_X509, int, (const void *, uint8_t **)) \
     F(X509_check_host, int, (void *, const char *, size_t, unsigned, char **)) \
     F(X509_check_ip_asc, int, (void *, const char *, unsigned)) \
-    F(X509_verify_cert_error_string, const char *, (long))
+    F(X509_verify_cert_error_string, const char *, (long)) \
+    F(BIO_free, int, (void *)) \
+    F(BIO_new_socket, void *, (int, int)) \
+    F(BIO_up_ref, int, (void *)) \
+    F(ERR_clear_error, void, (void)) \
+    F(SSL_get_error, int, (const void *, int)) \
+    F(SSL_get_rbio, void *, (const void *)) \
+    F(SSL_has_pending, int, (const void *)) \
+    F(SSL_peek, int, (void *, void *, int)) \
+    F(SSL_set0_rbio, void, (void *, void *))
 
 DEFINE_OPENSSL_BINDING()
 
@@ -79,6 +90,36 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
         free(bytes);
     }
     return count > 0;
+}
+
+// Reads what is not for HTTP, and leaves all else. libcurl's own way to the socket works only inside libcurl's calls, so that another
+// one takes its place for the moment.
+static bool has_only_tls(void *ssl, int descriptor) {
+    const int wants_read = 2;
+    void *own = bound.SSL_get_rbio(ssl);
+    void *direct = bound.BIO_new_socket(descriptor, 0);
+    if (!own || !direct) {
+        if (direct) { bound.BIO_free(direct); }
+        return false;
+    }
+    bound.BIO_up_ref(own);
+    bound.SSL_set0_rbio(ssl, direct);
+    bound.ERR_clear_error();
+    char byte;
+    int count = bound.SSL_peek(ssl, &byte, 1);
+    bool wants_more = count <= 0 && bound.SSL_get_error(ssl, count) == wants_read;
+    bound.ERR_clear_error();
+    bound.SSL_set0_rbio(ssl, own);
+    return wants_more;
+}
+
+bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested) {
+    char byte;
+    bool is_empty = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    void *ssl = session_of(easy);
+    if (!ssl) { return is_empty; }
+    if (is_empty && !bound.SSL_has_pending(ssl)) { return true; }
+    return !is_nested && has_only_tls(ssl, descriptor);
 }
 
 enum { good = 0, unspecified = 1 };

@@ -31,6 +31,12 @@ final class CurlHop {
     /// once more, of which it must be kept: a hop is sent and answered once (T2).
     var isExpectationRefused = false
     var needsFreshConnection = false
+    /// Whether bytes that answer no request wait on the connection that libcurl chose.
+    var isConnectionNoisy = false
+    /// The socket that the request goes over; negative where that is not known.
+    var descriptor: Int32 = -1
+    /// The session of HTTP/2 that carries the hop, and the number of its stream.
+    var stream: (session: CurlSessions.ID, number: Int32)?
     var isBodyPaused = false
     /// Whether libcurl may ask for more of the request's body.
     enum UploadFlow { case running, waitingForBytes, heldByUser }
@@ -133,6 +139,7 @@ final class CurlHop {
         sends += 1
         isConnected = false
         connectionsBefore = 0
+        (descriptor, stream) = (-1, nil)
         lastSend = now
     }
 

@@ -13,6 +13,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
 
     /// Nil if there was no memory for it: then nothing begins.
     private let turn = clarkspur_turn_open()
+    private let watcher = UnsafeMutablePointer<clarkspur_http2_watcher>.allocate(capacity: 1)
 
     // Guarded by the box
     private let inbox = Protected(CurlInbox())
@@ -21,13 +22,16 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var now = CurlClock.zero
     private(set) var keyLog: Int32 = -1
-    @exclusivity(unchecked) private var sockets = CurlSockets()
+    @exclusivity(unchecked) var sockets = CurlSockets()
+    @exclusivity(unchecked) var sessions = CurlSessions()
+    /// The transfers that may use HTTP/2, by their easy handles.
+    @exclusivity(unchecked) private var owners: [UnsafeMutableRawPointer: CurlTransfer.Slot] = [:]
     @exclusivity(unchecked) private var posted: [CurlTask] = []
     @exclusivity(unchecked) private var timer = CurlClock.never
     /// When the thread wakes by itself.
     @exclusivity(unchecked) private var wakeTime = CurlClock.zero
     @exclusivity(unchecked) private var alarms = CurlAlarms()
-    @exclusivity(unchecked) private var transfers: [CurlTransfer] = []
+    @exclusivity(unchecked) private(set) var transfers: [CurlTransfer] = []
     @exclusivity(unchecked) private var free: [CurlTransfer.Slot] = []
     @exclusivity(unchecked) private var origins: CurlOrigins
     @exclusivity(unchecked) private var pending: [CurlTransfer.Slot] = []
@@ -43,6 +47,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         routes = CurlRoutes(configuration)
         origins = CurlOrigins(limit: max(1, configuration.maximumConnectionsPerHost))
         poller.initialize(to: clarkspur_poller(queue: -1, waker: -1))
+        watcher.initialize(to: makeHTTP2Watcher())
     }
 
     /// Nobody is left who could post, and the thread has ended: not before may the waker's number go to others.
@@ -50,6 +55,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         clarkspur_poller_close(poller)
         poller.deallocate()
         clarkspur_turn_close(turn)
+        watcher.deallocate()
     }
 
     // MARK: Any thread
@@ -90,6 +96,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         if let problem = clarkspur_curl_load() {
             return TransportError(.unavailable, String(cString: problem))
         }
+        _ = clarkspur_http2_is_watched()  // before the first connection
         guard clarkspur_poller_open(poller) else {
             return TransportError(.unavailable, "the process has no file descriptor left for a poller")
         }
@@ -120,7 +127,11 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     /// What may take time, or is code of the user's, is left to the loop's thread: bodies that are read from somewhere.
     func takeTurn() -> Bool {
         guard clarkspur_turn_borrow(turn) else { return false }
-        defer { clarkspur_turn_end(turn) }
+        clarkspur_http2_watch(watcher)
+        defer {
+            clarkspur_http2_watch(nil)
+            clarkspur_turn_end(turn)
+        }
         isLent = true
         defer { isLent = false }
         guard readers == 0, work() else { return false }
@@ -129,6 +140,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
 
     private func run() {
         clarkspur_turn_begin(turn)
+        clarkspur_http2_watch(watcher)
         setUp()
         var ready = [clarkspur_ready](repeating: clarkspur_ready(), count: 256)
         while work() {
@@ -189,7 +201,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
 
     /// For libcurl's callbacks, which come often and need not count references: whoever has the turn keeps the loop.
     @inline(__always)
-    static func at(_ context: UnsafeMutableRawPointer, _ body: (CurlLoop) -> Void) {
+    static func at<Answer>(_ context: UnsafeMutableRawPointer, _ body: (CurlLoop) -> Answer) -> Answer {
         Unmanaged<CurlLoop>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
     }
 
@@ -215,6 +227,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         multi = nil
         if keyLog >= 0 { clarkspur_socket_close(keyLog) }
         keyLog = -1
+        clarkspur_http2_watch(nil)
     }
 
     // MARK: Tasks
@@ -259,6 +272,10 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             next = origins.leave(origin)
         }
     }
+
+    func transfer(of easy: UnsafeMutableRawPointer) -> CurlTransfer? { owners[easy].map { transfers[$0] } }
+
+    func setOwner(_ slot: CurlTransfer.Slot?, of easy: UnsafeMutableRawPointer) { owners[easy] = slot }
 
     func willBegin(_ task: CurlTask) {
         if !task.isPrompt { readers += 1 }
@@ -326,8 +343,6 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         let transfer = easy.flatMap { clarkspur_easy_pointer($0, CurlInfo.context) }
         transfer.map { CurlTransfer.at($0) { $0.cannotWait() } }
     }
-
-    func didOpen(_ descriptor: Int32) { sockets.didOpen(descriptor) }
 
     func close(_ descriptor: Int32) {
         sockets.willClose(descriptor, poller: poller)

@@ -72,6 +72,7 @@ enum CurlInfo {
     static let connections: Int32 = 0x200000 + 26
     static let remoteAddress: Int32 = 0x100000 + 32
     static let localAddress: Int32 = 0x100000 + 41
+    static let remotePort: Int32 = 0x200000 + 40
     static let localPort: Int32 = 0x200000 + 42
     static let nameLookupTime: Int32 = 0x600000 + 51
     static let connectTime: Int32 = 0x600000 + 52
@@ -309,6 +310,13 @@ struct CurlLibrary: Sendable {
 
     /// Whether it says when it is about to send a request, since 7.80, so that the peer can be judged before.
     var tellsOfRequests: Bool { number >= 0x075000 }
+
+    /// Whether a handle that has carried a response reads freed memory when the first field of its next response is folded: 7.83 to 8.1.
+    var readsFreedFields: Bool { (0x075300..<0x080200).contains(number) }
+
+    /// Whether it sends a request over a kept HTTP/1 connection on which bytes wait, which it then takes for the response: 7.79 to 8.0.
+    /// Before 7.80 it cannot be kept from it.
+    var ignoresWaitingBytes: Bool { (0x074F00..<0x080200).contains(number) }
 
     /// Whether certificates can be given as bytes, since 7.77.
     var takesAuthorities: Bool { number >= 0x074D00 }

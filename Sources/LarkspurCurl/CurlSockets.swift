@@ -7,9 +7,37 @@ struct CurlSockets {
         var registered: Int32 = 0
         /// Opened and closed through us, so that we know when the number stands for another socket.
         var isConnection = false
+        var ends: Ends?
+        var speaksHTTP2 = false
+    }
+
+    /// The addresses and ports of a connection's two ends, which libcurl names a connection by.
+    struct Ends: Hashable {
+        private let hash: UInt64
+        /// Zero for a Unix-domain socket, whose connections have no names of their own.
+        let localPort: Int32
+
+        init(
+            _ remote: UnsafePointer<CChar>?, _ remotePort: Int32, _ local: UnsafePointer<CChar>?, _ localPort: Int32
+        ) {
+            var hash: UInt64 = 0xCBF2_9CE4_8422_2325  // FNV-1a
+            func add(_ byte: UInt64) { hash = (hash ^ byte) &* 0x100_0000_01B3 }
+            for text in [remote, local] {
+                var next = text
+                while let byte = next?.pointee, byte != 0 {
+                    add(UInt64(UInt8(bitPattern: byte)))
+                    next = next?.successor()
+                }
+                add(0)
+            }
+            add(UInt64(UInt32(bitPattern: remotePort)))
+            add(UInt64(UInt32(bitPattern: localPort)))
+            (self.hash, self.localPort) = (hash, localPort)
+        }
     }
 
     private var entries: [Entry] = []
+    private var descriptors: [Ends: Int32] = [:]
 
     /// False if the system does not take it.
     mutating func want(
@@ -37,7 +65,34 @@ struct CurlSockets {
     mutating func willClose(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
         let index = place(of: descriptor)
         register(0, index, poller)
+        if let ends = entries[index].ends, descriptors[ends] == descriptor { descriptors[ends] = nil }
         entries[index] = Entry()
+    }
+
+    // MARK: Connections
+
+    /// Notes which of the sockets that libcurl has opened became the connection.
+    mutating func place(_ ends: Ends, among opened: [Int32]) -> Int32 {
+        let isOnly = opened.count == 1
+        let found = opened.first { isOnly || clarkspur_socket_local_port($0) == ends.localPort }
+        guard let descriptor = found, ends.localPort != 0 else { return found ?? -1 }
+        entries[place(of: descriptor)].ends = ends
+        descriptors[ends] = descriptor
+        return descriptor
+    }
+
+    /// The socket of a connection; nil if it has none that is known.
+    func descriptor(of ends: Ends) -> Int32? { descriptors[ends] }
+
+    mutating func didSpeakHTTP2(_ descriptor: Int32) { entries[place(of: descriptor)].speaksHTTP2 = true }
+
+    func speaksHTTP2(_ descriptor: Int32) -> Bool { entries[Int(descriptor)].speaksHTTP2 }
+
+    /// Ends a connection in both directions. libcurl sees that when it wants to use it again.
+    func shutDown(localPort: Int, remoteAddress: UnsafePointer<CChar>?, remotePort: Int) {
+        for (descriptor, entry) in entries.enumerated() where entry.isConnection {
+            clarkspur_socket_shut_down(Int32(descriptor), Int32(localPort), remoteAddress, Int32(remotePort))
+        }
     }
 
     @discardableResult

@@ -21,23 +21,52 @@ extension CurlTransfer {
             easy, { this, offset, origin in this.map { CurlTransfer.at($0) { $0.seek(offset, origin) } } ?? 1 }, this)
         clarkspur_easy_on_request(
             easy,
-            { this, _, _, _, _ in this.map { CurlTransfer.at($0) { $0.mayBegin() } } == true ? 0 : 1 }, this)
-        clarkspur_easy_on_sockets(
+            { this, remote, local, remotePort, localPort in
+                let ends = CurlSockets.Ends(remote, remotePort, local, localPort)
+                return this.map { CurlTransfer.at($0) { $0.mayBegin(between: ends) } } == true ? 0 : 1
+            }, this)
+        clarkspur_easy_on_open(
             easy,
-            { loop, _, address in
+            { this, _, address in
                 let descriptor = clarkspur_socket_open(address)
-                if descriptor >= 0, let loop { CurlLoop.at(loop) { $0.didOpen(descriptor) } }
+                if descriptor >= 0, let this { CurlTransfer.at(this) { $0.didOpen(descriptor) } }
                 return descriptor
-            },
+            }, this)
+        clarkspur_easy_on_close(
+            easy,
             { loop, descriptor in
                 loop.map { CurlLoop.at($0) { $0.close(descriptor) } }
                 return 0
             }, Unmanaged.passUnretained(loop).toOpaque())
     }
 
+    private func didOpen(_ descriptor: Int32) {
+        loop.sockets.didOpen(descriptor)
+        opened.append(descriptor)
+    }
+
+    /// Whether the connection that libcurl chose has nothing to say before it is asked: bytes that wait on a kept one would pass for the
+    /// response.
+    private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends) -> Bool {
+        guard CurlLibrary.current.ignoresWaitingBytes else { return true }
+        if !opened.isEmpty {
+            hop.descriptor = loop.sockets.place(ends, among: opened)
+            opened.removeAll(keepingCapacity: true)
+            return true
+        }
+        guard let descriptor = loop.sockets.descriptor(of: ends) else { return true }
+        hop.descriptor = descriptor
+        return loop.sockets.speaksHTTP2(descriptor) || hop.request.version == .http2
+            || clarkspur_tls_is_silent(easy, descriptor, hop.route?.proxy?.kind == .https)
+    }
+
     /// libcurl is about to send the request; what was answered already is not sent again.
-    private func mayBegin() -> Bool {
+    private func mayBegin(between ends: CurlSockets.Ends) -> Bool {
         guard let hop, !hop.isExpectationRefused else { return false }
+        guard isSilent(hop, between: ends) else {
+            hop.isConnectionNoisy = true
+            return false
+        }
         // The challenge is answered: what becomes of the request now is no word of the one who asked.
         if hop.challenge != nil { (hop.challenge, hop.answersOldChallenge) = (nil, false) }
         if hop.request.asksForTrust, hop.request.url.isHTTPS {
@@ -68,7 +97,10 @@ extension CurlTransfer {
         switch isTrailer ? hop.challenge?.reader.add(line) : hop.head.add(line) {
         case .more, nil: return count
         case .head(let head):
-            if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
+            if hop.head.isHTTP2 {
+                loop.speaksHTTP2(hop.origin)
+                if hop.descriptor >= 0 { loop.sockets.didSpeakHTTP2(hop.descriptor) }
+            }
             loop.setAlarm(hop.deadline.time, for: slot)
             if hop.holds(head) {
                 hop.connectionsBefore = clarkspur_easy_long(easy, CurlInfo.connections)
@@ -131,6 +163,7 @@ extension CurlTransfer {
                 hop.uploadEnd = loop.now
                 loop.setAlarm(hop.deadline.time, for: slot)
             }
+            loop.sessions.didUpload()
             if count > 0 { hop.delegate.received(.bodySent(upload.position), for: hop.task.id) }
             return count
         case .pending:

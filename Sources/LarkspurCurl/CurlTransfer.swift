@@ -18,6 +18,14 @@ final class CurlTransfer {
     @exclusivity(unchecked) private(set) var hop: CurlHop?
     /// The proxy whose challenge the handle may remember.
     private var asker: Proxy?
+    /// Whether the handle has carried a request.
+    private var isUsed = false
+    /// Whether the loop finds the transfer by its handle.
+    private var isOwner = false
+    /// The sockets that libcurl has opened for the hop and not yet used.
+    var opened: [Int32] = []
+    /// Whether the hop's connection is of no use for further requests, though libcurl does not know.
+    var closesConnection = false
 
     /// Nil if libcurl has no memory left.
     init?(slot: Slot, loop: CurlLoop) {
@@ -42,6 +50,8 @@ final class CurlTransfer {
     /// a proxy's challenge ever after, that of another proxy too.
     private func renew() {
         guard let fresh = clarkspur_easy_open() else { return }
+        if isOwner { loop.setOwner(nil, of: easy) }
+        (isOwner, isUsed) = (false, false)
         clarkspur_easy_close(easy)
         easy = fresh
         setUp()
@@ -100,6 +110,9 @@ final class CurlTransfer {
 
     private func send(_ hop: CurlHop) {
         let task = hop.task
+        if isUsed, CurlLibrary.current.readsFreedFields { renew() }
+        isUsed = true
+        opened.removeAll(keepingCapacity: true)
         errorText.pointee = 0
         if let proxy = hop.route?.asker {
             if asker != proxy, asker != nil { renew() }
@@ -108,9 +121,15 @@ final class CurlTransfer {
         }
         hop.beginSending(at: loop.now)
         let handsOver = hop.route?.handsOver(task.request.url) == true
+        let version = CurlVersion.fit(
+            for: task.request, negotiates: loop.configuration.negotiatesHTTP2, .current)
+        if version != .http1, !isOwner {
+            loop.setOwner(slot, of: easy)
+            isOwner = true
+        }
         options.set(
             task.request, shape: prepareBody(of: hop),
-            version: .fit(for: task.request, negotiates: loop.configuration.negotiatesHTTP2, .current),
+            version: version,
             fields: fields.set(task.request, handedOver: handsOver), route: hop.route, isFresh: hop.needsFreshConnection
         )
         if clarkspur_multi_add(loop.multi, easy) != 0 {
@@ -160,6 +179,10 @@ final class CurlTransfer {
     func didEnd(_ code: Int32) {
         guard let hop else { return }
         clarkspur_multi_remove(loop.multi, easy)
+        if hop.isConnectionNoisy {
+            (hop.isConnectionNoisy, hop.needsFreshConnection) = (false, true)
+            return send(hop)
+        }
         if isForgotten(after: code, hop) {
             hop.challenge = nil
             renew()
@@ -181,6 +204,13 @@ final class CurlTransfer {
         loop.setAlarm(loop.now, for: slot)
     }
 
+    /// Ends the hop as soon as libcurl has returned: the peer has broken the protocol, which libcurl may not tell.
+    func breakOff(_ message: String) {
+        guard let hop, hop.fault == nil else { return }
+        hop.fault = TransportError(.protocolViolation, message, phase: phase(of: hop))
+        loop.setAlarm(loop.now, for: slot)
+    }
+
     /// The time that was set has come: the deadline's, or one that has moved meanwhile.
     func alarm() {
         guard let hop else { return }
@@ -195,10 +225,20 @@ final class CurlTransfer {
 
     private func finish(_ hop: CurlHop, _ error: TransportError?) {
         let metrics = metrics(of: hop)
+        if closesConnection { closeConnection() }
         hop.upload?.end()
         self.hop = nil
         if hop.isExpectationRefused { renew() }
         loop.didEnd(hop, error, metrics, in: slot)
+    }
+
+    /// Has libcurl find the connection dead.
+    private func closeConnection() {
+        closesConnection = false
+        loop.sockets.shutDown(
+            localPort: clarkspur_easy_long(easy, CurlInfo.localPort),
+            remoteAddress: clarkspur_easy_text(easy, CurlInfo.remoteAddress),
+            remotePort: clarkspur_easy_long(easy, CurlInfo.remotePort))
     }
 
     /// Whether a proxy has refused what answers a challenge of before, which it may know no more: to libcurl that is a wrong

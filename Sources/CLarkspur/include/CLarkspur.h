@@ -2,6 +2,7 @@
 #include "curl.h"
 #include "file.h"
 #include "hash.h"
+#include "http2.h"
 #include "loopback.h"
 #include "poller.h"
 #include "psl.h"

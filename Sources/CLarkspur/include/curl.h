@@ -13,6 +13,9 @@
 // times.
 const char *clarkspur_curl_load(void);
 
+// The handle of the library; NULL if libcurl is part of this process. Loads libcurl if that has not happened yet.
+void *clarkspur_curl_library(void);
+
 // The handle to look up OpenSSL's functions with, those that libcurl itself uses; NULL if its TLS is another library's, or
 // part of this process. Loads libcurl if that has not happened yet.
 void *clarkspur_curl_openssl(void);
@@ -64,12 +67,17 @@ void clarkspur_easy_on_body(void *easy, clarkspur_transfer_function function, vo
 void clarkspur_easy_on_header(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_upload(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *context);
-// The functions open and close the sockets of connections themselves; libcurl's other sockets do not come this way.
-void clarkspur_easy_on_sockets(
-    void *easy, clarkspur_open_function open, clarkspur_close_function close, void *context);
+// The functions open and close the sockets of connections themselves; libcurl's other sockets do not come this way. A connection keeps the
+// function that closes it, and its context, for longer than the easy handle may live.
+void clarkspur_easy_on_open(void *easy, clarkspur_open_function function, void *context);
+void clarkspur_easy_on_close(void *easy, clarkspur_close_function function, void *context);
 // The socket that such a function is asked for, closed in child processes; negative if there is none.
 int clarkspur_socket_open(const void *address);
 void clarkspur_socket_close(int descriptor);
+// 0 if it has none.
+int clarkspur_socket_local_port(int descriptor);
+// Ends the connection of the socket in both directions, if it is the one between these ends.
+void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remote_address, int remote_port);
 // Does nothing if this libcurl is too old to tell (before 7.80).
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context);
 

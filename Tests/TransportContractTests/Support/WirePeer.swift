@@ -88,14 +88,20 @@
             }
         }
 
+        /// Reads so many bytes and throws them away.
+        func body(_ count: Int) throws { _ = try take(count) }
+
         /// Reads so many bytes.
-        func body(_ count: Int) throws {
+        func take(_ count: Int) throws -> [UInt8] {
             while input.count < count { try more() }
-            input.removeFirst(count)
+            defer { input.removeFirst(count) }
+            return Array(input.prefix(count))
         }
 
-        func send(_ text: String) throws {
-            var left = Array(text.utf8)[...]
+        func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+        func send(_ bytes: [UInt8]) throws {
+            var left = bytes[...]
             while !left.isEmpty {
                 let count = left.withUnsafeBytes { clarkspur_loopback_send(descriptor, $0.baseAddress, $0.count) }
                 guard count > 0 else { throw Left() }
@@ -119,9 +125,11 @@
 
         /// Says that nothing more comes, and reads until the peer has left.
         func end() throws {
-            shutdown(descriptor, Int32(SHUT_WR))
+            endSending()
             try drain()
         }
+
+        func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
         /// Ends the connection with a reset, which the peer's kernel has when this returns.
         func reset() {

@@ -1,0 +1,302 @@
+#define _GNU_SOURCE
+#include "http2.h"
+
+#include <stddef.h>
+
+#if defined(__linux__) && defined(__LP64__)
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "curl.h"
+
+// MARK: What nghttp2 declares
+
+// nghttp2_frame_hd
+typedef struct {
+    size_t length;
+    int32_t stream;
+    uint8_t type;
+    uint8_t flags;
+    uint8_t reserved;
+} frame_head;
+
+// The first members of nghttp2_goaway and nghttp2_rst_stream.
+typedef struct {
+    frame_head head;
+    int32_t last_stream;
+    uint32_t code;
+} goaway;
+
+typedef struct {
+    frame_head head;
+    uint32_t code;
+} reset;
+
+enum {
+    NGHTTP2_DATA = 0,
+    NGHTTP2_HEADERS = 1,
+    NGHTTP2_RST_STREAM = 3,
+    NGHTTP2_GOAWAY = 7,
+    NGHTTP2_FLAG_PADDED = 8,
+    NGHTTP2_PROTOCOL_ERROR = 1,
+    NGHTTP2_FLOW_CONTROL_ERROR = 3,
+    NGHTTP2_FRAME_SIZE_ERROR = 6,
+    NGHTTP2_COMPRESSION_ERROR = 9,
+    NGHTTP2_ENHANCE_YOUR_CALM = 11,
+    NGHTTP2_ERR_CALLBACK_FAILURE = -902,
+};
+
+#define FUNCTIONS(F) \
+    F(nghttp2_session_callbacks_set_on_begin_frame_callback, void, \
+        (void *, int (*)(void *, const frame_head *, void *))) \
+    F(nghttp2_session_callbacks_set_before_frame_send_callback, void, \
+        (void *, int (*)(void *, const frame_head *, void *))) \
+    F(nghttp2_session_get_stream_user_data, void *, (void *, int32_t)) \
+    F(nghttp2_session_get_stream_remote_close, int, (void *, int32_t)) \
+    F(nghttp2_session_terminate_session, int, (void *, uint32_t)) \
+    F(nghttp2_session_mem_recv, ssize_t, (void *, const uint8_t *, size_t)) \
+    F(nghttp2_session_mem_recv2, ssize_t, (void *, const uint8_t *, size_t)) \
+    F(nghttp2_session_client_new, int, (void **, const void *, void *)) \
+    F(nghttp2_session_client_new2, int, (void **, const void *, void *, const void *)) \
+    F(nghttp2_session_client_new3, int, (void **, const void *, void *, const void *, void *))
+
+#define MEMBER(name, result, parameters) result(*name) parameters;
+static struct {
+    FUNCTIONS(MEMBER)
+} nghttp2;
+
+// MARK: Callbacks
+
+static _Thread_local const clarkspur_http2_watcher *watcher;
+
+void clarkspur_http2_watch(const clarkspur_http2_watcher *given) { watcher = given; }
+
+static bool is_progress(void *session, const frame_head *head) {
+    // A padded frame of up to this length may consist of padding alone.
+    const size_t longest_padding = 256;
+    switch (head->type) {
+    case NGHTTP2_HEADERS: break;
+    case NGHTTP2_DATA:
+        if (head->length <= (head->flags & NGHTTP2_FLAG_PADDED ? longest_padding : 0)) { return false; }
+        break;
+    default: return false;
+    }
+    return nghttp2.nghttp2_session_get_stream_user_data(session, head->stream) != NULL;
+}
+
+// Ends a session that sends too much. libcurl learns of it as of an error in what was read.
+static int refuse(void *session) {
+    nghttp2.nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+static int on_begin_frame(void *session, const frame_head *head, void *user_data) {
+    (void)user_data;
+    if (!watcher || watcher->may_receive(watcher->context, session, is_progress(session, head))) { return 0; }
+    return refuse(session);
+}
+
+// Whether nghttp2 uses the code for what a peer has done; libcurl cancels streams with others.
+static bool is_fault(uint32_t code) {
+    return code == NGHTTP2_PROTOCOL_ERROR || code == NGHTTP2_FLOW_CONTROL_ERROR || code == NGHTTP2_FRAME_SIZE_ERROR
+        || code == NGHTTP2_COMPRESSION_ERROR;
+}
+
+static int before_frame_send(void *session, const frame_head *head, void *user_data) {
+    (void)user_data;
+    if (!watcher) { return 0; }
+    void *easy;
+    switch (head->type) {
+    case NGHTTP2_HEADERS:
+        easy = nghttp2.nghttp2_session_get_stream_user_data(session, head->stream);
+        if (easy) { watcher->did_send_request(watcher->context, session, easy, head->stream); }
+        break;
+    case NGHTTP2_GOAWAY:
+        if (((const goaway *)head)->code != 0) { watcher->did_fail(watcher->context, session); }
+        break;
+    case NGHTTP2_RST_STREAM:
+        if (!is_fault(((const reset *)head)->code)) { break; }
+        easy = nghttp2.nghttp2_session_get_stream_user_data(session, head->stream);
+        if (easy) { watcher->did_fail_stream(watcher->context, easy); }
+        break;
+    default: break;
+    }
+    return 0;
+}
+
+bool clarkspur_http2_has_ended(void *session, int32_t stream) {
+    // -1: the stream is closed altogether.
+    return nghttp2.nghttp2_session_get_stream_remote_close(session, stream) != 0;
+}
+
+// MARK: What libcurl calls in nghttp2's place
+
+// An error of the session itself, as a flood that nghttp2 has noticed, ends it without a frame to the peer.
+static ssize_t take(void *session, const uint8_t *bytes, size_t count, ssize_t (*function)(void *, const uint8_t *, size_t)) {
+    if (!watcher) { return function(session, bytes, count); }
+    if (!watcher->may_read(watcher->context, session, count)) { return refuse(session); }
+    ssize_t taken = function(session, bytes, count);
+    if (taken < 0) { watcher->did_fail(watcher->context, session); }
+    return taken;
+}
+
+static ssize_t mem_recv(void *session, const uint8_t *bytes, size_t count) {
+    return take(session, bytes, count, nghttp2.nghttp2_session_mem_recv);
+}
+
+static ssize_t mem_recv2(void *session, const uint8_t *bytes, size_t count) {
+    return take(session, bytes, count, nghttp2.nghttp2_session_mem_recv2);
+}
+
+static void add_callbacks(const void *callbacks) {
+    if (!watcher) { return; }
+    nghttp2.nghttp2_session_callbacks_set_on_begin_frame_callback((void *)callbacks, on_begin_frame);
+    nghttp2.nghttp2_session_callbacks_set_before_frame_send_callback((void *)callbacks, before_frame_send);
+}
+
+static int did_open(int code, void **session) {
+    if (code == 0 && watcher) { watcher->did_open(watcher->context, *session); }
+    return code;
+}
+
+static int client_new(void **session, const void *callbacks, void *user_data) {
+    add_callbacks(callbacks);
+    return did_open(nghttp2.nghttp2_session_client_new(session, callbacks, user_data), session);
+}
+
+static int client_new2(void **session, const void *callbacks, void *user_data, const void *option) {
+    add_callbacks(callbacks);
+    return did_open(nghttp2.nghttp2_session_client_new2(session, callbacks, user_data, option), session);
+}
+
+static int client_new3(void **session, const void *callbacks, void *user_data, const void *option, void *memory) {
+    add_callbacks(callbacks);
+    return did_open(nghttp2.nghttp2_session_client_new3(session, callbacks, user_data, option, memory), session);
+}
+
+static const struct {
+    const char *name;
+    void *function;
+} replacements[] = {
+    {"nghttp2_session_client_new", (void *)client_new},
+    {"nghttp2_session_client_new2", (void *)client_new2},
+    {"nghttp2_session_client_new3", (void *)client_new3},
+    {"nghttp2_session_mem_recv", (void *)mem_recv},
+    {"nghttp2_session_mem_recv2", (void *)mem_recv2},
+};
+
+// MARK: libcurl's pointers
+
+// Writes a pointer of a library's table. The linker may have made the table's memory read-only after it filled it.
+static bool write_pointer(void **place, void *value, bool is_read_only) {
+    uintptr_t page = (uintptr_t)place & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+    size_t size = (uintptr_t)(place + 1) - page;
+    if (is_read_only && mprotect((void *)page, size, PROT_READ | PROT_WRITE) != 0) { return false; }
+    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+    if (is_read_only) { mprotect((void *)page, size, PROT_READ); }
+    return true;
+}
+
+typedef struct {
+    uintptr_t base;
+    bool is_replaced;
+} search;
+
+// The parts of a loaded library that its pointers to other libraries' functions are described in.
+typedef struct {
+    uintptr_t base;
+    const ElfW(Sym) *symbols;
+    const char *names;
+    uintptr_t read_only_start, read_only_end;
+} image;
+
+static void replace_in(const ElfW(Rela) *table, size_t size, const image *image, search *search) {
+    for (size_t index = 0; table && index < size / sizeof *table; index += 1) {
+        const char *name = image->names + image->symbols[ELF64_R_SYM(table[index].r_info)].st_name;
+        void **place = (void **)(image->base + table[index].r_offset);
+        bool is_read_only = (uintptr_t)place >= image->read_only_start && (uintptr_t)place < image->read_only_end;
+        for (size_t one = 0; one < sizeof replacements / sizeof *replacements; one += 1) {
+            if (strcmp(name, replacements[one].name) != 0) { continue; }
+            if (write_pointer(place, replacements[one].function, is_read_only)) { search->is_replaced = true; }
+        }
+    }
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *context) {
+    (void)size;
+    search *search = context;
+    if (info->dlpi_addr != search->base) { return 0; }
+    image image = {.base = info->dlpi_addr};
+    const ElfW(Dyn) *entry = NULL;
+    for (int index = 0; index < info->dlpi_phnum; index += 1) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[index];
+        if (part->p_type == PT_DYNAMIC) { entry = (const ElfW(Dyn) *)(image.base + part->p_vaddr); }
+        if (part->p_type == PT_GNU_RELRO) {
+            image.read_only_start = image.base + part->p_vaddr;
+            image.read_only_end = image.read_only_start + part->p_memsz;
+        }
+    }
+    const ElfW(Rela) *calls = NULL, *others = NULL;
+    size_t calls_size = 0, others_size = 0;
+    for (; entry && entry->d_tag != DT_NULL; entry += 1) {
+        // Some linkers leave addresses relative to the library.
+        uintptr_t address = entry->d_un.d_ptr < image.base ? image.base + entry->d_un.d_ptr : entry->d_un.d_ptr;
+        switch (entry->d_tag) {
+        case DT_SYMTAB: image.symbols = (const ElfW(Sym) *)address; break;
+        case DT_STRTAB: image.names = (const char *)address; break;
+        case DT_JMPREL: calls = (const ElfW(Rela) *)address; break;
+        case DT_PLTRELSZ: calls_size = entry->d_un.d_val; break;
+        case DT_RELA: others = (const ElfW(Rela) *)address; break;
+        case DT_RELASZ: others_size = entry->d_un.d_val; break;
+        default: break;
+        }
+    }
+    if (!image.symbols || !image.names) { return 1; }
+    replace_in(calls, calls_size, &image, search);
+    replace_in(others, others_size, &image, search);
+    return 1;
+}
+
+static bool is_watched;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void) {
+    void *library = clarkspur_curl_library();
+    struct link_map *map = NULL;
+    if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) { return; }
+#define BIND(name, result, parameters) *(void **)&nghttp2.name = dlsym(library, #name);
+    FUNCTIONS(BIND)
+    if (!nghttp2.nghttp2_session_callbacks_set_on_begin_frame_callback
+        || !nghttp2.nghttp2_session_callbacks_set_before_frame_send_callback
+        || !nghttp2.nghttp2_session_get_stream_user_data || !nghttp2.nghttp2_session_get_stream_remote_close
+        || !nghttp2.nghttp2_session_terminate_session) {
+        return;
+    }
+    search search = {.base = map->l_addr};
+    dl_iterate_phdr(look_at, &search);
+    is_watched = search.is_replaced;
+}
+
+bool clarkspur_http2_is_watched(void) {
+    pthread_once(&once, load);
+    return is_watched;
+}
+
+#else
+
+void clarkspur_http2_watch(const clarkspur_http2_watcher *watcher) { (void)watcher; }
+bool clarkspur_http2_is_watched(void) { return false; }
+bool clarkspur_http2_has_ended(void *session, int32_t stream) {
+    (void)session;
+    (void)stream;
+    return false;
+}
+
+#endif

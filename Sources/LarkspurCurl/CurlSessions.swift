@@ -1,0 +1,111 @@
+internal import CLarkspur
+
+/// Counts what the peers of HTTP/2 connections send beside responses, and ends a session that sends nothing else.
+///
+/// libcurl reads control frames for as long as they come, and serves no other connection meanwhile. A session that reaches the limit
+/// is closed, so one connection delays the others by a few milliseconds at most.
+struct CurlSessions {
+    /// A session of nghttp2, by its address.
+    typealias ID = UnsafeMutableRawPointer
+
+    /// The maximum number of frames within `period` without a byte of a response or of an upload.
+    static let frameLimit = 10_000
+    /// The maximum number of bytes in that time, of whatever kind. It is more than a peer may send of a response that was cancelled, before it
+    /// hears of that: libcurl's largest window is 32 MiB.
+    static let byteLimit = 40 << 20
+    /// In nanoseconds. Peers that send a ping now and then stay far below the limit.
+    static let period: UInt64 = 30_000_000_000
+
+    private struct Budget {
+        var frames = 0
+        var bytes = 0
+        var start: CurlClock.Instant
+        var uploads: Int
+    }
+
+    /// Only sessions that were read from since their last progress are here.
+    private var budgets: [ID: Budget] = [:]
+    private var uploads = 0
+
+    /// A session begins. Its address may have been another session's before.
+    mutating func didOpen(_ session: ID) { budgets[session] = nil }
+
+    /// Bytes of a request's body go out, so peers have reasons to send control frames.
+    mutating func didUpload() { uploads &+= 1 }
+
+    /// Counts what a session has sent. Returns false if it has to end.
+    mutating func mayReceive(frames: Int, bytes: Int, from session: ID, at now: CurlClock.Instant) -> Bool {
+        var budget = budgets[session] ?? Budget(start: now, uploads: uploads)
+        guard budget.frames < Self.frameLimit, budget.bytes < Self.byteLimit else { return false }
+        if budget.uploads != uploads || now - budget.start > Self.period {
+            budget = Budget(start: now, uploads: uploads)
+        }
+        budget.frames += frames
+        budget.bytes += bytes
+        budgets[session] = budget
+        return true
+    }
+
+    /// A response makes progress in the session. Returns false if the session has to end all the same.
+    mutating func mayProgress(_ session: ID) -> Bool {
+        guard let budget = budgets[session] else { return true }
+        guard budget.frames < Self.frameLimit, budget.bytes < Self.byteLimit else { return false }
+        budgets[session] = nil
+        return true
+    }
+}
+
+/// What nghttp2 tells of the sessions that libcurl opens.
+extension CurlLoop {
+    func makeHTTP2Watcher() -> clarkspur_http2_watcher {
+        clarkspur_http2_watcher(
+            context: Unmanaged.passUnretained(self).toOpaque(),
+            did_open: { loop, session in
+                guard let loop, let session else { return }
+                CurlLoop.at(loop) { $0.sessions.didOpen(session) }
+            },
+            may_read: { loop, session, count in
+                guard let loop, let session else { return true }
+                return CurlLoop.at(loop) { $0.mayReceive(frames: 0, bytes: count, from: session) }
+            },
+            may_receive: { loop, session, isProgress in
+                guard let loop, let session else { return true }
+                return CurlLoop.at(loop) {
+                    isProgress ? $0.sessions.mayProgress(session) : $0.mayReceive(frames: 1, bytes: 0, from: session)
+                }
+            },
+            did_send_request: { loop, session, easy, stream in
+                guard let loop, let session, let easy else { return }
+                CurlLoop.at(loop) { $0.transfer(of: easy)?.hop?.stream = (session, stream) }
+            },
+            did_fail: { loop, session in
+                guard let loop, let session else { return }
+                CurlLoop.at(loop) {
+                    $0.fail(session, "the server broke the rules of HTTP/2, and the connection was closed")
+                }
+            },
+            did_fail_stream: { loop, easy in
+                guard let loop, let easy else { return }
+                CurlLoop.at(loop) {
+                    $0.transfer(of: easy)?.breakOff("the server's response breaks the rules of HTTP/2")
+                }
+            })
+    }
+
+    private func mayReceive(frames: Int, bytes: Int, from session: CurlSessions.ID) -> Bool {
+        if sessions.mayReceive(frames: frames, bytes: bytes, from: session, at: now) { return true }
+        fail(session, "the server sends HTTP/2 frames without end and no response; the connection was closed")
+        return false
+    }
+
+    /// Ends the hops of a session whose responses are not whole.
+    private func fail(_ session: CurlSessions.ID, _ message: String) {
+        for transfer in transfers {
+            guard let stream = transfer.hop?.stream, stream.session == session,
+                !clarkspur_http2_has_ended(session, stream.number)
+            else { continue }
+            transfer.breakOff(message)
+            transfer.closesConnection = true
+        }
+    }
+}
