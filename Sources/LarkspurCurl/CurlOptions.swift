@@ -24,6 +24,7 @@ enum CurlOption {
     static let upload: Int32 = 46
     static let verifiesPeer: Int32 = 64
     static let freshConnection: Int32 = 74
+    static let forbidsReuse: Int32 = 75
     static let authorityFile: Int32 = 10_065
     static let ciphers: Int32 = 10_083
     static let revocationList: Int32 = 10_169
@@ -268,6 +269,8 @@ extension CurlOptions {
         lookup = route?.lookup.map { CurlLine($0) }
         set(CurlOption.lookups, pointer: lookup?.pointer)
         set(CurlOption.unixSocket, route?.unixSocket)
+        // Connections of Unix-domain sockets have no ports to be told apart by, so they cannot be asked whether bytes wait on them.
+        set(CurlOption.forbidsReuse, route?.unixSocket != nil && CurlLibrary.current.ignoresWaitingBytes ? 1 : 0)
         let proxy = route?.proxy
         set(CurlOption.proxy, proxy?.text ?? "")
         set(CurlOption.proxyUser, proxy?.username)

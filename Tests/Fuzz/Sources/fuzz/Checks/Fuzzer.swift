@@ -1,11 +1,16 @@
 /// The fuzzers, and what each of them checks of one input: nothing traps, and the rules hold that hold for every input.
 enum Fuzzer: String, CaseIterable, Sendable {
-    case certificates, cookies, heads, json, multipart, requests, streams, urls, xml
+    case certificates, cookies, exchanges, frames, heads, json, multipart, requests, streams, urls, xml
+
+    /// Whether an input goes over sockets, and so takes milliseconds.
+    var usesSockets: Bool { self == .exchanges || self == .frames }
 
     func check(_ bytes: [UInt8]) throws {
         switch self {
         case .certificates: try checkCertificates(bytes)
         case .cookies: try checkCookies(bytes)
+        case .exchanges: try checkExchanges(bytes)
+        case .frames: try checkFrames(bytes)
         case .heads: try checkHeads(bytes)
         case .json: try checkJSON(bytes)
         case .multipart: try checkMultipart(bytes)
@@ -36,6 +41,13 @@ struct FuzzInput {
     /// The next bytes, whose number stands before them.
     mutating func piece() -> [UInt8] {
         let count = Int(byte())
+        defer { rest = rest.dropFirst(count) }
+        return Array(rest.prefix(count))
+    }
+
+    /// The next bytes, whose number stands before them in two bytes.
+    mutating func lengthPrefixed() -> [UInt8] {
+        let count = Int(byte()) << 8 | Int(byte())
         defer { rest = rest.dropFirst(count) }
         return Array(rest.prefix(count))
     }

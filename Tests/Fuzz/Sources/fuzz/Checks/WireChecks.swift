@@ -1,0 +1,155 @@
+#if os(Linux)
+    import Foundation
+    import Glibc
+    import Larkspur
+
+    /// Responses of HTTP/1.1 over one kept connection: a byte sequence of the input for each request, with its length before it.
+    func checkExchanges(_ bytes: [UInt8]) throws { try Wire.exchanges.check(bytes, version: .http1) }
+
+    /// What a server of HTTP/2 sends when two requests are there, its preface included.
+    func checkFrames(_ bytes: [UInt8]) throws { try Wire.frames.check(bytes, version: .http2) }
+
+    /// The real engine and a server on the loopback that plays an input to it.
+    ///
+    /// Whatever the server sends, each request ends once and in time, and the next connection serves its own response.
+    private final class Wire: Sendable {
+        static let exchanges = Wire { wire, input in
+            repeat {
+                wire.readHead(for: .milliseconds(2))
+                wire.send(input.lengthPrefixed())
+            } while !input.rest.isEmpty
+        }
+
+        static let frames = Wire { wire, input in
+            wire.send([0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0])  // SETTINGS and the acknowledgement
+            wire.readHead(for: .seconds(1))
+            wire.readMore(for: .milliseconds(2))
+            wire.send(Array(input.rest))
+            wire.readMore(for: .milliseconds(2))
+        }
+
+        private let transport = CurlTransport(configuration: .init { $0.maximumConnectionsPerHost = 2 })
+        private let listener: Int32
+        private let port: UInt16
+        private let play: @Sendable (Peer, inout FuzzInput) -> Void
+        /// What the next connection is sent; nil for a proper response.
+        private let input = Protected<[UInt8]?>(nil)
+
+        private init(_ play: @escaping @Sendable (Peer, inout FuzzInput) -> Void) {
+            self.play = play
+            listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = inet_addr("127.0.0.1")
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            port = withUnsafeMutableBytes(of: &address) { [listener] raw in
+                let name = raw.baseAddress?.assumingMemoryBound(to: sockaddr.self)
+                bind(listener, name, size)
+                listen(listener, 16)
+                getsockname(listener, name, &size)
+                return UInt16(raw[2]) << 8 | UInt16(raw[3])
+            }
+            Thread.detachNewThread { [self] in
+                while true { serve(Peer(accept(listener, nil, nil))) }
+            }
+        }
+
+        private func serve(_ peer: Peer) {
+            defer { peer.close() }
+            guard let bytes = input.withLock({ $0.take() }) else {
+                peer.readHead(for: .seconds(5))
+                return peer.send(Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsound".utf8))
+            }
+            var input = FuzzInput(bytes)
+            play(peer, &input)
+        }
+
+        func check(_ bytes: [UInt8], version: HTTPVersionChoice) throws {
+            input.withLock { $0 = bytes }
+            if version == .http2 {
+                let both = try [start(version), start(version)]
+                for one in both { try require(one.finish() != nil, "each request ends, once and in time") }
+            } else {
+                // One after the other, so that the connection is kept where the responses allow it.
+                for _ in 0..<min(8, 1 + bytes.count / 16) {
+                    try require(try start(version).finish() != nil, "each request ends, once and in time")
+                }
+            }
+            input.withLock { $0 = nil }
+            // Connections of the input may be kept, and say what they like; a new one is sound.
+            let sound = CurlTransport()
+            let end = try start(.http1, over: sound).finish()
+            sound.invalidate()
+            try require(end == "sound", "another transport is served as ever")
+        }
+
+        private func start(_ version: HTTPVersionChoice, over transport: CurlTransport? = nil) throws -> Hop {
+            var request = TransportRequest(url: try RequestURL("http://127.0.0.1:\(port)/"))
+            (request.version, request.timeouts.total) = (version, .seconds(2))
+            let hop = Hop()
+            (transport ?? self.transport).task(for: request, id: TransportTaskID(1), delegate: hop).resume()
+            return hop
+        }
+    }
+
+    /// One hop, waited for by the thread that started it.
+    private final class Hop: TransportDelegate {
+        private let body = Protected<[UInt8]>([])
+        private let ends = Protected(0)
+        private let ended = DispatchSemaphore(value: 0)
+
+        func received(_ event: TransportEvent, for task: TransportTaskID) {
+            switch event {
+            case .body(let bytes): body.withLock { $0 += bytes }
+            case .completed:
+                ends.withLock { $0 += 1 }
+                ended.signal()
+            default: break
+            }
+        }
+
+        func answer(_ question: TransportQuestion, for task: TransportTaskID) {}
+
+        /// The body; nil if the hop has not ended, or has ended twice.
+        func finish() -> String? {
+            guard ended.wait(timeout: .now() + 8) == .success, ends.withLock({ $0 }) == 1 else { return nil }
+            return String(decoding: body.withLock { $0 }, as: UTF8.self)
+        }
+    }
+
+    /// The server's end of a connection.
+    private final class Peer {
+        private let descriptor: Int32
+
+        init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+        func close() { _ = Glibc.close(descriptor) }
+
+        func send(_ bytes: [UInt8]) {
+            _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL.rawValue))
+        }
+
+        /// Reads until a head has ended, or for as long.
+        func readHead(for limit: Duration) {
+            var tail: [UInt8] = []
+            while let bytes = read(for: limit), !bytes.isEmpty {
+                tail = (tail + bytes).suffix(4_096)
+                if String(decoding: tail, as: UTF8.self).contains("\r\n\r\n") { return }
+            }
+        }
+
+        func readMore(for limit: Duration) { _ = read(for: limit) }
+
+        private func read(for limit: Duration) -> [UInt8]? {
+            var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&event, 1, Int32(limit.components.seconds * 1_000 + limit.components.attoseconds / 1_000_000_000_000_000)) > 0
+            else { return nil }
+            return [UInt8](unsafeUninitializedCapacity: 4_096) { buffer, count in
+                count = max(0, recv(descriptor, buffer.baseAddress, buffer.count, 0))
+            }
+        }
+    }
+#else
+    func checkExchanges(_ bytes: [UInt8]) throws {}
+    func checkFrames(_ bytes: [UInt8]) throws {}
+#endif
