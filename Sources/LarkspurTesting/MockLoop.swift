@@ -84,6 +84,9 @@ final class MockLoop {
         while case .answer(let request, let handler) = need {
             state.didReceive(request)
             switch handler {
+            case .missing:
+                connection.play(state.missing(request))
+                need = connection.advance()
             case .responses(let left):
                 connection.play(
                     left.withLock { left in

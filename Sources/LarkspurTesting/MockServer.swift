@@ -12,14 +12,31 @@ import Larkspur
 public final class MockServer: Sendable {
     /// What has happened so far.
     public struct Log: Sendable {
-        /// In the order in which they arrived; a request is recorded when its handler is asked.
-        public internal(set) var requests: [MockRequest] = []
+        /// The latest requests in the order in which they arrived, at most as many as the server's `requestLimit`. A
+        /// request is recorded when its handler is asked.
+        public var requests: [MockRequest] { kept.count > limit ? kept.suffix(limit) : kept }
+        /// How many requests arrived, including those that are no longer in `requests`.
+        public private(set) var requestCount = 0
         /// How many connections are open.
         public internal(set) var connectionCount = 0
         /// How many connections there were, those that are open included.
         public internal(set) var connectionsAccepted = 0
         /// Whether the server has ended: its thread, its listener and all its connections.
         public internal(set) var isStopped = false
+
+        private let limit: Int
+        /// A few more than the limit, so that dropping the oldest moves the others seldom.
+        private var kept: [MockRequest] = []
+
+        var keptCount: Int { kept.count }
+
+        init(requestLimit: Int) { limit = max(0, requestLimit) }
+
+        mutating func add(_ request: MockRequest) {
+            requestCount += 1
+            kept.append(request)
+            if kept.count > limit + max(16, limit / 8) { kept.removeFirst(kept.count - limit) }
+        }
     }
 
     /// `http://127.0.0.1:` and the port, without a slash at the end.
@@ -30,10 +47,16 @@ public final class MockServer: Sendable {
     private let state: MockServerState
     private let inbox: MockInbox
 
-    /// Starts a server; the handler answers what no route does, and an error it throws becomes a 500.
+    /// Starts a server.
+    ///
+    /// - Parameters:
+    ///   - reading: How the bodies of requests without a route are read.
+    ///   - requestLimit: The maximum number of requests that the log keeps; the oldest are dropped.
+    ///   - handler: Answers requests without a route. An error that it throws becomes a 500. Without a handler the answer is
+    ///     a 404 whose body lists the routes.
     public init(
-        reading: MockBodyReading = .kept,
-        handler: @escaping @Sendable (MockRequest) async throws -> MockResponse = { _ in .text("", status: 404) }
+        reading: MockBodyReading = .kept, requestLimit: Int = 10_000,
+        handler: (@Sendable (MockRequest) async throws -> MockResponse)? = nil
     ) throws {
         clarkspur_raise_descriptor_limit()
         let waker = try MockWaker()
@@ -42,7 +65,8 @@ public final class MockServer: Sendable {
         guard listener >= 0 else { throw POSIXError.current }
         self.port = Int(port)
         url = "http://127.0.0.1:\(port)"
-        let state = MockServerState(fallback: MockRoute(reading: reading, handler: .asking(handler)))
+        let fallback = MockRoute(reading: reading, handler: handler.map { .asking($0) } ?? .missing)
+        let state = MockServerState(fallback: fallback, requestLimit: requestLimit)
         let inbox = MockInbox(waker)
         (self.state, self.inbox) = (state, inbox)
         let thread = Thread {
@@ -78,7 +102,7 @@ public final class MockServer: Sendable {
     /// What has happened so far.
     public var log: Log { state.log }
 
-    /// The requests so far, in the order in which they arrived.
+    /// The requests so far, in the order in which they arrived: the latest ones, up to `requestLimit`.
     public var requests: [MockRequest] { log.requests }
 
     /// Waits until the log fulfils the condition; throws if the task is cancelled.

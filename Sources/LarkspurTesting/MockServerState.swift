@@ -1,6 +1,8 @@
 import Larkspur
 
 enum MockHandler: Sendable {
+    /// There is no route: a 404 that lists the routes.
+    case missing
     case closure(@Sendable (MockRequest) async -> MockResponse)
     /// In turn; the last one stays.
     case responses(Protected<(first: MockResponse, later: ArraySlice<MockResponse>)>)
@@ -33,7 +35,7 @@ final class MockServerState: Sendable {
 
     private struct State {
         var routes: [Key: MockRoute] = [:]
-        var log = MockServer.Log()
+        var log: MockServer.Log
         /// How many changes the log has seen.
         var version = 0
         var waiting: [(number: Int, continuation: Waiter)] = []
@@ -41,9 +43,12 @@ final class MockServerState: Sendable {
     }
 
     private let fallback: MockRoute
-    private let box = Protected(State())
+    private let box: Protected<State>
 
-    init(fallback: MockRoute) { self.fallback = fallback }
+    init(fallback: MockRoute, requestLimit: Int) {
+        self.fallback = fallback
+        box = Protected(State(log: MockServer.Log(requestLimit: requestLimit)))
+    }
 
     var log: MockServer.Log { box.withLock { $0.log } }
 
@@ -59,6 +64,15 @@ final class MockServerState: Sendable {
         } ?? fallback
     }
 
+    /// The answer to a request without a route.
+    func missing(_ request: MockRequest) -> MockResponse {
+        let routes = box.withLock { Array($0.routes.keys) }
+            .sorted { ($0.path, $0.method ?? "") < ($1.path, $1.method ?? "") }
+            .map { "\($0.method ?? "any method") \($0.path)" }
+        let list = routes.isEmpty ? "The server has no routes." : "The routes are:\n" + routes.joined(separator: "\n")
+        return .text("No route answers \(request.method) \(request.path). \(list)\n", status: 404)
+    }
+
     func didAccept() -> Int {
         change { log in
             log.connectionCount += 1
@@ -67,7 +81,7 @@ final class MockServerState: Sendable {
         }
     }
 
-    func didReceive(_ request: MockRequest) { change { $0.requests.append(request) } }
+    func didReceive(_ request: MockRequest) { change { $0.add(request) } }
     func didClose() { change { $0.connectionCount -= 1 } }
     func didStop() { change { $0.isStopped = true } }
 

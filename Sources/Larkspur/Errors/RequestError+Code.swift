@@ -176,6 +176,8 @@ extension RequestError {
         public static let invalidImage = Code(rawValue: "invalidImage")
         /// The body makes no value of the type.
         public static let decodingFailed = Code(rawValue: "decodingFailed")
+        /// A serializer awaited a response of its own request, which is delivered after the serializer has ended.
+        public static let serializerAwaitsItself = Code(rawValue: "serializerAwaitsItself")
         /// A serializer of your own threw.
         public static let serializationFailed = Code(rawValue: "serializationFailed")
 

@@ -163,7 +163,9 @@ public struct RequestOptions: Sendable, Hashable {
     /// yes if it has a jar. A `Cookie` field that the request has of its own is sent as it is, without any of the jar's.
     public var usesCookieJar: Bool?
 
-    /// Whether the session's credentials answer challenges; nil leaves it to the session, and there means yes if it has some.
+    /// Whether the session's credentials are used: its ``CredentialStore`` answers challenges, and an
+    /// ``AuthenticationInterceptor`` adds its credential. Nil takes the session's option, whose default is true. False is for
+    /// requests that get a credential, such as a login.
     public var usesCredentials: Bool?
 
     /// Header fields that do not follow a redirect to another origin, beside `Authorization`, `Cookie` and their kin, which

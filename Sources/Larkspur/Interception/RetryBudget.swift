@@ -3,8 +3,9 @@
 ///
 ///     configuration.retryBudget = RetryBudget(ratio: 0.2)
 ///
-/// Each first attempt of a request with a `RetryPolicy` deposits a part of a retry, each retry withdraws a whole one. So that
-/// sessions which send little can retry at all, a few every second are free. Child sessions share their parent's budget
+/// Each first attempt of a request with a `RetryPolicy` deposits a part of a retry, each retry withdraws a whole one. The
+/// requests of resumable uploads and the connections of event streams do the same: those that follow a failure are retries.
+/// So that sessions which send little can retry at all, a few every second are free. Child sessions share their parent's budget
 /// unless they are given another.
 public struct RetryBudget: Sendable, Hashable {
     /// How much of a retry a first attempt allows; from 0 to 1000.

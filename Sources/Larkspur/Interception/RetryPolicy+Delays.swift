@@ -11,6 +11,15 @@ extension RetryPolicy {
             case full
             /// Anything from half the delay up to the whole.
             case equal
+            /// Anything from the delay up to so much more of it: with 0.25, up to a quarter more. For delays that must not
+            /// be shortened, such as those that a server asks for.
+            case added(Double)
+
+            /// The part of a delay that is added at most.
+            var addition: Double {
+                guard case .added(let part) = self, part > 0 else { return 0 }
+                return min(part, 1_000)
+            }
         }
 
         /// How many times longer each delay is than the one before.
@@ -32,15 +41,17 @@ extension RetryPolicy {
             self.jitter = jitter
         }
 
-        /// The delay before a retry, counted from 0. Numbers that make no sense give the cap, or none if they are negative.
-        func delay(retry: Int, random: RandomSource) -> Duration {
+        /// The delays that a retry, counted from 0, may have. Numbers that make no sense give the cap, or none if they are
+        /// negative.
+        func delays(retry: Int) -> ClosedRange<Duration> {
             let cap = max(0, min(cap, RetryAfter.longest) / .seconds(1))
             let seconds = scale / .seconds(1) * pow(base, Double(retry))
             let delay = Duration.seconds(seconds < cap ? max(0, seconds) : cap)
             switch jitter {
-            case .none: return delay
-            case .full: return delay * random.fraction()
-            case .equal: return delay / 2 + delay / 2 * random.fraction()
+            case .none: return delay...delay
+            case .full: return .zero...delay
+            case .equal: return delay / 2...delay
+            case .added: return delay...delay + delay * jitter.addition
             }
         }
     }
@@ -83,11 +94,5 @@ extension RequestCore {
             state.idempotencyKey = key
             return key
         }
-    }
-
-    /// Deposits in the session's budget what a request's first attempt allows: once, however many policies it meets.
-    func depositForRetries() {
-        guard let account = context.retryAccount else { return }
-        if box.withLock({ $0.hasDeposited.raise() }) { account.add() }
     }
 }

@@ -74,17 +74,22 @@ public struct RetryPolicy: RequestInterceptor {
         guard retries < limit, await accepts(error, of: request) else { return .doNotRetry }
         // The pipeline refuses this one itself; it must not cost a retry.
         guard core.canSendAgain else { return .retry }
-        let asked = RetryAfter.delay(in: error.responseHead)
-        if let asked, asked > maximumRetryAfter {
-            return .doNotRetryWithError(
-                RetryRefusal("the server asks to wait for \(asked), longer than maximumRetryAfter"))
+        switch schedule.step(retry: retries, after: error.responseHead) {
+        case .stop: return .doNotRetry
+        case .refuse(let refusal): return .doNotRetryWithError(refusal)
+        case .retry(let delays):
+            let delay = session.configuration.random.duration(in: delays)
+            if let refusal = core.refusal(of: delay) ?? session.context.withdrawRetry() {
+                return .doNotRetryWithError(refusal)
+            }
+            return .retryAfter(delay)
         }
-        let delay = asked ?? backoff.delay(retry: retries, random: session.configuration.random)
-        if let refusal = core.refusal(of: delay) { return .doNotRetryWithError(refusal) }
-        guard session.context.retryAccount?.withdraw() ?? true else {
-            return .doNotRetryWithError(RetryRefusal("the session's retry budget is used up"))
-        }
-        return .retryAfter(delay)
+    }
+
+    private var schedule: RetrySchedule {
+        RetrySchedule(
+            limit: limit, backoff: backoff, maximumRetryAfter: maximumRetryAfter, methods: methods,
+            idempotencyKey: idempotencyKey)
     }
 
     private func accepts(_ error: RequestError, of request: any Request) async -> Bool {
@@ -94,9 +99,7 @@ public struct RetryPolicy: RequestInterceptor {
         }
         // What was asked for, not what a redirect made of it; where nothing was built, nothing was sent.
         guard let sent = request.handle.core.read({ $0.attempt?.request }) else { return true }
-        return methods.contains(sent.method)
-            || IdempotencyKey.methods.contains(sent.method)
-                && idempotencyKey.map { sent.headers[$0.field] != nil } ?? false
+        return schedule.allows(sent)
     }
 }
 

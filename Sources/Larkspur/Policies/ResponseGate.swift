@@ -14,9 +14,12 @@ extension Request {
     ///
     ///     request.onResponseHead { head in head["X-Maintenance"] == nil ? .allow : .cancel }
     ///
-    /// The response is the one that counts: not a redirect that was followed. A body that is kept in memory is collected
-    /// meanwhile; of one that is read while it comes no byte is handed on before. Of several closures each is asked in the
-    /// order of their attachment, until one cancels.
+    /// The response is the one that counts: not a redirect that was followed. The closure is called as soon as the head is
+    /// there. Until it returns, the transport delivers no more than the first 64 KiB of the body, so that `.cancel` ends a
+    /// body without end. Of several closures each is called in the order of their attachment, until one cancels.
+    ///
+    /// The body is already there in two cases: the closure is attached while the request runs, or middleware stands around
+    /// the request and the body is kept in memory. With middleware, the closure is given the response of the middleware.
     @discardableResult
     public func onResponseHead(perform gate: @escaping @Sendable (ResponseHead) async -> ResponseDisposition) -> Self {
         handle.core.set("response gate", of: self) { $0.gates.append(gate) }
@@ -28,7 +31,8 @@ extension RequestPipeline {
     /// Asks the gates about the response that is the answer. Leaves the pipeline if one of them cancels.
     func passGates(_ exchange: CompletedExchange) async throws(RequestCore.Exit) {
         guard let head = exchange.head else { return }
-        for gate in core.read({ $0.settings.gates }) {
+        let (gates, passed) = core.read { ($0.settings.gates, $0.attempt?.passedGates ?? 0) }
+        for gate in gates.dropFirst(passed) {
             let disposition = await gate(head)
             // One that was left behind has no say any more.
             guard core.isWithPipeline, !Task.isCancelled else { throw .abandon }
@@ -36,6 +40,21 @@ extension RequestPipeline {
                 core.cancel(face)
                 throw .abandon
             }
+            _ = core.read { $0.attempt?.passedGates += 1 }
         }
+    }
+
+    /// Asks the gates about a response whose body is kept in memory, and collects the body if they let it pass.
+    ///
+    /// - Returns: The end of the hop.
+    func collect(_ head: CompletedExchange) async throws(RequestCore.Exit) -> Step {
+        let gated = core.read { $0.settings.gatesSeeHead } ? try await passGatesInTime(head) : head
+        guard case .ended(let exchange) = await core.hopEnd(gated.error == nil ? .collected : .unwanted) else {
+            throw .abandon
+        }
+        try core.step(.settle)
+        if let error = gated.error { return .stop(.ended(failed(error, exchange))) }
+        guard let error = exchange.hop?.error else { return .stop(.ended(decoded(exchange))) }
+        return .stop(.ended(try failed(by: error, exchange)))
     }
 }

@@ -10,6 +10,9 @@ package enum BodySink: Sendable {
     /// How much of an answered response's body is worth reading to keep its connection: more, and the hop is ended.
     package static let discardLimit = 64 * 1024
 
+    /// How many bytes of a body may come while response gates decide on its head.
+    static let gatedAllowance: UInt64 = 64 * 1024
+
     package enum Verdict { case proceed, endHop }
 
     /// Whether the next bytes will be appended to some that are there.

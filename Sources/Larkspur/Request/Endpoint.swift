@@ -19,6 +19,8 @@ public struct Endpoint<Response: Sendable>: Sendable {
     public var path: any URLConvertible
     /// Fields beside the session's.
     public var headers: HTTPHeaders
+    /// Options that take precedence over the session's: a login has `usesCredentials` false.
+    public var options = RequestOptions()
     let query: RequestContent?
     let body: RequestContent?
     let serialize: @Sendable (DataRequest) -> DataTask<Response>
@@ -104,6 +106,9 @@ extension Session {
     /// Makes the endpoint's request, validated by `ResponseValidator.standard`, to attach to it what you like.
     public func request<Response>(_ endpoint: Endpoint<Response>) -> DataRequest {
         let content = RequestContent { request in
+            var options = endpoint.options
+            options.addMissing(from: request.options)
+            request.options = options
             try endpoint.query?.write(&request)
             try endpoint.body?.write(&request)
         }

@@ -28,6 +28,8 @@ final class HopProgress {
     var extent: BodyExtent?
     /// Whether the response is a redirect that somebody is asked about.
     var isAskedAbout = false
+    /// Whether the response gates see the head before the body, which is kept in memory, is collected.
+    let isGated: Bool
 
     let id: TransportTaskID
     let task: any TransportTask
@@ -38,7 +40,11 @@ final class HopProgress {
     @exclusivity(unchecked) var sink: BodySink
     @exclusivity(unchecked) var pace = Pace.settled(.suspended)
 
-    init(_ task: any TransportTask, _ request: OutgoingRequest, _ sink: BodySink, _ waiter: Waiter) {
+    init(
+        _ task: any TransportTask, _ request: OutgoingRequest, _ sink: BodySink, _ waiter: Waiter,
+        isGated: Bool = false
+    ) {
+        self.isGated = isGated
         id = task.id
         self.task = task
         self.request = request
@@ -81,12 +87,16 @@ enum HopOutcome: Sendable {
     /// The exchange up to the head of a redirect that somebody is to be asked about. Meanwhile its body is collected, or
     /// waits in the channel.
     case redirect(CompletedExchange, ByteChannel?)
+    /// The exchange up to the head of a response whose body is kept in memory. Response gates see the head first; meanwhile
+    /// the transport may deliver no more than the first part of the body.
+    case gated(CompletedExchange)
     /// No hop was begun; the pipeline does what the verdict says.
     case notBegun(RequestPhase.Verdict)
 
     var hop: Hop? {
         switch self {
-        case .ended(let exchange), .live(let exchange, _), .redirect(let exchange, _): exchange.hop
+        case .ended(let exchange), .live(let exchange, _), .redirect(let exchange, _), .gated(let exchange):
+            exchange.hop
         case .notBegun: nil
         }
     }

@@ -67,7 +67,7 @@ extension RequestCore {
         Task {
             let exchange = read { $0.exchange } ?? CompletedExchange()
             while let (slot, job) = box.withLock({ $0.queue.nextLate() }) {
-                let (response, failure) = await job.run(exchange)
+                let (response, failure) = await run(job, exchange)
                 hold(response, in: slot, during: .finished)
                 emit(.serialize(failure), for: face)
                 let (deliveries, callsHandlers) = box.withLock { ($0.queue.deliverHeld(), $0.queue.beginHandlers()) }
@@ -100,6 +100,9 @@ extension RequestCore {
         var (ready, number) = box.withLock { ($0.queue[slot].finalResponse, $0.nextWaiterNumber()) }
         while true {
             if let ready { return DataResponse(ready) }
+            if let error = selfAwait {
+                return DataResponse(exchange: read { $0.cancelledExchange }, result: .failure(error))
+            }
             let answer = await suspended { [number] (continuation: Suspension<SerializerSlot.Answer>) in
                 let answer = box.withLock { $0.answer((number, continuation), in: slot) }
                 if let answer { continuation.resume(returning: answer) }

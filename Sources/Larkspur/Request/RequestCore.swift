@@ -190,10 +190,13 @@ package final class RequestCore: Sendable {
     /// Hands one hop to the transport and waits for its end, or for the head of a body that is not kept in memory.
     func perform(_ request: OutgoingRequest, for session: Session) async throws(Exit) -> HopOutcome {
         let outcome = await suspended { (continuation: HopProgress.Continuation) in
-            let refusal = box.withLock { state -> RequestPhase.Verdict? in
-                state.phase.receiving(.beginHop).verdict == .proceed ? nil : state.step(.beginHop)
+            let (refusal, isGated) = box.withLock { state -> (RequestPhase.Verdict?, Bool) in
+                let isRefused = state.phase.receiving(.beginHop).verdict != .proceed
+                return (isRefused ? state.step(.beginHop) : nil, receiver == nil && state.settings.gatesSeeHead)
             }
-            let verdict = refusal ?? beginHop(request, for: session, .pipeline(continuation)) { $0.beginHop($1) }
+            let verdict =
+                refusal
+                ?? beginHop(request, for: session, .pipeline(continuation), isGated: isGated) { $0.beginHop($1) }
             if verdict != .proceed { continuation.resume(returning: .notBegun(verdict)) }
             // Middleware may have cancelled its call of `next` before there was a hop to end.
             if Task.isCancelled { endHop() }
@@ -204,8 +207,10 @@ package final class RequestCore: Sendable {
     }
 
     /// Makes the transport's task and, if the state takes it, sets it going.
+    ///
+    /// - Parameter isGated: Response gates see the head before the transport may deliver more than the body's first part.
     func beginHop(
-        _ request: OutgoingRequest, for session: Session, _ waiter: HopProgress.Waiter,
+        _ request: OutgoingRequest, for session: Session, _ waiter: HopProgress.Waiter, isGated: Bool = false,
         _ begin: (inout RequestState, HopProgress) -> RequestPhase.Verdict
     ) -> RequestPhase.Verdict {
         var request = request
@@ -215,7 +220,7 @@ package final class RequestCore: Sendable {
         let channel = receiver.map { ByteChannel(capacity: $0.capacity) }
         let isLimited = request.options.timeouts.spanHops
         var transportRequest = request.transportRequest(
-            initialAllowance: channel?.capacity ?? .max, timeLeft: isLimited ? timeLeft : nil)
+            initialAllowance: channel?.capacity ?? (isGated ? BodySink.gatedAllowance : .max), timeLeft: isLimited ? timeLeft : nil)
         if let trust = context.trust, request.url.isHTTPS, let host = request.url.host {
             transportRequest.asksForTrust = trust.covers(String(host))
         }
@@ -223,7 +228,7 @@ package final class RequestCore: Sendable {
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
         let (verdict, mail, followers, step) = box.withLock { state in
-            let verdict = begin(&state, HopProgress(task, request, sink, waiter))
+            let verdict = begin(&state, HopProgress(task, request, sink, waiter, isGated: isGated))
             let step = verdict == .proceed ? state.nextPaceStep(after: nil) : nil
             if verdict == .proceed { state.note(.beginHop(request)) }
             return (verdict, state.outbox.begin(), state.settings.followers.requests, step)

@@ -88,5 +88,8 @@ struct RequestSettings: Sendable {
     /// Whether nobody is to be asked or told before the serializers, no challenge answered and no time measured.
     var isPlain: Bool { box.isPlain }
 
+    /// Whether response gates are asked with the transport's head: middleware may give another one, so it goes first.
+    var gatesSeeHead: Bool { !box.content.gates.isEmpty && box.content.middleware.isEmpty }
+
     var asksAboutRedirects: Bool { box.content.redirectHandler != nil }
 }

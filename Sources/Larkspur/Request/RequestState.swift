@@ -349,18 +349,19 @@ struct RequestState: ~Copyable {
         return CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
     }
 
-    /// Has the pipeline go on: with a body that is not kept in memory, or with a redirect that somebody is asked about.
+    /// Has the pipeline go on: with a body that is not kept in memory, with a redirect that somebody is asked about, or with
+    /// a head that response gates see first.
     private mutating func takeHead(_ hop: HopProgress) -> ReceiveAction {
         var channel: ByteChannel?
         if case .channel(let body) = hop.sink { channel = body }
-        guard channel != nil || hop.isAskedAbout, case .pipeline(let continuation) = hop.waiter,
+        guard channel != nil || hop.isAskedAbout || hop.isGated, case .pipeline(let continuation) = hop.waiter,
             step(.receive) == .proceed
         else { return .none }
         hop.waiter = .reader(channel)
         let head = Hop(request: hop.request, head: hop.head, metrics: hop.metrics)
         let exchange = CompletedExchange(hop: head, attempts: attemptCount, past: past)
-        let outcome = hop.isAskedAbout ? nil : channel.map { HopOutcome.live(exchange, $0) }
-        return .complete(continuation, outcome ?? .redirect(exchange, channel), hop.task)
+        if hop.isAskedAbout { return .complete(continuation, .redirect(exchange, channel), hop.task) }
+        return .complete(continuation, channel.map { .live(exchange, $0) } ?? .gated(exchange), hop.task)
     }
 
     // MARK: Progress

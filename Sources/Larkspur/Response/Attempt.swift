@@ -12,6 +12,9 @@ public struct Attempt: Sendable {
     /// How long was waited before the next attempt, if there was one.
     public internal(set) var delay: Duration?
 
+    /// How many response gates have let the response pass.
+    var passedGates = 0
+
     /// The head of the last hop's response.
     public var head: ResponseHead? { lastHop?.head }
     /// The last hop's metrics.

@@ -1,6 +1,8 @@
 /// Turns a completed exchange into a value.
 ///
-/// Serializers of one request run one after another, on the request's task, in the order they were attached.
+/// Serializers of one request run one after another, on the request's task, in the order they were attached. Their responses
+/// are delivered together after the last one has ended. So a serializer must not await a response of its own request: that
+/// await fails with `.serializerAwaitsItself`. To use another serializer, call its `serialize(_:)` with the exchange.
 public protocol ResponseSerializer<SerializedObject>: Sendable {
     /// What it makes of an exchange.
     associatedtype SerializedObject: Sendable

@@ -58,9 +58,9 @@ extension RequestPipeline {
     func serialize(
         _ job: SerializerJob, _ exchange: CompletedExchange
     ) async -> (response: AnyResponse, failure: RequestError?) {
-        guard exchange.error == nil, let limit else { return await job.run(exchange) }
+        guard exchange.error == nil, let limit else { return await core.run(job, exchange) }
         do {
-            return try await limit.run { await job.run(exchange) }
+            return try await limit.run { await core.run(job, exchange) }
         } catch {
             let failure = RequestError(wrapping: error, as: .timedOut, stage: .serializing)
                 .adding(to: exchange, requestID: core.id)

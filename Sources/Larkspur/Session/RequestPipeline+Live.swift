@@ -112,7 +112,7 @@ extension RequestCore {
                 return continuation.resume(returning: ended.map(HopOutcome.ended) ?? .notBegun(.abandon))
             }
             switch rest {
-            case .collected: break
+            case .collected: task.allow(upTo: .max)
             case .thrownAway where !isLong: task.allow(upTo: .max)
             case .thrownAway, .unwanted: task.cancel()
             }

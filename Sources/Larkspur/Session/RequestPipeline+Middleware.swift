@@ -144,7 +144,7 @@ private final class Passage: Sendable {
         case .live(let exchange, let channel):
             box.withLock { ($0.place, $0.latest) = (.live(channel), exchange) }
             return try response(exchange) { .live(LiveBody(HopBody(channel, of: $0))) }
-        case .redirect, .notBegun: throw CancellationError()
+        case .redirect, .gated, .notBegun: throw CancellationError()
         }
     }
 

@@ -11,10 +11,7 @@ extension RequestPipeline {
             return .send(request)
         case .success(nil):
             if let body { return .stop(.live(head, body)) }
-            guard case .ended(let exchange) = await core.hopEnd(.collected) else { throw .abandon }
-            try core.step(.settle)
-            guard let error = exchange.hop?.error else { return .stop(.ended(decoded(exchange))) }
-            return .stop(.ended(try failed(by: error, exchange)))
+            return try await collect(head)
         case .failure(let error):
             let exchange = try await drop(body)
             return .stop(

@@ -132,7 +132,7 @@ struct RequestPipeline: Sendable {
         switch try await hops(first) {
         case .ended(let exchange): return exchange
         case .live(let head, let body): return try await receive(body, of: head)
-        case .redirect, .notBegun: throw .abandon
+        case .redirect, .gated, .notBegun: throw .abandon
         }
     }
 
@@ -154,6 +154,7 @@ struct RequestPipeline: Sendable {
             switch outcome {
             case .ended(let exchange): step = try await judgeEnd(exchange, after: earlier, &inquiries)
             case .redirect(let head, let body): step = try await judgeRedirect(head, body, after: earlier)
+            case .gated(let head): step = try await collect(head)
             case .live, .notBegun: return outcome
             }
             switch step {

@@ -15,30 +15,33 @@ extension Session {
         return streamRequest(source, bufferSize, interceptor, startsAutomatically)
     }
 
-    /// The same with parameters, which the encoder puts into the query or the body; nil takes the session's.
+    /// Makes such a request with parameters, which the encoder puts into the query or the body.
+    ///
+    /// - Parameters:
+    ///   - parameters: Any `Encodable` value; nil sends none.
+    ///   - encoder: Nil takes the session's encoder.
     public func streamRequest<Parameters: Encodable & Sendable>(
         _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], bufferSize: Int = 1 << 20,
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DataStreamRequest {
-        let encoder = encoder ?? configuration.encoder
-        let content = parameters.map { RequestContent.encoded($0, by: encoder) }
-        let source = RequestSource(.parts(url, method, headers), modifier: requestModifier, content: content)
+        let source = RequestSource(
+            .parts(url, method, headers), modifier: requestModifier, content: encoded(parameters, by: encoder))
         return streamRequest(source, bufferSize, interceptor, startsAutomatically)
     }
 
-    /// The same with parameters of any kinds, written as a literal: `["page": 1, "tags": ["a", "b"], "all": true]`.
+    /// Makes such a request with parameters of several types, written as a literal:
+    /// `["page": 1, "tags": ["a", "b"], "all": true]`. Nil sends none.
     public func streamRequest(
-        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: JSON,
+        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: JSON?,
         encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], bufferSize: Int = 1 << 20,
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DataStreamRequest {
-        streamRequest(
-            url, method: method, parameters: Optional(parameters), encoder: encoder, headers: headers,
-            bufferSize: bufferSize, interceptor: interceptor, startsAutomatically: startsAutomatically,
-            requestModifier: requestModifier)
+        let source = RequestSource(
+            .parts(url, method, headers), modifier: requestModifier, content: encoded(parameters, by: encoder))
+        return streamRequest(source, bufferSize, interceptor, startsAutomatically)
     }
 
     /// The same from a value that can make a request; it is asked again at each attempt.

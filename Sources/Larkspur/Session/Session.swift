@@ -104,29 +104,33 @@ public actor Session {
         return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
     }
 
-    /// Makes a request with parameters, which the encoder puts into the query or the body; nil takes the session's.
+    /// Makes a request with parameters, which the encoder puts into the query or the body.
+    ///
+    /// - Parameters:
+    ///   - parameters: Any `Encodable` value; nil sends none.
+    ///   - encoder: Nil takes the session's encoder.
     public func request<Parameters: Encodable & Sendable>(
         _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:],
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DataRequest {
-        let encoder = encoder ?? configuration.encoder
-        let content = parameters.map { RequestContent.encoded($0, by: encoder) }
-        let source = RequestSource(.parts(url, method, headers), modifier: requestModifier, content: content)
+        let source = RequestSource(
+            .parts(url, method, headers), modifier: requestModifier, content: encoded(parameters, by: encoder))
         return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
     }
 
-    /// Makes a request with parameters of any kinds, written as a literal: `["page": 1, "tags": ["a", "b"], "all": true]`.
+    /// Makes a request with parameters of several types, written as a literal:
+    /// `["page": 1, "tags": ["a", "b"], "all": true]`. Nil sends none.
     public func request(
-        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: JSON,
+        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: JSON?,
         encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:],
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DataRequest {
-        request(
-            url, method: method, parameters: Optional(parameters), encoder: encoder, headers: headers,
-            interceptor: interceptor, startsAutomatically: startsAutomatically, requestModifier: requestModifier)
+        let source = RequestSource(
+            .parts(url, method, headers), modifier: requestModifier, content: encoded(parameters, by: encoder))
+        return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
     }
 
     /// Makes a request from a value that can make one; it is asked again at each attempt.

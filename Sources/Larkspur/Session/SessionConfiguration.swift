@@ -45,8 +45,8 @@ public struct SessionConfiguration: Sendable {
     public var credentials: CredentialStore?
     /// What retry delays are slept on; tests give one that they move by hand.
     public var clock: any Clock<Duration> = ContinuousClock()
-    /// How many retries the session's retry policies may ask for; nil is without limit. It is taken notice of only where
-    /// there is a `RetryPolicy`.
+    /// The maximum number of retries of the session's retry policies, resumable uploads and event streams together; nil for
+    /// no limit.
     public var retryBudget: RetryBudget? = RetryBudget()
     /// Where chance comes from, in retry delays for one.
     public var random = RandomSource.system

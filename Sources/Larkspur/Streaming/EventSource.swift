@@ -5,6 +5,8 @@ final class EventSource: Sendable {
         /// What makes the later requests like the first one, taken when that is sent.
         var settings: RequestSettings?
         var request: DataStreamRequest
+        /// Whether the next connection follows a failure.
+        var isRetry = false
         var isClaimed = false
         // Who follows the state
         var changes = 0
@@ -86,9 +88,15 @@ final class EventSource: Sendable {
             return state.request
         }
         let action = handle(.ended(error))
-        guard case .wait = action, !request.handle.core.canSendAgain else { return action }
+        guard case .wait = action else { return action }
         let ended = error ?? RequestError(.connectionLost, "the server ended the event stream")
-        return handle(.refused(ended.withoutBodyToRetry()))
+        guard request.handle.core.canSendAgain else { return handle(.refused(ended.withoutBodyToRetry())) }
+        let isRetry = box.withLock { state in
+            state.isRetry = state.reconnection.isRetry(after: error)
+            return state.isRetry
+        }
+        guard isRetry, let refusal = context.withdrawRetry() else { return action }
+        return handle(.refused(ended.refusingRetry(refusal.reason)))
     }
 
     // MARK: Connections
@@ -102,6 +110,7 @@ final class EventSource: Sendable {
         guard core.read({ $0.phase == .idle }) else { throw Self.alreadyStarted }
         let watch = policy.idleTimeout.map { SilenceWatch($0, on: clock) }
         let current = core.read { $0.settings }
+        core.depositForRetries(isRetry: box.withLock { $0.isRetry })
         box.withLock { [request] state in
             if state.settings == nil {
                 state.settings = current

@@ -82,9 +82,9 @@ final class EventReader {
             elements = ParsedElements(parser: source.parser)
             action = .read
         case .read, .none: try await read()
-        case .wait(let pause, let jitter):
+        case .wait(let pauses):
             connection = nil
-            try await source.clock.sleep(for: pause + jitter * source.random.fraction())
+            try await source.clock.sleep(for: source.random.duration(in: pauses))
             action = source.handle(.waited)
         case .finish(let error):
             connection = nil

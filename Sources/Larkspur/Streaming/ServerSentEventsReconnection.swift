@@ -14,8 +14,8 @@ public struct ServerSentEventsPolicy: Sendable {
     public var reconnectionTime = Duration.seconds(3)
     /// No pause is shorter, so that no server has its clients come back as fast as they can.
     public var minimumDelay = Duration.milliseconds(100)
-    /// No pause is longer, but for what chance adds, whatever the server asks for. Each connection in a row that came to
-    /// nothing doubles the pause, up to this.
+    /// The longest pause before jitter is added, whatever `retry:` asks for. Each connection in a row that brought no byte
+    /// doubles the pause, up to this. A `Retry-After` that is longer ends the stream.
     public var maximumDelay = Duration.seconds(300)
     /// What chance adds to a pause at most, as a part of it, so that clients do not come back in step.
     public var jitter = 0.25
@@ -59,9 +59,8 @@ struct ServerSentEventsReconnection: Sendable {
         /// Send the request, with these fields added.
         case connect(HTTPHeaders)
         case read
-        /// Let go of the connection if it is still there, and come back with `waited` after the pause and a random part of
-        /// the jitter.
-        case wait(Duration, jitter: Duration)
+        /// Release the connection if it is still there, and come back with `waited` after a random pause of this range.
+        case wait(ClosedRange<Duration>)
         /// Let go of everything: the stream ends, with the error if there is one.
         case finish(RequestError?)
         case none
@@ -126,7 +125,7 @@ struct ServerSentEventsReconnection: Sendable {
     private mutating func judge(_ head: ResponseHead) -> Action {
         if head.status == 204 { return close(nil) }  // the standard's way for a server to say: do not come back
         if let error = Self.refusal(of: head) {
-            return policy.retriedStatusCodes.contains(head.status) ? wait(after: error) : close(error)
+            return policy.retriedStatusCodes.contains(head.status) ? wait(after: error, head) : close(error)
         }
         phase = .open
         return .read
@@ -149,18 +148,31 @@ struct ServerSentEventsReconnection: Sendable {
     private mutating func lose(_ error: RequestError?) -> Action {
         guard let error else { return wait(after: nil) }
         let isPassing = error.code == .unacceptableStatus && policy.retriedStatusCodes.contains(error.statusCode ?? 0)
-        return error.isConnectivity || isPassing ? wait(after: error) : close(error)
+        return error.isConnectivity || isPassing ? wait(after: error, error.responseHead) : close(error)
     }
 
-    private mutating func wait(after error: RequestError?) -> Action {
-        if let maximum = policy.maximumAttempts, failures >= maximum { return close(error) }
-        var delay = max(parser.reconnectionTime ?? policy.reconnectionTime, policy.minimumDelay)
-        for _ in 0..<failures where delay < policy.maximumDelay { delay = delay * 2 }
-        delay = min(delay, policy.maximumDelay)
-        failures += 1
-        phase = .waiting
-        return .wait(delay, jitter: delay * policy.jitter)
+    private mutating func wait(after error: RequestError?, _ head: ResponseHead? = nil) -> Action {
+        switch schedule.step(retry: failures, after: head) {
+        case .stop: return close(error)
+        case .refuse(let refusal): return close(error?.refusingRetry(refusal.reason))
+        case .retry(let pauses):
+            failures += 1
+            phase = .waiting
+            return .wait(pauses)
+        }
     }
+
+    /// The server's pause must not be shortened, so jitter is added to it.
+    private var schedule: RetrySchedule {
+        let pause = max(parser.reconnectionTime ?? policy.reconnectionTime, policy.minimumDelay)
+        return RetrySchedule(
+            limit: policy.maximumAttempts,
+            backoff: RetryPolicy.Backoff(scale: pause, cap: policy.maximumDelay, jitter: .added(policy.jitter)),
+            minimumDelay: policy.minimumDelay, maximumRetryAfter: policy.maximumDelay)
+    }
+
+    /// Whether the connection to come follows a failure: an error, or more than one connection in a row without a byte.
+    func isRetry(after error: RequestError?) -> Bool { error != nil || failures > 1 }
 
     private mutating func close(_ error: RequestError?) -> Action {
         phase = .closed(error)

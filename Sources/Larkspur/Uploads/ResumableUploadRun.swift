@@ -6,7 +6,7 @@ struct ResumableUploadPlan: Sendable {
     let metadata: [String: String]
     let headers: HTTPHeaders
     let chunkSize: UInt64
-    let retryLimit: Int
+    let schedule: RetrySchedule
     let interceptor: (any RequestInterceptor)?
     let record: ResumableUploadRecord?
 }
@@ -27,9 +27,10 @@ struct ResumableUploadRun {
     private var offset: UInt64?
     /// How often something has failed since the server got a byte that it did not have.
     private var failures = 0
+    /// Whether the next request follows a failure.
+    private var isRetry = false
     private var mayStartOver = true
 
-    private static let backoff = RetryPolicy.Backoff(scale: .milliseconds(250), cap: .seconds(30), jitter: .equal)
     /// All other statuses are dealt with here; a 401 asks the retriers, who may have fresh tokens.
     private static let dealtWith = ResponseValidator.status((100..<1_000).filter { $0 != 401 })
 
@@ -117,10 +118,12 @@ struct ResumableUploadRun {
     }
 
     /// Sends a request of the upload, and gives what is not a failure; the progress is that of bytes from `start` on.
-    private func send(
+    private mutating func send(
         _ source: RequestSource, sending start: UInt64? = nil, of file: ResumableFile? = nil, isLast: Bool = false
     ) async throws(RequestError) -> Response {
         let core = await plan.session.makeCore(source, plan.interceptor, nil)
+        core.depositForRetries(isRetry: isRetry)
+        isRetry = false
         let request = UploadRequest(core: core).validate(using: Self.dealtWith)
         if Task.isCancelled { throw .requestCancelled }
         let task = request.serializingData()
@@ -182,11 +185,17 @@ struct ResumableUploadRun {
             (made, mayStartOver) = (nil, false)
             return
         }
-        guard mayPass(error), failures < plan.retryLimit else { throw error }
-        let configuration = plan.session.configuration
-        let delay = Self.backoff.delay(retry: failures, random: configuration.random)
-        failures += 1
-        try? await configuration.clock.sleep(for: delay)
+        guard mayPass(error) else { throw error }
+        switch plan.schedule.step(retry: failures, after: error.responseHead) {
+        case .stop: throw error
+        case .refuse(let refusal): throw error.refusingRetry(refusal.reason)
+        case .retry(let delays):
+            if let refusal = plan.session.context.withdrawRetry() { throw error.refusingRetry(refusal.reason) }
+            let configuration = plan.session.configuration
+            failures += 1
+            isRetry = true
+            try? await configuration.clock.sleep(for: configuration.random.duration(in: delays))
+        }
     }
 
     private func mayPass(_ error: RequestError) -> Bool {

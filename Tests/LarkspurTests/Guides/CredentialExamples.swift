@@ -39,6 +39,35 @@ struct CredentialExamples {
         #expect(try await sent(by: make())?["Authorization"] == "Bearer token")
     }
 
+    @Test("A login needs no token, and gets one")
+    func login() async throws {
+        let saved: BearerToken? = nil
+        let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
+        func make() -> (BearerTokens, Session) {
+            let tokens = BearerTokens(saved, for: "https://api.example.com", renewedBy: client)
+            let session = Session(
+                configuration: SessionConfiguration { $0.baseURL = "https://api.example.com" },
+                interceptor: .authentication(tokens))
+            return (tokens, session)
+        }
+        let (tokens, made) = make()
+        let session = Session(
+            configuration: made.configuration,
+            transport: log.transport { request, _ in
+                .json(request.url.path == "/login" ? #"{"access_token": "token", "expires_in": 60}"# : "{}")
+            })
+        func logIn(name: String, password: String) async throws {
+            let login = await session.request(
+                "login", method: .post, parameters: ["name": name, "password": password], encoder: .json
+            ) { $0.options.usesCredentials = false }
+            tokens.credential = try await login.validate().serializingDecodable(BearerToken.self).value
+        }
+        try await logIn(name: "ada", password: password)
+        _ = try await session.request("users").serializingData().value
+        #expect(log.requests.map { $0["Authorization"] } == [nil, "Bearer token"])
+        #expect(tokens.credential?.renewalDate != nil)
+    }
+
     @Test("A store answers who asks")
     func store() async throws {
         func make() throws -> Session {

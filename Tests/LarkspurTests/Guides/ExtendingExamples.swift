@@ -28,6 +28,13 @@ extension ResponseSerializer where Self == CSVSerializer {
     static var csv: Self { CSVSerializer() }
 }
 
+struct Words: ResponseSerializer {
+    func serialize(_ exchange: CompletedExchange) throws -> [String] {
+        let text = try StringResponseSerializer().serialize(exchange)
+        return text.split(separator: " ").map(String.init)
+    }
+}
+
 extension ResponseValidator {
     static let fresh = ResponseValidator { exchange in
         guard exchange.head?["Warning"] != nil else { return }
@@ -120,6 +127,12 @@ struct ExtendingExamples {
         let session = log.session { _, _ in .text("a,b\nc,d", contentType: "text/csv") }
         let rows = try await session.request("https://api.example.com/table").serializingResponse(using: .csv).value
         #expect(rows == [["a", "b"], ["c", "d"]])
+    }
+
+    @Test("A serializer builds on another one")
+    func words() async throws {
+        let session = log.session { _, _ in .text("a b") }
+        #expect(try await session.request("http://h/").serializingResponse(using: Words()).value == ["a", "b"])
     }
 
     @Test("The validator refuses what has a warning", arguments: [true, false])

@@ -73,6 +73,19 @@ struct GettingStartedExamples {
         #expect(log.requests[2].text == #"{"id":8,"name":"Ada"}"# || log.requests[2].text == #"{"name":"Ada","id":8}"#)
     }
 
+    @Test("A literal takes variables of different types")
+    func mixedParameters() async throws {
+        let session = api()
+        let (name, age, city, zip) = ("Ada", 36, "London", 1_234)
+        let added = try await session.request(
+            "users", method: .post,
+            parameters: ["name": name, "age": age, "address": ["city": city, "zip": zip] as MixedParameters], encoder: .json
+        ).serializingDecodable(User.self).value
+        #expect(added.id == 7)
+        let body = try JSON(text: try #require(log.requests.last?.text))
+        #expect(body["name"] == "Ada" && body["age"] == 36 && body["address"]["zip"] == 1_234)
+    }
+
     @Test("A failure says what the server has said")
     func failures() async throws {
         let session = api()

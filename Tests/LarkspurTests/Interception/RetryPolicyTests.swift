@@ -173,6 +173,9 @@ struct RetryPolicyTests {
             (2, 500, 3_000, .full, 0, [0, 0, 0, 0]), (2, 500, 3_000, .full, 1 << 63, [250, 500, 1_000, 1_500]),
             (2, 500, 3_000, .equal, 0, [250, 500, 1_000, 1_500]),
             (2, 500, 3_000, .equal, 1 << 63, [375, 750, 1_500, 2_250]),
+            (2, 500, 3_000, .added(0.5), 1 << 63, [625, 1_250, 2_500, 3_750]),
+            (2, 500, 3_000, .added(-1), .max, [500, 1_000, 2_000, 3_000]),
+            (2, 500, 3_000, .added(.nan), .max, [500, 1_000, 2_000, 3_000]),
             (4, 125, 5_000, .none, 0, [125, 500, 2_000, 5_000]), (1, 100, 2_000, .none, 0, [100, 100, 100, 100]),
             (.infinity, 100, 2_000, .none, 0, [100, 2_000, 2_000, 2_000]),
             (.nan, 100, 2_000, .none, 0, [100, 2_000, 2_000, 2_000]),
@@ -182,14 +185,14 @@ struct RetryPolicyTests {
     func backoff(base: Double, scale: Int, cap: Int, jitter: Jitter, number: UInt64, expected: [Int]) {
         let backoff = RetryPolicy.Backoff(
             base: base, scale: .milliseconds(scale), cap: .milliseconds(cap), jitter: jitter)
-        let delays = (0..<4).map { backoff.delay(retry: $0, random: RandomSource { number }) }
+        let delays = (0..<4).map { RandomSource { number }.duration(in: backoff.delays(retry: $0)) }
         #expect(delays == expected.map { .milliseconds($0) })
     }
 
     @Test("No delay is too long to be counted")
     func longest() {
         let backoff = RetryPolicy.Backoff(scale: .seconds(Int64.max), cap: .seconds(Int64.max), jitter: .none)
-        #expect(backoff.delay(retry: .max, random: .system) == .seconds(1_000_000_000))
+        #expect(backoff.delays(retry: .max) == .seconds(1_000_000_000)...(.seconds(1_000_000_000)))
     }
 
     private static func seeded() -> RandomSource {

@@ -58,13 +58,91 @@ struct ResponseGateTests {
         #expect(journal.lines == ["503", "200"])
     }
 
-    @Test("It is not asked where there is no response, or half of one", arguments: [false, true])
+    @Test("It is asked where there is a head, whatever happens to the body", arguments: [false, true])
     func failures(hasHead: Bool) async {
         let head = StubAnswer.Step.head(ResponseHead(status: 200))
         let failure = StubAnswer.Step.fail(TransportError(.connectionLost))
         let session = log.session { _, _ in StubAnswer(hasHead ? [head, failure] : [failure]) }
-        let request = await session.request("http://h/").onResponseHead { _ in .cancel }
+        let request = await session.request("http://h/").onResponseHead { [journal] _ in
+            journal.note("asked")
+            return .allow
+        }
         #expect(await request.serializingData().response.error?.code == .connectionLost)
+        #expect(journal.lines == (hasHead ? ["asked"] : []))
+    }
+
+    /// Requests whose body is kept in memory.
+    enum Kind: CaseIterable, Sendable {
+        case data, upload
+
+        func request(_ url: String, in session: Session) async -> any SerializableRequest {
+            switch self {
+            case .data: await session.request(url)
+            case .upload: await session.upload(Data("x".utf8), to: url)
+            }
+        }
+    }
+
+    @Test("It sees the head before the body, and ends a body without end", arguments: Kind.allCases)
+    func endless(kind: Kind) async throws {
+        let server = try MockServer { _ in
+            MockResponse([.head(ResponseHead(status: 200)), .generated(count: nil) { _ in Data(count: 1_000) }])
+        }
+        let request = await kind.request(server.url, in: Session())
+        request.onResponseHead { [journal] head in
+            journal.note("\(head.status)")
+            return .cancel
+        }
+        let response = await request.serializingData().response
+        #expect(response.error?.isCancelled == true)
+        #expect(response.head?.status == 200)
+        #expect(journal.lines == ["200"])
+        try await server.wait { $0.connectionCount == 0 }
+    }
+
+    @Test("While it is asked no more than the first part of the body comes, and then the rest", arguments: Kind.allCases)
+    func firstPart(kind: Kind) async throws {
+        let part = Data(count: 64 * 1024)
+        let session = log.session { _, _ in .response(chunks: Array(repeating: part, count: 4)) }
+        let request = await kind.request("http://h/", in: session)
+        request.onResponseHead { [log] _ in
+            #expect(log.requests.map(\.initialAllowance) == [64 * 1024])
+            return .allow
+        }
+        #expect(try await request.serializingData().value.count == 4 * part.count)
+        _ = try await session.request("http://h/").serializingData().value
+        #expect(log.requests.last?.initialAllowance == .max, "without a gate the body comes at once")
+    }
+
+    @Test("A redirect that is not followed is the response, and its head is seen once")
+    func deliveredRedirect() async throws {
+        let session = log.session { _, _ in .redirect(to: "/b") }
+        let request = await session.request("http://h/a").redirect(using: .doNotFollow)
+            .onResponseHead { [journal] head in
+                journal.note("\(head.status)")
+                return .allow
+            }
+        #expect(await request.serializingData().response.head?.status == 302)
+        #expect(journal.lines == ["302"])
+    }
+
+    @Test("With middleware it sees the response that the middleware gives")
+    func middleware() async throws {
+        let session = log.session { _, _ in .text("ok") }
+        let request = await session.request("http://h/")
+            .middleware(
+                ClosureMiddleware { exchange, next in
+                    var response = try await next(exchange)
+                    response.headers.update(name: "X-Seen", value: "yes")
+                    return response
+                }
+            )
+            .onResponseHead { [journal] head in
+                journal.note(head["X-Seen"] ?? "no")
+                return .allow
+            }
+        #expect(try await request.serializingString().value == "ok")
+        #expect(journal.lines == ["yes"])
     }
 
     @Test("The request waits for the answer; a cancel meanwhile does not, and the answer changes nothing any more")

@@ -208,8 +208,10 @@ struct ServerSentEventsReconnectionTests {
 
 extension ServerSentEventsReconnection.Action {
     fileprivate var fields: HTTPHeaders? { if case .connect(let fields) = self { fields } else { nil } }
-    fileprivate var pause: Duration? { if case .wait(let pause, _) = self { pause } else { nil } }
-    fileprivate var jitter: Duration? { if case .wait(_, let jitter) = self { jitter } else { nil } }
+    fileprivate var pause: Duration? { if case .wait(let pauses) = self { pauses.lowerBound } else { nil } }
+    fileprivate var jitter: Duration? {
+        if case .wait(let pauses) = self { pauses.upperBound - pauses.lowerBound } else { nil }
+    }
     fileprivate var failure: RequestError? { if case .finish(let error) = self { error } else { nil } }
     fileprivate var isRead: Bool { if case .read = self { true } else { false } }
     fileprivate var isFinish: Bool { if case .finish = self { true } else { false } }

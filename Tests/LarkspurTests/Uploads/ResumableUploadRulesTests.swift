@@ -47,6 +47,61 @@ struct ResumableUploadRulesTests {
         #expect(record.contains("files") && !record.contains("hunter2"))
     }
 
+    // MARK: Retries
+
+    /// A session on this clock whose server refuses so many requests with these fields.
+    private func refusing(
+        _ count: Int, _ headers: HTTPHeaders = [:], on clock: any Clock<Duration>, budget: RetryBudget? = nil
+    ) -> Session {
+        let configuration = SessionConfiguration {
+            ($0.clock, $0.headers, $0.retryBudget) = (clock, [:], budget)
+            $0.random = RandomSource { .max }
+        }
+        return log.session(configuration) { request, number in
+            if number <= count { return .response(429, headers: headers) }
+            return request.method == "POST"
+                ? .response(201, headers: ["Location": "/u/1"])
+                : .response(204, headers: ["Upload-Offset": "\(content.count)"])
+        }
+    }
+
+    @Test("A `Retry-After` takes the place of the delay, on the session's clock")
+    func retryAfter() async throws {
+        let clock = ManualClock()
+        let session = refusing(1, ["Retry-After": "30"], on: clock)
+        let upload = await session.resumableUpload(file, to: "https://h/files", using: .tus)
+        async let response = upload.value
+        await clock.waitForSleepers()
+        clock.advance(by: .seconds(29))
+        #expect(clock.sleepers == 1 && log.count == 1)
+        clock.advance(by: .seconds(1))
+        _ = try await response
+        #expect(log.requests.map(\.method) == ["POST", "POST", "PATCH"])
+    }
+
+    @Test("A `Retry-After` longer than the maximum ends the upload, and the error says so")
+    func longRetryAfter() async {
+        let session = refusing(1, ["Retry-After": "31"], on: ManualClock())
+        let error = await failure(
+            of: session.resumableUpload(
+                file, to: "https://h/files", using: .tus, maximumRetryAfter: .seconds(30)))
+        #expect(error?.statusCode == 429)
+        #expect(error?.retryRefusal?.contains("31") == true)
+        #expect(log.count == 1)
+    }
+
+    @Test(
+        "Retries need the session's budget, in which each first attempt deposits its part",
+        arguments: [(0.0, 1), (1.0, 2), (2.0, 3)])
+    func budget(ratio: Double, requests: Int) async {
+        let budget = RetryBudget(ratio: ratio, minimumPerSecond: 0)
+        let session = refusing(.max, on: LeapingClock(), budget: budget)
+        let error = await failure(of: session.resumableUpload(file, to: "https://h/files", using: .tus))
+        #expect(error?.statusCode == 429)
+        #expect(error?.retryRefusal?.contains("budget") == true)
+        #expect(log.count == requests)
+    }
+
     // MARK: Where it goes
 
     @Test(

@@ -11,6 +11,8 @@
 ///   credential may have been out of date, the second revoked meanwhile; the third refusal stands.
 /// - A refusal is known by the error that validation makes of its status: without validation nothing here sees a 401.
 /// - The refresh's own requests, and those that wait for them, never wait for it: they pass untouched, on any session.
+/// - Requests whose `options.usesCredentials` is false, such as a login, pass untouched: they need no credential, wait for no
+///   refresh, and begin none.
 /// - Cancelling the last request that waits cancels the refresh. What it brings all the same is kept.
 /// - If a refresh fails, all that wait for it fail with its error, and so do those that are refused before the next
 ///   request is made. That one tries again.
@@ -62,7 +64,8 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     // MARK: Intercepting
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
-        guard try authenticator.authenticates(request), !isWorkingForRefresh else { return }
+        guard request.options.usesCredentials != false, try authenticator.authenticates(request), !isWorkingForRefresh
+        else { return }
         let (known, version, isRefreshing, _) = box.withLock { $0.beginAdapting() }
         guard let known else { throw AuthenticationError.missingCredential }
         let isDue = authenticator.requiresRefresh(known)
@@ -75,7 +78,7 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
         let attempts = request.attempts
-        guard let sent = attempts.last?.request, (try? authenticator.authenticates(sent)) == true, !isWorkingForRefresh,
+        guard let sent = attempts.last?.request, sent.options.usesCredentials != false, (try? authenticator.authenticates(sent)) == true, !isWorkingForRefresh,
             let asked = attempts.last?.hops.last?.request, asked.url.origin == sent.url.origin
         else { return .doNotRetry }
         let refusals = attempts.map { attempt in

@@ -123,7 +123,9 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
 
     /// With the code of that name.
     public static let missingCredential = AuthenticationError(
-        .missingCredential, "there is no credential; set one on the interceptor")
+        .missingCredential,
+        "there is no credential; set one on the interceptor, or options.usesCredentials = false for a request that needs none"
+    )
     /// With the code of that name.
     public static let excessiveRefresh = AuthenticationError(
         .excessiveRefresh, "the credential was renewed too often in a short time; is each new one refused?")

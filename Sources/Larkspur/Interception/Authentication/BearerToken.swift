@@ -1,8 +1,12 @@
-/// An access token of the Bearer scheme (RFC 6750), and what it is renewed with. It can be encoded, to be kept somewhere safe.
+/// An access token of the Bearer scheme (RFC 6750), with its refresh token.
+///
+/// It decodes the answer of a token or login endpoint (RFC 6749, section 5.1: `access_token`, `token_type`, `expires_in`,
+/// `refresh_token`, `scope`). `renewalDate` is then 30 seconds before the token expires, or half its lifetime if that is less.
+/// Encode it to keep it somewhere safe; it decodes its own encoding as well.
 public struct BearerToken: AuthenticationCredential, Codable, Hashable {
     /// What is sent; never empty in a token that can be used.
     public var accessToken: String
-    /// What the next one is had for, if the server gave that.
+    /// The refresh token, if the server issued one.
     public var refreshToken: String?
     /// From when on it is to be renewed before it is used; best some time before the server stops taking it.
     public var renewalDate: Date?
@@ -19,6 +23,39 @@ public struct BearerToken: AuthenticationCredential, Codable, Hashable {
 
     /// Stands for the token that the first request is going to get.
     public static let unissued = BearerToken("", renewalDate: .distantPast)
+
+    private enum CodingKeys: String, CodingKey {
+        case accessToken, refreshToken, renewalDate, scope
+        // Of a token endpoint only, the last as `convertFromSnakeCase` gives it.
+        case expires_in, access_token, expiresIn, tokenType
+    }
+
+    /// Decodes the answer of a token endpoint, or an encoded token.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        let ofEndpoint: [CodingKeys] = [.access_token, .expires_in, .expiresIn, .tokenType]
+        guard ofEndpoint.contains(where: values.contains) else {
+            accessToken = try values.decode(String.self, forKey: .accessToken)
+            refreshToken = try values.decodeIfPresent(String.self, forKey: .refreshToken)
+            renewalDate = try values.decodeIfPresent(Date.self, forKey: .renewalDate)
+            scope = try values.decodeIfPresent(String.self, forKey: .scope)
+            return
+        }
+        let reply = try TokenReply(from: decoder)
+        guard let token = reply.token(at: Date(), leeway: .seconds(30)) else {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(codingPath: decoder.codingPath, debugDescription: reply.refusal))
+        }
+        self = token
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(accessToken, forKey: .accessToken)
+        try values.encodeIfPresent(refreshToken, forKey: .refreshToken)
+        try values.encodeIfPresent(renewalDate, forKey: .renewalDate)
+        try values.encodeIfPresent(scope, forKey: .scope)
+    }
 
     public var requiresRefresh: Bool { isDue(at: Date()) }
 

@@ -73,7 +73,10 @@ public struct OAuth2Client: Sendable {
         // The form holds secrets: it goes to the server that was named, and is not sent on.
         let request = await (self.session ?? session).request(
             tokenURL, method: .post, parameters: form, encoder: .urlEncodedForm, headers: headers
-        ) { $0.options.redirects = .deliver }
+        ) {
+            $0.options.redirects = .deliver
+            $0.options.usesCredentials = false
+        }
         do {
             let reply = request.validate(statusCode: 200..<300)
                 .serializingDecodable(TokenReply.self, failure: OAuth2Error.self)
@@ -96,45 +99,10 @@ public struct OAuth2Client: Sendable {
     }
 
     private func token(from reply: TokenReply) throws -> BearerToken {
-        guard reply.type.lowercased() == "bearer", !reply.accessToken.isEmpty else {
-            throw AuthenticationError(
-                .unusableToken, "the server gave a token of the type \(reply.type), not a bearer token")
+        guard reply.type != nil, let token = reply.token(at: clock.now, leeway: leeway) else {
+            throw AuthenticationError(.unusableToken, reply.refusal)
         }
-        let renewalDate = reply.lifetime.map { lifetime in
-            clock.now.addingTimeInterval(lifetime - min(leeway / .seconds(1), lifetime / 2))
-        }
-        return BearerToken(
-            reply.accessToken, refreshToken: reply.refreshToken, renewalDate: renewalDate, scope: reply.scope)
-    }
-}
-
-/// The answer to a token request (RFC 6749, section 5.1).
-private struct TokenReply: Decodable, Sendable {
-    let accessToken: String
-    let type: String
-    /// In seconds; nil if the server does not say, or says nonsense.
-    let lifetime: Double?
-    let refreshToken: String?
-    let scope: String?
-
-    private enum CodingKeys: String, CodingKey {
-        case accessToken = "access_token"
-        case type = "token_type"
-        case lifetime = "expires_in"
-        case refreshToken = "refresh_token"
-        case scope
-    }
-
-    init(from decoder: any Decoder) throws {
-        let values = try decoder.container(keyedBy: CodingKeys.self)
-        accessToken = try values.decode(String.self, forKey: .accessToken)
-        type = try values.decode(String.self, forKey: .type)
-        refreshToken = try values.decodeIfPresent(String.self, forKey: .refreshToken)
-        scope = try values.decodeIfPresent(String.self, forKey: .scope)
-        // Some servers write the number as a text.
-        let number = try? values.decodeIfPresent(Double.self, forKey: .lifetime)
-        let text = try? values.decodeIfPresent(String.self, forKey: .lifetime)
-        lifetime = (number ?? text.flatMap(Double.init)).flatMap { $0 >= 0 && $0 <= 1e9 ? $0 : nil }
+        return token
     }
 }
 

@@ -1,0 +1,77 @@
+/// Decides when a failed request is sent again: for `RetryPolicy`, resumable uploads and event streams alike.
+///
+/// It is a value without state. The caller counts its retries in a row, asks for the next step, and then asks the session's
+/// budget by `SessionContext.withdrawRetry()`.
+struct RetrySchedule: Sendable {
+    enum Step: Sendable {
+        /// Send the request again after a random delay of this range.
+        case retry(after: ClosedRange<Duration>)
+        /// The limit is reached.
+        case stop
+        /// The response forbids another attempt for too long.
+        case refuse(RetryRefusal)
+    }
+
+    /// The maximum number of retries in a row; nil for no limit.
+    var limit: Int?
+    /// The delays where the response has no `Retry-After`.
+    var backoff: RetryPolicy.Backoff
+    /// The shortest delay, whatever the response says.
+    var minimumDelay = Duration.zero
+    /// The longest `Retry-After` that is waited for. A longer one ends the attempts.
+    var maximumRetryAfter: Duration
+    /// The methods of requests that may be sent twice; nil allows all, for protocols that make each request repeatable.
+    var methods: Set<HTTPMethod>?
+    /// The field by which a server recognises other requests that it has seen.
+    var idempotencyKey: RetryPolicy.IdempotencyKey?
+
+    /// Returns what follows a failure.
+    ///
+    /// - Parameters:
+    ///   - number: How many retries there were.
+    ///   - head: The head of the failed response, if there was one.
+    func step(retry number: Int, after head: ResponseHead?) -> Step {
+        if let limit, number >= limit { return .stop }
+        guard let asked = RetryAfter.delay(in: head) else { return .retry(after: backoff.delays(retry: number)) }
+        guard asked <= maximumRetryAfter else {
+            return .refuse(
+                RetryRefusal(
+                    "the server asks to wait for \(asked), longer than the maximum of \(maximumRetryAfter)"))
+        }
+        let delay = max(asked, minimumDelay)
+        return .retry(after: delay...delay + delay * backoff.jitter.addition)
+    }
+
+    /// Whether a request like this one may be sent twice.
+    func allows(_ request: OutgoingRequest) -> Bool {
+        guard let methods, !methods.contains(request.method) else { return true }
+        guard let idempotencyKey, RetryPolicy.IdempotencyKey.methods.contains(request.method) else { return false }
+        return request.headers[idempotencyKey.field] != nil
+    }
+}
+
+extension RandomSource {
+    /// A random duration of the range.
+    func duration(in range: ClosedRange<Duration>) -> Duration {
+        let width = range.upperBound - range.lowerBound
+        return width > .zero ? range.lowerBound + width * fraction() : range.lowerBound
+    }
+}
+
+extension SessionContext {
+    /// Withdraws a retry from the session's budget. Returns the reason if none is left.
+    func withdrawRetry() -> RetryRefusal? {
+        guard retryAccount?.withdraw() == false else { return nil }
+        return RetryRefusal("the session's retry budget is used up")
+    }
+}
+
+extension RequestCore {
+    /// Deposits in the session's budget the part of a retry that a request's first attempt allows, once.
+    ///
+    /// - Parameter isRetry: Whether the request repeats another one that has failed: it deposits nothing.
+    func depositForRetries(isRetry: Bool = false) {
+        guard let account = context.retryAccount else { return }
+        if box.withLock({ $0.hasDeposited.raise() }), !isRetry { account.add() }
+    }
+}

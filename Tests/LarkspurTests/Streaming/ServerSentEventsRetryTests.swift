@@ -1,0 +1,97 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+/// The retry schedule that event streams share with retry policies and uploads.
+@Suite("Retries of server-sent events", .timeLimit(.minutes(3)))
+struct ServerSentEventsRetryTests {
+    private let clock = ManualClock()
+    private let log = TransportLog()
+
+    /// A stream over a session with this budget.
+    private func events(
+        budget: RetryBudget? = nil, _ answer: @escaping @Sendable (Int) -> StubAnswer
+    ) async -> ServerSentEvents<ServerSentEvent> {
+        let configuration = SessionConfiguration {
+            ($0.clock, $0.headers, $0.retryBudget) = (clock, [:], budget)
+            $0.random = RandomSource { 0 }
+        }
+        let session = log.session(configuration) { _, number in answer(number) }
+        let policy = ServerSentEventsPolicy { $0.retriedStatusCodes = [503] }
+        return await session.streamRequest("http://example.com/events").serverSentEvents(policy: policy)
+    }
+
+    private static let one = StubAnswer.response(
+        headers: ["Content-Type": "text/event-stream"], chunks: [Data("data: one\n\n".utf8)])
+
+    private static func refusal(_ retryAfter: String) -> StubAnswer {
+        .response(503, headers: ["Retry-After": retryAfter])
+    }
+
+    private func data(of events: ServerSentEvents<ServerSentEvent>) async throws -> [String] {
+        var all: [String] = []
+        for try await event in events { all.append(event.data) }
+        return all
+    }
+
+    @Test("A `Retry-After` takes the place of the pause, which is never shorter than the minimum")
+    func retryAfter() async throws {
+        let events = await events { number in
+            switch number {
+            case 1: Self.refusal("40")
+            case 2: Self.refusal("0")
+            default: .response(204)
+            }
+        }
+        let reading = Task { try await data(of: events) }
+        for pause in [Duration.seconds(40), .milliseconds(100)] {
+            await clock.waitForSleepers()
+            clock.advance(by: pause - .milliseconds(1))
+            #expect(clock.sleepers == 1)
+            clock.advance(by: .milliseconds(1))
+        }
+        #expect(try await reading.value.isEmpty)
+        #expect(log.count == 3)
+    }
+
+    @Test("A `Retry-After` longer than the longest pause ends the stream, and the error says so")
+    func longRetryAfter() async {
+        let events = await events { _ in Self.refusal("301") }
+        let error = await #expect(throws: RequestError.self) { try await data(of: events) }
+        #expect(error?.statusCode == 503)
+        #expect(error?.retryRefusal?.contains("301") == true)
+        #expect(log.count == 1)
+    }
+
+    @Test(
+        "A connection after a failure needs the session's budget, in which the first one deposits its part",
+        arguments: [(0.0, 1), (1.0, 2), (2.0, 3)])
+    func budget(ratio: Double, connections: Int) async {
+        let budget = RetryBudget(ratio: ratio, minimumPerSecond: 0)
+        let events = await events(budget: budget) { _ in .failure(.connectionRefused) }
+        let reading = Task { try await data(of: events) }
+        var pause = Duration.seconds(3)
+        for _ in 1..<connections {
+            await clock.waitForSleepers()
+            clock.advance(by: pause)
+            pause = pause * 2
+        }
+        let error = await #expect(throws: RequestError.self) { try await reading.value }
+        #expect(error?.code == .connectionRefused)
+        #expect(error?.retryRefusal?.contains("budget") == true)
+        #expect(log.count == connections)
+    }
+
+    @Test("A connection after one that the server has ended in order needs no budget")
+    func ended() async throws {
+        let events = await events(budget: RetryBudget(ratio: 0, minimumPerSecond: 0)) { number in
+            number < 3 ? Self.one : .response(204)
+        }
+        let reading = Task { try await data(of: events) }
+        for _ in 1...2 {
+            await clock.waitForSleepers()
+            clock.advance(by: .seconds(3))
+        }
+        #expect(try await reading.value == ["one", "one"])
+    }
+}
