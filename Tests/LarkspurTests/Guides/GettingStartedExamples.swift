@@ -73,6 +73,15 @@ struct GettingStartedExamples {
         #expect(log.requests[2].text == #"{"id":8,"name":"Ada"}"# || log.requests[2].text == #"{"name":"Ada","id":8}"#)
     }
 
+    @Test("A signed URL is sent byte for byte")
+    func signedURL() async throws {
+        let session = api()
+        let signed = try RequestURL(verbatim: "https://files.example.com/a%2fb?signature=c%2B%7e")
+        let bytes = try await session.request(signed).serializingData().value
+        #expect(!bytes.isEmpty)
+        #expect(log.requests.map(\.url.text) == ["https://files.example.com/a%2fb?signature=c%2B%7e"])
+    }
+
     @Test("A failure says what the server has said")
     func failures() async throws {
         let session = api()
