@@ -220,7 +220,8 @@ void clarkspur_url_close(void *url) { curl.curl_url_cleanup(url); }
 
 bool clarkspur_url_set(void *url, const char *text) {
     const int whole = 0;
-    return curl.curl_url_set(url, whole, text, 0) == 0;
+    const unsigned path_as_is = 1 << 4;
+    return curl.curl_url_set(url, whole, text, path_as_is) == 0;
 }
 
 // MARK: Callbacks

@@ -35,7 +35,10 @@ struct CurlFailure {
         case 27: TransportError(kind, "the response's head has a line without end", phase: phase)
         case 58: TransportError(kind, "the client's certificate or its key cannot be used: \(message)", phase: phase)
         case 91: TransportError(kind, "the status of the peer's certificate: \(message)", phase: phase)
-        default: TransportError(kind, message, phase: proxyFault == nil ? phase : .connecting)
+        default:
+            proxyFault == nil
+                ? TransportError(kind, TLSFailure.explained(message, peer: "the server"), phase: phase)
+                : TransportError(kind, TLSFailure.explained(message, peer: "the proxy"), phase: .connecting)
         }
     }
 
@@ -65,7 +68,8 @@ struct CurlFailure {
         case 18: phase == .receiving ? .truncated : .connectionLost
         case 26, 42: .bodyFailed
         case 28: .timedOut
-        case 35 where Self.isVersion(message): .tlsVersion
+        case 35 where TLSFailure.isVersion(message): .tlsVersion
+        case 35 where TLSFailure.isPlainText(message): .notTLS
         case 35, 53, 54, 59, 66, 80, 83, 98: .handshake
         case 58: .invalidIdentity
         case 51, 60, 82, 90: certificateFault
@@ -85,10 +89,6 @@ struct CurlFailure {
         case 92: message.contains("PROTOCOL_ERROR") ? .protocolViolation : .connectionLost
         default: .other
         }
-    }
-
-    private static func isVersion(_ message: String) -> Bool {
-        ["alert protocol version", "unsupported protocol", "no protocols available"].contains { message.contains($0) }
     }
 
     /// By OpenSSL's number for it, X509_V_ERR_…

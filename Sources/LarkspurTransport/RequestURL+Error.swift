@@ -31,6 +31,12 @@ public struct RequestURLError: Error, Sendable, Equatable, CustomStringConvertib
         public static let controlCharacter = Reason(
             name: "controlCharacter",
             advice: "It holds a control character such as a line break; remove it, or write it percent-encoded.")
+        /// A space, or a character that is not ASCII, in a URL that is to stay as it is.
+        public static let unescapedCharacter = Reason(
+            name: "unescapedCharacter",
+            advice:
+                "It holds a space or a character that is not ASCII, which a verbatim URL cannot have; percent-encode it before"
+                + " the URL is signed, or use RequestURL(_:), which escapes it.")
         /// White space at an end.
         public static let surroundingWhitespace = Reason(
             name: "surroundingWhitespace", advice: "It starts or ends with whitespace; trim it.")

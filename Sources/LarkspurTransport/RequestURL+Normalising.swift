@@ -1,19 +1,27 @@
 extension RequestURL {
     /// Repairs or refuses a text that is not normal: the only place that gives reasons.
     struct Normaliser {
+        enum Mode {
+            case normal
+            /// Removes dot segments from the paths of schemes that are not known, too.
+            case removingDots
+            /// Leaves path, query and fragment as they are.
+            case verbatim
+        }
+
         private let input: [UInt8]
-        private let removesDots: Bool
+        private let mode: Mode
         private let idna: ((String) -> String?)?
 
         private var output: [UInt8] = []
         private var layout = RequestURL.Layout()
         private var userInfo: String?
 
-        init(_ text: String, removesDots: Bool, idna: ((String) -> String?)?) throws(RequestURLError) {
+        init(_ text: String, mode: Mode, idna: ((String) -> String?)?) throws(RequestURLError) {
             self.input = Array(text.utf8)
             try Self.check(input)
             try Self.checkEnds(text)
-            self.removesDots = removesDots
+            self.mode = mode
             self.idna = idna
         }
 
@@ -27,13 +35,14 @@ extension RequestURL {
                 try appendAuthority(authority)
                 rest = input[authority.endIndex...]
             }
+            if mode == .verbatim { try Self.checkVerbatim(rest) }
             let beforeFragment = rest.prefix { $0 != UInt8(ascii: "#") }
             let path = beforeFragment.prefix { $0 != UInt8(ascii: "?") }
             try appendPath(path)
             layout.queryStart = offset
-            Self.appendPart(beforeFragment[path.endIndex...], .query, to: &output)
+            append(beforeFragment[path.endIndex...], .query)
             layout.fragmentStart = offset
-            Self.appendPart(rest[beforeFragment.endIndex...], .fragment, to: &output)
+            append(rest[beforeFragment.endIndex...], .fragment)
             guard output.count <= RequestURL.limit else { throw RequestURLError(.tooLong, at: input.count) }
             return RequestURL(text: String(decoding: output, as: UTF8.self), layout: layout, userInfo: userInfo)
         }
@@ -67,13 +76,13 @@ extension RequestURL {
         }
 
         private mutating func appendPath(_ path: ArraySlice<UInt8>) throws(RequestURLError) {
-            var escaped: [UInt8] = []
-            Percent.append(path, keeping: .path, to: &escaped)
             let start = output.count
-            if removesDots || layout.isHierarchical {
-                Self.appendRemovingDots(escaped[...], to: &output)
-            } else {
-                output += escaped
+            var escaped: [UInt8] = []
+            if mode != .verbatim { Percent.append(path, keeping: .path, to: &escaped) }
+            switch mode {
+            case .verbatim: output += path
+            case .normal where !layout.isHierarchical: output += escaped
+            case .normal, .removingDots: Self.appendRemovingDots(escaped[...], to: &output)
             }
             if output.count == start, layout.isHierarchical { output.append(UInt8(ascii: "/")) }
             if !layout.hasAuthority, output[start...].starts(with: "//".utf8) {
@@ -106,8 +115,8 @@ extension RequestURL {
         }
 
         /// Appends a query or fragment with its delimiter; nothing when there is none.
-        static func appendPart(_ part: ArraySlice<UInt8>, _ allowed: ByteSet, to output: inout [UInt8]) {
-            guard let delimiter = part.first else { return }
+        private mutating func append(_ part: ArraySlice<UInt8>, _ allowed: ByteSet) {
+            guard mode != .verbatim, let delimiter = part.first else { return output += part }
             output.append(delimiter)
             Percent.append(part.dropFirst(), keeping: allowed, to: &output)
         }
@@ -213,6 +222,12 @@ extension RequestURL {
                 if previous == 0xC2, byte < 0xA0 { throw RequestURLError(.controlCharacter, at: offset - 1) }
                 previous = byte
             }
+        }
+
+        /// Printable ASCII alone goes over the wire without escapes.
+        private static func checkVerbatim(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) {
+            guard let offset = bytes.firstIndex(where: { $0 <= 0x20 || $0 >= 0x7F }) else { return }
+            throw RequestURLError(.unescapedCharacter, at: offset)
         }
 
         /// Unicode whitespace too: what a copied address brings along is no part of it.

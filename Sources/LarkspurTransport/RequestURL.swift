@@ -6,7 +6,8 @@
 ///
 /// A text that is normal already is kept as it is: parsing it copies nothing. Otherwise the scheme and host are
 /// lower-cased, default ports dropped, dot segments removed, percent triplets made canonical and illegal characters
-/// escaped. Parsing `text` again gives the same URL, without the userinfo.
+/// escaped. Parsing `text` again gives the same URL, without the userinfo. ``init(verbatim:idna:)`` keeps path and query as
+/// they are.
 ///
 /// Any scheme parses, so that a caller can refuse `file:` by its name. A URL without an authority, `http:g` included,
 /// has no host: check ``host`` before connecting.
@@ -34,6 +35,25 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
         self = try Self.parse(text, removesDots: false, idna: idna)
     }
 
+    /// Parses an absolute URL whose path, query and fragment stay as they are, byte for byte: a URL that was signed, such as a
+    /// pre-signed one of a storage service, or one that a server compares as text.
+    ///
+    /// ```swift
+    /// let url = try RequestURL(verbatim: "https://bucket.example.com/a/../b%2f?sig=%7e|x")
+    /// url.target    // /a/../b%2f?sig=%7e|x
+    /// ```
+    ///
+    /// Dot segments, percent triplets and unusual characters are not changed. Scheme, host and port are normalised as ever, because
+    /// they decide where the bytes go, and an empty path becomes `/`. Spaces, control characters and characters that are not ASCII
+    /// are refused: `.unescapedCharacter`, `.controlCharacter`.
+    ///
+    /// ``appendingQuery(_:)`` and ``replacingQuery(_:)``, and so parameters of a request, leave the other parts as they are. A
+    /// reference that is resolved against the URL, such as a redirect's `Location`, gives a normalised URL.
+    public init(verbatim text: String, idna: ((String) -> String?)? = nil) throws(RequestURLError) {
+        var normaliser = try Normaliser(text, mode: .verbatim, idna: idna)
+        self = try normaliser.url()
+    }
+
     init(text: String, layout: Layout, userInfo: String?) {
         self.text = text
         self.layout = layout
@@ -50,7 +70,7 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
             return scanner.scan()
         }
         if let layout { return RequestURL(text: text, layout: layout, userInfo: nil) }
-        var normaliser = try Normaliser(text, removesDots: removesDots, idna: idna)
+        var normaliser = try Normaliser(text, mode: removesDots ? .removingDots : .normal, idna: idna)
         return try normaliser.url()
     }
 

@@ -33,6 +33,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let handshake = Code(rawValue: "handshake")
         /// The two ends have no version of TLS in common.
         public static let tlsVersion = Code(rawValue: "tlsVersion")
+        /// The peer answered the TLS handshake in plain text: the port is not one for TLS. Another try does not change that.
+        public static let notTLS = Code(rawValue: "notTLS")
         /// The client's own certificate, or its private key, cannot be used: a wrong password, for one.
         public static let invalidIdentity = Code(rawValue: "invalidIdentity")
         /// The peer's certificate was refused, for another reason than the following.

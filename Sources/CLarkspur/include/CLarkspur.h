@@ -6,5 +6,6 @@
 #include "loopback.h"
 #include "poller.h"
 #include "psl.h"
+#include "text.h"
 #include "thread.h"
 #include "tls.h"

@@ -137,7 +137,7 @@ public struct MultipartFormData: Sendable {
     // MARK: Text of headers
 
     private func disposition(_ name: String, _ fileName: String?) -> String {
-        var value = "form-data; name=\"\(Self.escaped(name))\""
+        var value = "form-data; name=\"\(Self.escaped(Self.withWholeLineEnds(name)))\""
         guard let fileName else { return value }
         value += "; filename=\"\(Self.escaped(fileName))\""
         if addsExtendedFileNames, !fileName.utf8.allSatisfy({ $0 < 0x80 }) {
@@ -158,6 +158,21 @@ public struct MultipartFormData: Sendable {
             }
         }
         return escaped
+    }
+
+    /// Each line end of a field's name is CR and LF, by the same algorithm; names of files keep theirs.
+    private static func withWholeLineEnds(_ name: String) -> String {
+        guard name.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D }) else { return name }
+        var whole = String.UnicodeScalarView()
+        var previous: Unicode.Scalar?
+        for scalar in name.unicodeScalars {
+            if scalar == "\n", previous != "\r" { whole.append("\r") }
+            if previous == "\r", scalar != "\n" { whole.append("\n") }
+            whole.append(scalar)
+            previous = scalar
+        }
+        if previous == "\r" { whole.append("\n") }
+        return String(whole)
     }
 
     private static func isFieldName(_ name: String) -> Bool {

@@ -56,3 +56,14 @@ extension APIProblem: CustomStringConvertible {
         [title ?? (type == "about:blank" ? "problem" : type), detail].compactMap(\.self).joined(separator: ": ")
     }
 }
+
+extension APIProblem {
+    /// The description on one line, bounded and without secrets; with the problem's status if the response's is another.
+    func line(besideStatus received: Int?) -> String {
+        let text = String(description.prefix(300))
+        let shown = Redaction.standard.body(Data(text.utf8), type: "text/plain")
+        let line = String(decoding: shown, as: UTF8.self).printable + (text.count < description.count ? "…" : "")
+        guard let status, status != received else { return line }
+        return "\(line) (status \(status))"
+    }
+}

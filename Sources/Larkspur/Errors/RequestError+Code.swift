@@ -77,6 +77,8 @@ extension RequestError {
         public static let handshake = Code(.handshake)
         /// The peer speaks no version of TLS that is allowed.
         public static let tlsVersion = Code(.tlsVersion)
+        /// The server answered the TLS handshake in plain text: the port is not one for TLS. It is not a connectivity failure.
+        public static let notTLS = Code(.notTLS)
         /// The client's certificate or key cannot be used.
         public static let invalidIdentity = Code(.invalidIdentity)
         /// The peer cannot prove who it is, for another reason than those below.
@@ -166,7 +168,7 @@ extension RequestError {
         public static let validationFailed = Code(rawValue: "validationFailed")
         /// There is no body to make a value of.
         public static let emptyBody = Code(rawValue: "emptyBody")
-        /// The body is no text in its encoding.
+        /// The body is not text in its encoding, or the encoding is not known or not available here.
         public static let invalidText = Code(rawValue: "invalidText")
         /// The body is no JSON.
         public static let invalidJSON = Code(rawValue: "invalidJSON")

@@ -61,7 +61,8 @@ public struct RequestError: Error, Sendable {
         case let error as RequestError where error.requestID == nil:
             content = error.storage.content
         case let error as TransportError:
-            content = Content(code: Code(error.code), message: error.description, underlying: error)
+            content = Content(
+                code: Code(error.code), message: error.description, underlying: error.errorOfEvaluator ?? error)
         case let error as RequestURLError:
             content = Content(code: .invalidURL, message: error.description, underlying: error)
         default:
@@ -181,12 +182,13 @@ extension RequestError {
     static let sessionInvalidated = RequestError(.sessionInvalidated, "the session was invalidated")
 }
 
-extension RequestError: CustomStringConvertible, CustomReflectable, LocalizedError {
-    /// One line: stage, what happened, to which request.
+extension RequestError: CustomStringConvertible, CustomReflectable {
+    /// One line for logs: stage, what happened, the server's words if they were decoded as an `APIProblem`, and to which request.
     public var description: String {
         let content = storage.content
         var line = content.stage.map { "\($0.rawValue) failed" } ?? "the request failed"
         line += ": \(content.message.isEmpty ? content.code.rawValue : content.message)"
+        if let problem = serverProblem { line += "; the server says: \(problem)" }
         var facts: [String] = []
         if let url = content.url { facts.append("\(content.method ?? .get) \(url.withoutQuery)") }
         if let head = content.head { facts.append("status \(head.status)") }
@@ -195,7 +197,8 @@ extension RequestError: CustomStringConvertible, CustomReflectable, LocalizedErr
         return facts.isEmpty ? line : line + " [\(facts.joined(separator: ", "))]"
     }
 
-    public var errorDescription: String? { description }
+    /// What the server says of the failure, as far as it may be shown.
+    var serverProblem: String? { (underlying as? APIProblem)?.line(besideStatus: statusCode) }
 
     /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }

@@ -102,10 +102,11 @@ struct LogFormat: Sendable {
 
     private func failure(_ error: RequestError) -> String {
         if error.isCancelled { return paint("cancelled", .yellow) }
+        let problem = error.serverProblem.map { ": \($0)" } ?? ""
         // The status stands beside it.
-        if error.code == .unacceptableStatus { return paint("not acceptable", .red) }
+        if error.code == .unacceptableStatus { return paint(StatusText.problem(error.statusCode) + problem, .red) }
         let what = error.message.isEmpty ? error.code.rawValue : error.message
-        return paint("\(error.stage.map { "\($0.rawValue) failed: " } ?? "")\(what)".printable, .red)
+        return paint("\(error.stage.map { "\($0.rawValue) failed: " } ?? "")\(what)\(problem)".printable, .red)
     }
 
     private func counted(_ count: Int, _ one: String, _ many: String) -> String? {

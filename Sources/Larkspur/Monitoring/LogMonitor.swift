@@ -4,7 +4,7 @@
 ///
 ///     #3 GET https://api.example.com/users/7 → 200, 1 retry, 27 B, 1.02 s
 ///       GET https://api.example.com/users/7 → 503, 4.1 ms
-///       again after 1.00 s: not acceptable
+///       again after 1.00 s: Service Unavailable
 ///       > Accept: application/json
 ///       > Authorization: Bearer REDACTED
 ///       < HTTP/2 200

@@ -59,7 +59,8 @@ public struct ResponseValidator: Sendable {
     private static func validateStatus(_ exchange: CompletedExchange, _ acceptable: some Collection<Int>) throws {
         guard let status = exchange.head?.status, !acceptable.contains(status) else { return }
         throw RequestError(
-            .unacceptableStatus, "the server answered with status \(status); expected \(runs(of: acceptable))")
+            .unacceptableStatus,
+            "the server answered with status \(StatusText.described(status)); expected \(runs(of: acceptable))")
     }
 
     /// Numbers for people: `200 to 299, 304`.

@@ -43,7 +43,7 @@ extension DataStreamRequest {
     ///
     /// The request is the first connection. Each later one is a request of its own from the same source and with the same
     /// settings, so that adapters run again, and says by `Last-Event-ID` where it goes on. `Accept: text/event-stream` and
-    /// `Cache-Control: no-store` are sent unless the request has such fields itself. Validators, retriers and limits of time
+    /// `Cache-Control: no-cache` are sent unless the request has such fields itself. Validators, retriers and limits of time
     /// hold for each connection; the limit of silence on the way (`timeouts.idle`) gives way to the policy's.
     ///
     /// - Parameters:

@@ -55,6 +55,10 @@ private struct CURLCommand {
 
     private mutating func addMethod() {
         if request.url.text.contains(where: "[]{}".contains) { options.append("--globoff") }
+        // Only a verbatim URL has such segments.
+        if request.url.path.split(separator: "/").contains(where: { [".", ".."].contains($0) }) {
+            options.append("--path-as-is")
+        }
         switch request.options.httpVersion {
         case .http1?: options.append("--http1.1")
         case .http2?: options.append("--http2-prior-knowledge")

@@ -11,12 +11,19 @@ public struct DataResponseSerializer: ResponseSerializer {
     }
 }
 
-/// The body as text; an empty one is an empty text.
+/// The body as text; an empty body is an empty text.
+///
+/// The charset of the response's `Content-Type` names the encoding: UTF-8, UTF-16, UTF-32, ASCII, and the encodings of the WHATWG
+/// Encoding Standard, such as windows-1251, iso-8859-2, koi8-r, shift_jis, euc-kr, gbk and big5, by all their labels.
+/// As in browsers, `iso-8859-1` is read as windows-1252, and `gb2312` as GBK. A body that is not text in its encoding, and a charset
+/// that is not known, fail with `.invalidText`. Encodings other than Unicode, ASCII and windows-1252 need the system's iconv; on
+/// Linux its modules are a package of their own in small images.
 public struct StringResponseSerializer: ResponseSerializer {
     private let encoding: String.Encoding?
     private let body: DataResponseSerializer
 
-    /// - Parameter encoding: nil takes the charset that the response names, or else UTF-8, or else Latin-1.
+    /// - Parameter encoding: nil takes the charset that the response names; without a charset, UTF-8, or Latin-1 if the body is
+    ///   not UTF-8.
     public init(encoding: String.Encoding? = nil, preprocessor: any DataPreprocessor = .passthrough) {
         self.encoding = encoding
         body = DataResponseSerializer(preprocessor: preprocessor)
@@ -24,27 +31,37 @@ public struct StringResponseSerializer: ResponseSerializer {
 
     public func serialize(_ exchange: CompletedExchange) throws -> String {
         let data = try body.serialize(exchange)
-        if let encoding = encoding ?? Self.named(in: exchange.head) {
+        if let encoding {
             guard let text = String(data: data, encoding: encoding) else {
                 throw RequestError(.invalidText, "the body is not text in the encoding \(encoding)")
             }
             return text
         }
+        if let charset = exchange.head?.charset, !charset.isEmpty, !data.isEmpty {
+            return try Self.text(of: data, in: charset)
+        }
         return String(data: data, encoding: .utf8) ?? String(data: data, encoding: .isoLatin1) ?? ""
     }
 
-    private static func named(in head: ResponseHead?) -> String.Encoding? {
-        switch head?.charset {
-        case "utf-8", "utf8": .utf8
-        case "us-ascii": .ascii
-        case "iso-8859-1", "latin1": .isoLatin1
-        case "utf-16": .utf16
-        case "utf-16be": .utf16BigEndian
-        case "utf-16le": .utf16LittleEndian
-        case "utf-32": .utf32
-        case "utf-32be": .utf32BigEndian
-        case "utf-32le": .utf32LittleEndian
-        default: nil
+    private static func text(of data: Data, in charset: String) throws -> String {
+        guard let encoding = charset == "utf-8" ? .utf8 : TextEncoding(label: charset) else {
+            throw RequestError(
+                .invalidText,
+                "the charset \(charset.prefix(60).debugDescription) that the response names is not known; give the encoding to "
+                    + "serializingString(encoding:), or read the bytes with serializingData()")
+        }
+        do {
+            return try encoding.text(of: data)
+        } catch .invalid {
+            throw RequestError(
+                .invalidText,
+                "the body is not text in \(encoding.name), which the response's charset names; if that is wrong, give the encoding "
+                    + "to serializingString(encoding:)")
+        } catch .unavailable {
+            throw RequestError(
+                .invalidText,
+                "this system's iconv does not have \(encoding.name), the encoding of the body; install the modules of its C library "
+                    + "(gconv), or read the bytes with serializingData()")
         }
     }
 }
@@ -131,7 +148,9 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
         do {
             return try decoder.decode(Value.self, from: data)
         } catch {
-            throw RequestError(.decodingFailed, "the body is no \(Value.self): \(error)", underlying: error)
+            let message = DecodingProblem.message(
+                error, decoding: Value.self, from: data, contentType: exchange.head?["Content-Type"])
+            throw RequestError(.decodingFailed, message, underlying: error)
         }
     }
 

@@ -19,7 +19,8 @@ public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFramin
         do {
             return try decoder.decode(Value.self, from: message)
         } catch {
-            throw RequestError(.decodingFailed, "it is no \(Value.self): \(error)", underlying: error)
+            throw RequestError(
+                .decodingFailed, "it is not a \(Value.self): \(DecodingProblem.words(for: error))", underlying: error)
         }
     }
 }

@@ -1,7 +1,8 @@
 /// An event stream's state, which its reader, its connections and those who follow it share.
 final class EventSource: Sendable {
-    private struct State {
+    struct State {
         var reconnection: ServerSentEventsReconnection
+        var reconnectHandler: (@Sendable (ServerSentEventsInterruption) -> Void)?
         /// What makes the later requests like the first one, taken when that is sent.
         var settings: RequestSettings?
         var request: DataStreamRequest
@@ -10,11 +11,11 @@ final class EventSource: Sendable {
         var isClaimed = false
         // Who follows the state
         var changes = 0
-        var followers: [(follower: Follower, told: Int)] = []
+        fileprivate var followers: [(follower: Follower, told: Int)] = []
         var isTelling = false
 
         /// Whom to tell of the state; nil if nobody has to be, or somebody else is telling it.
-        mutating func news() -> (ServerSentEventsState, [Follower])? {
+        fileprivate mutating func news() -> (ServerSentEventsState, [Follower])? {
             let late = followers.indices.filter { followers[$0].told < changes }
             guard !isTelling, !late.isEmpty else { return nil }
             let news = late.map { followers[$0].follower }
@@ -25,7 +26,7 @@ final class EventSource: Sendable {
         }
     }
 
-    private typealias Follower = RequestFollower<ServerSentEventsState>
+    fileprivate typealias Follower = RequestFollower<ServerSentEventsState>
 
     static let alreadyIterated = RequestError(
         .alreadyIterated,
@@ -44,7 +45,7 @@ final class EventSource: Sendable {
     private let session: Session?
 
     // Guarded by the box
-    private let box: Protected<State>
+    let box: Protected<State>
 
     init(
         _ request: DataStreamRequest, _ policy: ServerSentEventsPolicy, _ lastEventID: String, _ maximumEventSize: Int

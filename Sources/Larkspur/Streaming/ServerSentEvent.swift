@@ -25,7 +25,9 @@ public struct ServerSentEvent: Sendable, Hashable {
         do {
             return try decoder.decode(type, from: Data(data.utf8))
         } catch {
-            throw RequestError(.decodingFailed, "the event's data is no \(type): \(error)", underlying: error)
+            throw RequestError(
+                .decodingFailed, "the event's data is not a \(type): \(DecodingProblem.words(for: error))",
+                underlying: error)
         }
     }
 }
@@ -45,6 +47,10 @@ public struct ServerSentEventParser: StreamParser {
     public private(set) var lastEventID: String
     /// The last reconnection time that the server asked for.
     public private(set) var reconnectionTime: Duration?
+
+    /// Called with each comment, a line that begins with a colon, without the colon and a space after it. Servers send comments to
+    /// keep a connection alive.
+    public var onComment: (@Sendable (String) -> Void)?
 
     private var remainder: Remainder
     private var isAtStart = true
@@ -95,6 +101,7 @@ public struct ServerSentEventParser: StreamParser {
     var forNextBody: ServerSentEventParser {
         var next = ServerSentEventParser(lastEventID: lastEventID, maximumEventSize: remainder.limit)
         next.reconnectionTime = reconnectionTime
+        next.onComment = onComment
         return next
     }
 
@@ -112,7 +119,9 @@ public struct ServerSentEventParser: StreamParser {
         }
         let name = value.take(value.firstIndex(ofByte: UInt8(ascii: ":")) ?? value.count)
         if !value.isEmpty { _ = value.take(value.count > 1 && value[1] == 0x20 ? 2 : 1) }
-        if name.isEqual(to: "data") {
+        if name.isEmpty {
+            onComment?(String(decoding: value, as: UTF8.self))
+        } else if name.isEqual(to: "data") {
             try addData(value)  // which it is without a colon, too
         } else if name.isEqual(to: "event") {
             type = String(decoding: value, as: UTF8.self)

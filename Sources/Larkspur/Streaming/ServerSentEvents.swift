@@ -12,7 +12,7 @@
 /// It can be iterated once, and starts its request itself: one that was started before makes it fail, with
 /// `.alreadyStarted`.
 public struct ServerSentEvents<Element: Sendable>: AsyncSequence, Sendable {
-    private let source: EventSource
+    let source: EventSource
     private let value: @Sendable (ServerSentEvent) throws -> Element
 
     init(_ source: EventSource, _ value: @escaping @Sendable (ServerSentEvent) throws -> Element) {
@@ -45,6 +45,8 @@ final class EventReader {
     private var action: ServerSentEventsReconnection.Action
     private var connection: EventConnection?
     private var elements: ParsedElements<ServerSentEventParser>
+    /// Why the last connection failed.
+    private var failure: RequestError?
 
     init(_ source: EventSource) {
         self.source = source
@@ -83,8 +85,10 @@ final class EventReader {
             action = .read
         case .read, .none: try await read()
         case .wait(let pauses):
+            let delay = source.random.duration(in: pauses)
+            source.tellInterruption(failure?.adding(factsOf: connection?.request), delay: delay)
             connection = nil
-            try await source.clock.sleep(for: source.random.duration(in: pauses))
+            try await source.clock.sleep(for: delay)
             action = source.handle(.waited)
         case .finish(let error):
             connection = nil
@@ -95,7 +99,6 @@ final class EventReader {
     }
 
     private func read() async throws {
-        let failure: RequestError?
         do {
             if let bytes = try await connection?.next() {
                 elements.receive(bytes)

@@ -114,7 +114,7 @@ struct ServerSentEventsReconnection: Sendable {
     private mutating func connect() -> Action {
         phase = .requesting
         parser = parser.forNextBody
-        var headers: HTTPHeaders = ["Accept": "text/event-stream", "Cache-Control": "no-store"]
+        var headers: HTTPHeaders = ["Accept": "text/event-stream", "Cache-Control": "no-cache"]
         // A field with a control character would not be sent; better from the beginning than never again. Blanks at its ends
         // are no part of a field's value.
         let id = parser.lastEventID.trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
@@ -135,7 +135,8 @@ struct ServerSentEventsReconnection: Sendable {
     static func refusal(of head: ResponseHead) -> RequestError? {
         if head.status == 204 { return nil }
         guard head.status == 200 else {
-            return RequestError(.unacceptableStatus, "the event stream was answered with status \(head.status)")
+            let status = StatusText.described(head.status)
+            return RequestError(.unacceptableStatus, "the event stream was answered with status \(status)")
         }
         let type = head["Content-Type"] ?? ""
         guard type.essence != "text/event-stream" else { return nil }

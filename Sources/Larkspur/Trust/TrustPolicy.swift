@@ -37,7 +37,11 @@ package final class TrustPolicy: Sendable {
             }
             let id = Peer(host: peer.host, port: peer.port, chain: peer.certificates)
             if let known = remembered.withLock({ $0[id] }), known.time.duration(to: .now) < Self.lifetime {
-                return .decided(TrustDecision(known.error))
+                guard let error = known.error, error.errorOfEvaluator != nil else {
+                    return .decided(TrustDecision(known.error))
+                }
+                // A decision cannot carry the evaluator's error, an inquiry can.
+                return .asks(TrustInquiry(trust: trust, evaluator: evaluator, id: id, policy: self, known: error))
             }
             return .asks(TrustInquiry(trust: trust, evaluator: evaluator, id: id, policy: self))
         } catch {
@@ -65,9 +69,12 @@ package struct TrustInquiry: Sendable {
     fileprivate let evaluator: any ServerTrustEvaluating
     fileprivate let id: TrustPolicy.Peer
     fileprivate let policy: TrustPolicy
+    /// What the evaluator has thrown before.
+    fileprivate var known: TransportError?
 
     /// Asks, and has the policy remember the answer, unless the evaluator was cancelled; gives what is against the peer.
     func settle() async -> TransportError? {
+        if let known { return known }
         do {
             try await evaluator.evaluate(trust)
             policy.remember(nil, of: id)
@@ -88,6 +95,11 @@ extension TransportError {
             self.init(.untrusted, "the peer is not trusted: \(error)", phase: .securing, underlying: error)
         }
     }
+}
+
+extension TransportError {
+    /// What a trust evaluator has thrown, if that was an error of its own.
+    var errorOfEvaluator: (any Error)? { code == .untrusted && phase == .securing ? underlying : nil }
 }
 
 extension TrustDecision {

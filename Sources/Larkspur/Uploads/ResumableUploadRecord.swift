@@ -53,7 +53,8 @@ struct ResumableFile {
 
 extension RequestURL {
     init(record text: String) throws(RequestError) {
-        do { self = try RequestURL(text) } catch {
+        // The record's text is normal already, or a verbatim URL's.
+        do { self = try RequestURL(verbatim: text) } catch {
             throw RequestError(.invalidURL, "the record of the upload has no URL to begin with", underlying: error)
         }
     }

@@ -63,12 +63,25 @@ struct MultipartFormDataTests {
     @Test(
         "Names are escaped as browsers do it: quotes and line ends, and nothing else",
         arguments: [
-            ("a\"b", "a%22b"), ("a\rb", "a%0Db"), ("a\nb", "a%0Ab"), ("a\r\nb", "a%0D%0Ab"), ("a\\b", "a\\b"),
+            ("a\"b", "a%22b"), ("a\r\nb", "a%0D%0Ab"), ("a\\b", "a\\b"),
             ("a;b=c", "a;b=c"), ("%22", "%22"), (" ä 👩‍👩‍👧 שלום ", " ä 👩‍👩‍👧 שלום "), ("e\u{301}", "e\u{301}"), ("", ""),
         ])
     func escaping(name: String, written: String) async throws {
         let text = try await text { $0.append(Data(), name: name, fileName: name, mimeType: "a/b") }
         #expect(text.contains("Content-Disposition: form-data; name=\"\(written)\"; filename=\"\(written)\"\r\n"))
+    }
+
+    @Test(
+        "A line end in a field's name is sent as %0D%0A, whatever it is; a file's name keeps its own",
+        arguments: [
+            ("a\nb", "a%0D%0Ab", "a%0Ab"), ("a\rb", "a%0D%0Ab", "a%0Db"),
+            ("\n\r\r\n\r", "%0D%0A%0D%0A%0D%0A%0D%0A", nil),
+            ("\n", "%0D%0A", "%0A"), ("\r", "%0D%0A", "%0D"),
+        ] as [(String, String, String?)])
+    func lineEnds(name: String, written: String, ofFile: String?) async throws {
+        let text = try await text { $0.append(Data(), name: name, fileName: name, mimeType: "a/b") }
+        #expect(text.contains("Content-Disposition: form-data; name=\"\(written)\"; filename="))
+        if let ofFile { #expect(text.contains("; filename=\"\(ofFile)\"\r\n")) }
     }
 
     @Test("On request, names of files that are not ASCII are given as filename* too")

@@ -88,8 +88,8 @@ struct RequestErrorTests {
         #expect(!error.description.isEmpty)
         #expect(!error.description.contains { $0.isNewline }, "\(error)")
         #expect(!error.message.contains { $0.isNewline }, "\(error.message)")
-        #expect(error.errorDescription == error.description)
-        #expect(error.localizedDescription == error.description)
+        let sentence = try #require(error.errorDescription)
+        #expect(error.localizedDescription == sentence && !sentence.contains { $0.isNewline })
         guard failure != .cancel else { return }
         let stage = try #require(error.stage)
         #expect(error.description.hasPrefix("\(stage.rawValue) failed: "))
@@ -98,7 +98,10 @@ struct RequestErrorTests {
     @Test("No description shows a query, a user, a password or a field's value", arguments: Failure.allCases)
     func noSecrets(failure: Failure) async throws {
         let error = try await error(failure)
-        for text in [error.description, error.message, String(reflecting: error), error.url?.description ?? ""] {
+        for text in [
+            error.description, error.message, String(reflecting: error), error.url?.description ?? "",
+            error.localizedDescription, error.failureReason ?? "", "\(error as NSError)",
+        ] {
             for secret in Self.secrets where text != error.url?.description || secret != "s3cret" {
                 #expect(!text.contains(secret), "\(text)")
             }
@@ -113,7 +116,7 @@ struct RequestErrorTests {
         request.retry(using: Interceptor(retry: { request, _, _ in request.retryCount < 1 ? .retry : .doNotRetry }))
         let error = try #require(await request.serializingData().response.error)
         let expected =
-            "validating failed: the server answered with status 503; expected 200 to 299 "
+            "validating failed: the server answered with status 503 (Service Unavailable); expected 200 to 299 "
             + "[DELETE https://h:8443/a/b, status 503, attempt 2]"
         #expect(error.description == expected)
     }

@@ -86,6 +86,15 @@ struct GettingStartedExamples {
         #expect(body["name"] == "Ada" && body["age"] == 36 && body["address"]["zip"] == 1_234)
     }
 
+    @Test("A signed URL is sent byte for byte")
+    func signedURL() async throws {
+        let session = api()
+        let signed = try RequestURL(verbatim: "https://files.example.com/a%2fb?signature=c%2B%7e")
+        let bytes = try await session.request(signed).serializingData().value
+        #expect(!bytes.isEmpty)
+        #expect(log.requests.map(\.url.text) == ["https://files.example.com/a%2fb?signature=c%2B%7e"])
+    }
+
     @Test("A failure says what the server has said")
     func failures() async throws {
         let session = api()

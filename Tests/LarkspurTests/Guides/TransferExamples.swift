@@ -100,5 +100,12 @@ struct TransferExamples {
         let events = await session.streamRequest(url).serverSentEvents()
         for try await event in events { print(event.event, event.data) }
         #expect(log.count == 2)
+        let watched = await session.streamRequest(url).serverSentEvents()
+            .onComment { comment in print("alive: \(comment)") }
+            .onReconnect { interruption in
+                print("again in \(interruption.delay):", interruption.error ?? "the server's end")
+            }
+        for try await _ in watched {}
+        #expect(log.count == 3)
     }
 }

@@ -37,7 +37,7 @@ extension LogExample {
         LogExample(
             testDescription: "refused by a validator", answers: [.text("no", status: 404)],
             text:
-                "#1 GET http://h/a?page=2 → 404, not acceptable, 2 B\n"
+                "#1 GET http://h/a?page=2 → 404, Not Found, 2 B\n"
         ),
         LogExample(
             testDescription: "failure", answers: [.failure(.unreachable)],
@@ -49,7 +49,7 @@ extension LogExample {
         LogExample(
             testDescription: "colours", hasColors: true, answers: [.text("x", status: 500)],
             text:
-                "#1 GET http://h/a?page=2 → \u{1B}[31m500\u{1B}[0m, \u{1B}[31mnot acceptable\u{1B}[0m, 1 B\n"
+                "#1 GET http://h/a?page=2 → \u{1B}[31m500\u{1B}[0m, \u{1B}[31mInternal Server Error\u{1B}[0m, 1 B\n"
         ),
     ]
 
@@ -75,7 +75,7 @@ extension LogExample {
                 text: """
                     #1 GET http://h/b → 200, 1 retry, 1 redirect, 1 B, 1.00 s
                       GET http://h/a?page=2 → 503
-                      again after 1.00 s: not acceptable
+                      again after 1.00 s: Service Unavailable
                       GET http://h/a?page=2 → 302
                       < HTTP/1.1 200
                       < Content-Type: text/plain
@@ -175,7 +175,7 @@ extension LogExample {
             LogExample(
                 testDescription: "the body of a failure", level: .body, answers: [.text("gone", status: 410)],
                 text: """
-                    #1 GET http://h/a?page=2 → 410, not acceptable, 4 B
+                    #1 GET http://h/a?page=2 → 410, Gone, 4 B
                       < HTTP/1.1 410
                       < Content-Type: text/plain
                       <

@@ -29,7 +29,7 @@ struct ServerSentEventsReconnectionTests {
         #expect(machine.state.isConnecting)
         let fields = try #require(machine.handle(.started).fields)
         #expect(fields["Accept"] == "text/event-stream")
-        #expect(fields["Cache-Control"] == "no-store")
+        #expect(fields["Cache-Control"] == "no-cache")
         #expect(fields["Last-Event-ID"] == nil)
         #expect(machine.state.isConnecting)
         #expect(machine.handle(.responded(Self.head())).isRead)

@@ -96,7 +96,7 @@ struct ServerSentEventsTests {
         await pass(.seconds(3))
         #expect(try await reading.value == ["one", "two"])
         #expect(log.requests.map { $0["Last-Event-ID"] } == [nil, "1", "2"])
-        #expect(log.requests.allSatisfy { $0["Accept"] == "text/event-stream" && $0["Cache-Control"] == "no-store" })
+        #expect(log.requests.allSatisfy { $0["Accept"] == "text/event-stream" && $0["Cache-Control"] == "no-cache" })
         #expect(events.state.isClosed)
     }
 
@@ -115,12 +115,12 @@ struct ServerSentEventsTests {
         let session = session(headers: ["Accept": "application/json", "X-Kept": "yes"]) { number in
             number == 1 ? Self.events("id: 8\ndata\n\n") : .response(204)
         }
-        let request = await session.streamRequest(url, headers: ["Cache-Control": "no-cache", "Last-Event-ID": "5"])
+        let request = await session.streamRequest(url, headers: ["Cache-Control": "no-store", "Last-Event-ID": "5"])
         let reading = Task { [events = request.serverSentEvents()] in try await data(of: events) }
         await pass(.seconds(3))
         _ = try await reading.value
         #expect(log.requests.map { $0["Last-Event-ID"] } == ["5", "8"])
-        #expect(log.requests.allSatisfy { $0["Accept"] == "text/event-stream" && $0["Cache-Control"] == "no-cache" })
+        #expect(log.requests.allSatisfy { $0["Accept"] == "text/event-stream" && $0["Cache-Control"] == "no-store" })
         #expect(log.requests.allSatisfy { $0["X-Kept"] == "yes" && $0.timeouts.idle == nil })
         let later = await session.streamRequest(url).serverSentEvents(lastEventID: "7")
         _ = try await data(of: later)

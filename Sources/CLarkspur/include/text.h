@@ -1,0 +1,29 @@
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Text in encodings other than UTF-8, decoded by the system's iconv: that of the C library on Linux, libiconv on Apple platforms.
+
+typedef enum {
+    // All of the input was decoded.
+    clarkspur_text_ended,
+    // The output needs more room.
+    clarkspur_text_is_full,
+    // The input continues with bytes that are not a character of the encoding.
+    clarkspur_text_is_invalid,
+} clarkspur_text_state;
+
+// The input and output of one call, which advances the pointers and reduces the counts.
+typedef struct {
+    const uint8_t *input;
+    size_t input_count;
+    uint8_t *output;
+    size_t output_count;
+} clarkspur_text_step;
+
+// A decoder of one encoding by iconv's name for it. NULL if the system does not have the encoding. One thread at a time uses a decoder.
+void *clarkspur_text_open(const char *encoding);
+void clarkspur_text_close(void *decoder);
+// Decodes a whole text to UTF-8; after `clarkspur_text_is_full` the caller continues with another output.
+clarkspur_text_state clarkspur_text_decode(void *decoder, clarkspur_text_step *step);

@@ -1,0 +1,55 @@
+extension RequestError: CustomNSError {
+    /// The domain of `NSError`s that are made of request errors.
+    public static var errorDomain: String { "Larkspur.RequestError" }
+
+    /// A number for each code, which stays the same in all versions; codes of your own have numbers of 10,000 and more, which
+    /// follow from their names.
+    public var errorCode: Int { Self.numbers[code] ?? Self.number(ofName: code.rawValue) }
+
+    public var errorUserInfo: [String: Any] {
+        var info: [String: Any] = [NSLocalizedDescriptionKey: errorDescription ?? description]
+        info[NSLocalizedFailureReasonErrorKey] = failureReason
+        info[NSLocalizedRecoverySuggestionErrorKey] = recoverySuggestion
+        info[NSUnderlyingErrorKey] = underlying.map { $0 as NSError }
+        return info
+    }
+
+    /// FNV-1a: the same number in every process.
+    private static func number(ofName name: String) -> Int {
+        let hash = name.utf8.reduce(0x811C_9DC5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
+        return 10_000 + Int(hash & 0x3FFF_FFFF)
+    }
+
+    /// Crash reporters and code in Objective-C know errors by these numbers: never change one, and never use one again.
+    private static let numbers: [Code: Int] = [
+        // Building and adapting
+        .invalidURL: 101, .invalidRequest: 102, .bodyInGETRequest: 103, .invalidCredential: 104, .invalidCookie: 105,
+        .encodingFailed: 106, .requestCreationFailed: 107, .adaptationFailed: 108,
+        // Files
+        .invalidFileURL: 201, .fileMissing: 202, .fileIsDirectory: 203, .fileNotRegular: 204, .fileUnreadable: 205,
+        .fileExists: 206, .fileUnwritable: 207, .diskFull: 208, .fileInUse: 209, .invalidCookieFile: 210,
+        .invalidChecksum: 211, .invalidCertificate: 212, .invalidPin: 213,
+        // Sending
+        .cancelled: 301, .transportUnavailable: 302, .sessionInvalidated: 303, .nameLookup: 304,
+        .connectionRefused: 305, .unreachable: 306, .proxyFailed: 307, .proxyUnauthorized: 308, .connectionLost: 309,
+        .timedOut: 310, .handshake: 311, .tlsVersion: 312, .invalidIdentity: 313, .protocolViolation: 314,
+        .truncated: 315, .bodyFailed: 316, .bodyNotReplayable: 317, .notTLS: 318, Code(.invalidProxy): 319,
+        Code(.other): 399,
+        // Trust
+        .untrusted: 401, .certificateExpired: 402, .certificateNotYetValid: 403, .unknownIssuer: 404, .selfSigned: 405,
+        .certificateRevoked: 406, .certificateStatusUnknown: 407, .pinMismatch: 408, .wrongHost: 409,
+        // Receiving
+        .contentTooLarge: 501, .messageTooLarge: 502, .incompleteMessage: 503, .malformedMessage: 504,
+        .undecodableContent: 505, .unsupportedCoding: 506, .checksumMismatch: 507, .unexpectedRange: 508,
+        .receivingFailed: 509, .alreadyIterated: 510, .alreadyStarted: 511,
+        // Resumable uploads, middleware, redirects
+        .fileChanged: 601, .uploadURLRefused: 602, .uploadInconsistent: 603, .uploadStalled: 604, .uploadGone: 605,
+        .middlewareFailed: 611, .nextRefused: 612, .tooManyRedirects: 621, .redirectLoop: 622, .redirectRefused: 623,
+        // Validating and serializing
+        .unacceptableStatus: 701, .unacceptableContentType: 702, .validationFailed: 703, .emptyBody: 704,
+        .invalidText: 705, .invalidJSON: 706, .invalidXML: 707, .invalidImage: 708, .decodingFailed: 709,
+        .serializationFailed: 710,
+        // Ending
+        .retryFailed: 801, .sessionEnded: 802,
+    ]
+}

@@ -1,0 +1,109 @@
+/// A character encoding that a response's charset can name.
+///
+/// Foundation decodes ASCII and Unicode encodings. The system's iconv decodes the others, because FoundationEssentials does not
+/// support them. Bytes that are not text in the encoding are a failure, as with UTF-8, and never a replacement character.
+struct TextEncoding: Sendable {
+    enum Decoder: Sendable {
+        case foundation(String.Encoding)
+        /// Windows-1252, which needs no library.
+        case western
+        /// Every byte is one character. `iconv` is the encoding's name there; `exceptions` are the bytes that iconv reads
+        /// otherwise than the WHATWG Encoding Standard.
+        case singleByte(iconv: String, exceptions: [UInt8: Unicode.Scalar] = [:])
+        /// A character has one or more bytes. Of these names the first one that reads the whole text counts.
+        case multiByte(iconv: [String])
+    }
+
+    enum Failure: Error {
+        /// The bytes are not text in the encoding.
+        case invalid
+        /// The system has no decoder for the encoding.
+        case unavailable
+    }
+
+    static let utf8 = TextEncoding(name: "UTF-8", decoder: .foundation(.utf8))
+
+    let name: String
+    let decoder: Decoder
+
+    /// Returns the text of the bytes. A byte order mark of UTF-8 counts for more than a legacy encoding's name, as in browsers.
+    func text(of data: Data) throws(Failure) -> String {
+        switch decoder {
+        case .foundation(let encoding): try Self.text(of: data, encoding)
+        case _ where data.starts(with: JSONParser.byteOrderMark): try Self.text(of: data, .utf8)
+        case .western: try Self.text(of: data, by: Self.western)
+        case .singleByte(let name, let exceptions): try Self.text(of: data, by: Self.table(of: name, exceptions))
+        case .multiByte(let names): try Self.text(of: data, firstOf: names)
+        }
+    }
+
+    private static func text(of data: Data, _ encoding: String.Encoding) throws(Failure) -> String {
+        guard let text = String(data: data, encoding: encoding) else { throw .invalid }
+        return text
+    }
+
+    // MARK: Single bytes
+
+    /// The UTF-8 of the bytes from 0x80 on, each empty where the encoding does not have the byte.
+    private typealias Table = [[UInt8]]
+
+    private static let western: Table = {
+        let first: [UInt32] = [
+            0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152,
+            0x008D,
+            0x017D, 0x008F, 0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122, 0x0161,
+            0x203A,
+            0x0153, 0x009D, 0x017E, 0x0178,
+        ]
+        return (first + Array(0xA0...0xFF)).map { Unicode.Scalar($0).map(bytes) ?? [] }
+    }()
+
+    /// Asks iconv about each byte by itself: it joins letters and marks of a text into other characters than the standard does.
+    private static func table(of name: String, _ exceptions: [UInt8: Unicode.Scalar]) throws(Failure) -> Table {
+        guard let decoder = IconvDecoder(name) else { throw .unavailable }
+        return (0x80...0xFF).map { (byte: UInt8) in
+            if let exception = exceptions[byte] { return bytes(of: exception) }
+            var text: [UInt8] = []
+            if withUnsafeBytes(of: byte, { decoder.decode($0, into: &text) }) { return text }
+            // The standard has control characters where the encoding has nothing.
+            return byte < 0xA0 ? bytes(of: Unicode.Scalar(byte)) : []
+        }
+    }
+
+    private static func bytes(of scalar: Unicode.Scalar) -> [UInt8] { Array(String(scalar).utf8) }
+
+    private static func text(of data: Data, by table: Table) throws(Failure) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity(data.count + data.count / 4)
+        let isWhole = data.withUnsafeBytes { input in
+            for byte in input {
+                if byte < 0x80 {
+                    text.append(byte)
+                } else if case let character = table[Int(byte) - 0x80], !character.isEmpty {
+                    text.append(contentsOf: character)
+                } else {
+                    return false
+                }
+            }
+            return true
+        }
+        guard isWhole else { throw .invalid }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    // MARK: More bytes
+
+    private static func text(of data: Data, firstOf names: [String]) throws(Failure) -> String {
+        var failure = Failure.unavailable
+        for name in names {
+            guard let decoder = IconvDecoder(name) else { continue }
+            var text: [UInt8] = []
+            text.reserveCapacity(data.count + data.count / 2)
+            if data.withUnsafeBytes({ decoder.decode($0, into: &text) }) {
+                return String(decoding: text, as: UTF8.self)
+            }
+            failure = .invalid
+        }
+        throw failure
+    }
+}

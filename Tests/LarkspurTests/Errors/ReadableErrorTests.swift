@@ -1,0 +1,163 @@
+import Foundation
+import LarkspurTesting
+import Testing
+
+@testable import Larkspur
+
+@Suite("Errors that people read", .timeLimit(.minutes(3)))
+struct ReadableErrorTests {
+    private struct User: Decodable, Sendable {
+        struct Pet: Decodable { let name: String }
+        let name: String
+        let pets: [Pet]
+    }
+
+    private func error(
+        _ body: String, _ type: String = "application/json", status: Int = 200,
+        failure: (any (Decodable & Error & Sendable).Type)? = nil
+    ) async -> RequestError? {
+        let session = Session(transport: StubTransport { _ in .text(body, status: status, contentType: type) })
+        let request = await session.request("https://h/users").validate()
+        return await request.serializingDecodable(User.self, failure: failure).response.error
+    }
+
+    // MARK: Decoding
+
+    @Test(
+        "A page instead of data is shown by its beginning, with the type that was wanted",
+        arguments: ["text/html; charset=utf-8", "application/json", "text/plain"])
+    func page(type: String) async throws {
+        let page =
+            "\n <!DOCTYPE html>\n<html><head><title>Bad\u{1B}[31m gateway</title></head>"
+            + String(repeating: "x", count: 5_000)
+        let error = try #require(await error(page, type))
+        #expect(error.code == .decodingFailed)
+        #expect(error.message.contains("HTML") && error.message.contains("User"))
+        #expect(error.message.contains("<!DOCTYPE html> <html><head><title>Bad\\u{1B}[31m gateway"), "\(error)")
+        #expect(error.message.contains("…") && error.message.utf8.count < 300)
+    }
+
+    @Test("The beginning of a page hides secrets")
+    func secretPage() async throws {
+        let error = try #require(await error("<html><meta name=\"csrf-token\" content=\"s3cret\">", "text/html"))
+        #expect(!"\(error)".contains("s3cret") && error.message.contains("REDACTED"))
+    }
+
+    @Test(
+        "What is wrong with a value is told with its place, without the names of Swift's cases",
+        arguments: [
+            (#"{"pets":[]}"#, ["no value for \"name\""]),
+            (#"{"name":"a","pets":[{"name":"b"},{}]}"#, ["\"name\"", "pets[1]"]),
+            (#"{"name":null,"pets":[]}"#, ["null", "String", "\"name\""]),
+            (#"{"name":1,"pets":[]}"#, ["String", "\"name\""]),
+            ("nothing", ["not valid JSON"]),
+        ])
+    func place(body: String, words: [String]) async throws {
+        let error = try #require(await error(body))
+        for word in words + ["User"] { #expect(error.message.contains(word), "\(error)") }
+        for word in ["Context(", "codingPath", "CodingKeys", "Error Domain"] {
+            #expect(!error.message.contains(word), "\(error)")
+        }
+        #expect(error.underlying is DecodingError)
+    }
+
+    @Test("A body of another type is named by it")
+    func otherType() async throws {
+        let error = try #require(await error("Too many users", "text/plain"))
+        #expect(error.message.contains("text/plain") && !error.message.contains("Too many"), "\(error)")
+    }
+
+    // MARK: The server's words
+
+    @Test("A problem that the server describes is in the error's line, bounded and without secrets")
+    func problem() async throws {
+        let body = #"{"title":"Out of credit","detail":"Your balance is 30,\nthat costs 50.","status":403}"#
+        let error = try #require(await error(body, "application/problem+json", status: 403, failure: APIProblem.self))
+        #expect("\(error)".contains("the server says: Out of credit: Your balance is 30,"), "\(error)")
+        #expect(!"\(error)".contains { $0.isNewline } && "\(error)".contains("status 403"))
+        #expect(error.failureReason?.contains("Out of credit") == true)
+        let secret = APIProblem(title: "Bad", status: 500, detail: "password=s3cret")
+        #expect(!secret.line(besideStatus: 403).contains("s3cret"))
+        let long = APIProblem(title: String(repeating: "a", count: 10_000), status: 500)
+        #expect(long.line(besideStatus: 403).utf8.count < 400 && long.line(besideStatus: 403).hasSuffix("(status 500)"))
+    }
+
+    @Test(
+        "A status is named in words",
+        arguments: [(429, "Too Many Requests"), (503, "Service Unavailable"), (404, "Not Found")])
+    func status(status: Int, words: String) async throws {
+        let error = try #require(await error("{}", status: status))
+        #expect("\(error)".contains("\(status)") && "\(error)".contains(words))
+        #expect(!"\(error)".lowercased().contains("not acceptable"))
+        #expect(StatusText.problem(status) == words)
+    }
+
+    @Test("A status without a name is told by its class")
+    func unknownStatus() {
+        #expect(StatusText.described(799) == "799")
+        #expect(
+            [499, 599, 200, nil].map(StatusText.problem) == [
+                "client error", "server error", "status not expected", "status not expected",
+            ])
+    }
+
+    // MARK: For an app's users
+
+    @Test("A localized description is a sentence for an app's user; the reason has the details")
+    func localized() async throws {
+        let error = try #require(await error("{}", status: 503))
+        #expect(error.localizedDescription == "The server is temporarily unavailable.")
+        #expect(error.recoverySuggestion == "Try again later.")
+        #expect(error.failureReason == error.message)
+        let lost = RequestError(
+            wrapping: TransportError(.connectionRefused, "x"), as: .connectionRefused, stage: .sending)
+        #expect(lost.localizedDescription == "The server could not be reached.")
+        #expect(lost.recoverySuggestion?.contains("network") == true)
+        let untrusted = RequestError(wrapping: TransportError(.certificateExpired), as: .untrusted, stage: .sending)
+        #expect(untrusted.localizedDescription.contains("identity"))
+        #expect(RequestError(.init(rawValue: "mine"), "my words").localizedDescription == "my words")
+    }
+
+    @Test("An error of an app's own code keeps its own words")
+    func ownWords() {
+        struct Quota: LocalizedError { let errorDescription: String? = "You have no uploads left today." }
+        let error = RequestError(wrapping: Quota(), as: .validationFailed, stage: .validating)
+        #expect(error.localizedDescription == "You have no uploads left today.")
+    }
+
+    @Test("As an NSError it has a domain, a number for its code, and the texts")
+    func bridged() throws {
+        let cause = NSError(domain: "cause", code: 7)
+        let error = RequestError(.decodingFailed, "in these words", underlying: cause) as NSError
+        #expect(error.domain == "Larkspur.RequestError" && error.code == 709)
+        #expect(error.localizedDescription == "The answer of the server could not be read.")
+        #expect(error.localizedFailureReason == "in these words")
+        #expect((error.userInfo[NSUnderlyingErrorKey] as? NSError)?.domain == "cause")
+        let numbers = [
+            RequestError.Code.timedOut, .cancelled, .notTLS, .init(rawValue: "mine"), .init(rawValue: "other of mine"),
+        ].map {
+            (RequestError($0, "") as NSError).code
+        }
+        #expect(Set(numbers).count == 5 && numbers.prefix(3) == [310, 301, 318])
+        #expect(numbers[3] == (RequestError(.init(rawValue: "mine"), "again") as NSError).code && numbers[3] >= 10_000)
+    }
+
+    @Test("Every code of the library has a number of its own")
+    func numbers() throws {
+        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+            "../../../Sources")
+        var names: Set<String> = []
+        for (file, pattern) in [
+            ("Larkspur/Errors/RequestError+Code.swift", #/Code\(rawValue: "(\w+)"\)/#),
+            ("LarkspurTransport/TransportError.swift", #/Code\(rawValue: "(\w+)"\)/#),
+        ] {
+            let text = try String(contentsOf: sources.appendingPathComponent(file), encoding: .utf8)
+            names.formUnion(text.matches(of: pattern).map { String($0.output.1) })
+        }
+        #expect(names.count > 80)
+        let numbers = names.map { (RequestError(.init(rawValue: $0), "") as NSError).code }
+        #expect(Set(numbers).count == numbers.count)
+        let missing = zip(names, numbers).filter { $0.1 >= 10_000 }.map(\.0)
+        #expect(missing.isEmpty, "add a number for each to RequestError+NSError.swift")
+    }
+}

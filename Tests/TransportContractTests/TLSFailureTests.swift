@@ -1,0 +1,70 @@
+#if os(Linux)
+    import Larkspur
+    import Testing
+
+    @testable import LarkspurCurl
+
+    @Suite("Failures of TLS in words", .timeLimit(.minutes(3)))
+    struct TLSFailureTests {
+        @Test(
+            "A port for plain text is no failure of the network: it is named, and not tried again",
+            arguments: [
+                "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "220 mail.example ESMTP\r\n", "SSH-2.0-x\r\n",
+            ])
+        func plainText(answer: String) async throws {
+            let peer = try WirePeer { wire in
+                try wire.body(1)
+                try wire.send(answer)
+                try wire.drain()
+            }
+            let session = Session(transport: CurlTransport(), interceptor: RetryPolicy())
+            let request = await session.request("https://127.0.0.1:\(peer.port)/")
+            let error = try #require(await request.serializingData().response.error)
+            #expect(error.code == .notTLS && !error.isConnectivity && !error.isTrust)
+            #expect(error.message.contains("the server does not speak TLS on this port"), "\(error)")
+            #expect(request.retryCount == 0)
+        }
+
+        @Test("A server that leaves within the handshake is a failure of the network, in words")
+        func leaving() async throws {
+            let peer = try WirePeer { wire in
+                try wire.body(1)
+                try wire.end()
+            }
+            let request = await Session(transport: CurlTransport()).request("https://127.0.0.1:\(peer.port)/")
+            let error = try #require(await request.serializingData().response.error)
+            #expect(error.isConnectivity)
+            #expect(error.message.contains("closed the connection"), "\(error)")
+        }
+
+        @Test(
+            "OpenSSL's and GnuTLS's messages get words, and stay to be searched for",
+            arguments: [
+                ("error:0A00010B:SSL routines::wrong version number", "does not speak TLS"),
+                ("TLS connect error: error:0A0000C6:SSL routines::packet length too long", "does not speak TLS"),
+                ("gnutls_handshake() failed: An unexpected TLS packet was received.", "does not speak TLS"),
+                ("error:0A000410:SSL routines::sslv3 alert handshake failure", "refused the TLS handshake"),
+                ("error:0A000410:SSL routines::ssl/tls alert handshake failure", "refused the TLS handshake"),
+                ("error:0A00042E:SSL routines::tlsv1 alert protocol version", "no version of TLS in common"),
+                (
+                    "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0",
+                    "requires a client certificate"
+                ),
+                ("error:0A000418:SSL routines::tlsv1 alert unknown ca", "refused the client's certificate"),
+                ("error:0A000458:SSL routines::tlsv1 unrecognized name", "does not know this host name"),
+                (
+                    "OpenSSL SSL_read: error:0A000126:SSL routines::unexpected eof while reading, errno 0",
+                    "closed the connection"
+                ),
+                ("OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443", "closed the connection"),
+            ])
+        func words(message: String, words: String) {
+            let text = TLSFailure.explained(message, peer: "the proxy")
+            #expect(text.hasPrefix("the proxy "))
+            #expect(text.contains(words) && text.hasSuffix("(\(message))"), "\(text)")
+        }
+
+        @Test("Other messages stay as they are", arguments: ["Connection reset by peer", "wrong version number", ""])
+        func others(message: String) { #expect(TLSFailure.explained(message, peer: "the server") == message) }
+    }
+#endif
