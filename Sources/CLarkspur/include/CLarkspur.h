@@ -3,6 +3,7 @@
 #include "file.h"
 #include "hash.h"
 #include "loopback.h"
+#include "names.h"
 #include "poller.h"
 #include "psl.h"
 #include "thread.h"
