@@ -1,5 +1,6 @@
 #include "tls.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,9 +11,15 @@
 
 #include "binding.h"
 #include "curl.h"
+#include "names.h"
 
 #define FUNCTIONS(F) \
+    F(ASN1_STRING_get0_data, const uint8_t *, (const void *)) \
+    F(ASN1_STRING_length, int, (const void *)) \
     F(CRYPTO_get_ex_new_index, int, (int, long, void *, void *, void *, void *)) \
+    F(ERR_clear_error, void, (void)) \
+    F(GENERAL_NAMES_free, void, (void *)) \
+    F(GENERAL_NAME_get0_value, void *, (const void *, int *)) \
     F(SSL_CTX_get_ex_data, void *, (const void *, int)) \
     F(SSL_CTX_set_ex_data, int, (void *, int, void *)) \
     F(SSL_CTX_set_keylog_callback, void, (void *, void (*)(const void *, const char *))) \
@@ -22,6 +29,7 @@
     F(SSL_get_ex_data, void *, (const void *, int)) \
     F(SSL_get_ex_data_X509_STORE_CTX_idx, int, (void)) \
     F(SSL_set_ex_data, int, (void *, int, void *)) \
+    F(X509_STORE_CTX_get0_cert, void *, (const void *)) \
     F(X509_STORE_CTX_get_error, int, (const void *)) \
     F(X509_STORE_CTX_get_ex_data, void *, (const void *, int)) \
     F(X509_STORE_CTX_set_error, void, (void *, int)) \
@@ -29,8 +37,7 @@
     F(OPENSSL_sk_num, int, (const void *)) \
     F(OPENSSL_sk_value, void *, (const void *, int)) \
     F(i2d_X509, int, (const void *, uint8_t **)) \
-    F(X509_check_host, int, (void *, const char *, size_t, unsigned, char **)) \
-    F(X509_check_ip_asc, int, (void *, const char *, unsigned)) \
+    F(X509_get_ext_d2i, void *, (const void *, int, int *, int *)) \
     F(X509_verify_cert_error_string, const char *, (long)) \
     F(BIO_free, int, (void *)) \
     F(BIO_new_socket, void *, (int, int)) \
@@ -122,7 +129,7 @@ bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested) {
     return !is_nested && has_only_tls(ssl, descriptor);
 }
 
-enum { good = 0, unspecified = 1 };
+enum { good = 0, unspecified = 1, hostname_mismatch = 62 };
 
 long clarkspur_tls_verdict(void *easy) {
     void *ssl = session_of(easy);
@@ -130,12 +137,61 @@ long clarkspur_tls_verdict(void *easy) {
     return verdict > 0 ? (long)verdict - 1 : unspecified;
 }
 
-// Verifies as ever, writes the verdict down and lets the handshake go on.
+// A host to compare with alternative names: an address of 4 or 16 bytes, or else a name.
+typedef struct {
+    const char *text;
+    uint8_t address[16];
+    size_t address_length;
+} wanted_host;
+
+// Whether the certificate has an alternative name for the host; for no host, whether it has one that is for any.
+static bool is_named(const void *certificate, const wanted_host *host) {
+    const int alternative_names = 85, dns_name = 2, ip_address = 7;
+    void *names = bound.X509_get_ext_d2i(certificate, alternative_names, NULL, NULL);
+    bool fits = false;
+    for (int index = 0; names && !fits && index < bound.OPENSSL_sk_num(names); index += 1) {
+        int kind = -1;
+        const void *name = bound.GENERAL_NAME_get0_value(bound.OPENSSL_sk_value(names, index), &kind);
+        if (!name || (kind != dns_name && kind != ip_address)) { continue; }
+        const uint8_t *bytes = bound.ASN1_STRING_get0_data(name);
+        size_t length = (size_t)bound.ASN1_STRING_length(name);
+        if (!host) {
+            fits = true;
+        } else if (host->address_length > 0) {
+            fits = kind == ip_address && length == host->address_length && memcmp(bytes, host->address, length) == 0;
+        } else {
+            fits = kind == dns_name && clarkspur_name_fits((const char *)bytes, length, host->text, strlen(host->text));
+        }
+    }
+    if (names) { bound.GENERAL_NAMES_free(names); }
+    bound.ERR_clear_error(); // of an extension that OpenSSL cannot read
+    return fits;
+}
+
+// Verifies the chain as OpenSSL does by itself. OpenSSL may leave errors behind that are older than its verdict, of an
+// intermediate certificate that it cannot read for instance: libcurl would take the first of them for the reason of the
+// failure, and OpenSSL itself would fail a handshake that is to go on.
+static int verify_chain(void *store) {
+    bool is_good = bound.X509_verify_cert(store) == 1;
+    int error = bound.X509_STORE_CTX_get_error(store);
+    bound.ERR_clear_error();
+    return is_good ? good : error != good ? error : unspecified;
+}
+
+// Ends the handshake where the chain is not good, or has no alternative name: libcurl, which looks for the host's name next,
+// would take the subject's common name then.
 static int verify(void *store, void *context) {
     (void)context;
-    int is_good = bound.X509_verify_cert(store);
-    int error = bound.X509_STORE_CTX_get_error(store);
-    intptr_t verdict = is_good == 1 ? good : error != good ? error : unspecified;
+    int error = verify_chain(store);
+    if (error == good && !is_named(bound.X509_STORE_CTX_get0_cert(store), NULL)) { error = hostname_mismatch; }
+    bound.X509_STORE_CTX_set_error(store, error);
+    return error == good;
+}
+
+// Writes the verdict down and lets the handshake go on.
+static int leave_verdict(void *store, void *context) {
+    (void)context;
+    intptr_t verdict = verify_chain(store);
     void *ssl = bound.X509_STORE_CTX_get_ex_data(store, bound.SSL_get_ex_data_X509_STORE_CTX_idx());
     // Without a place for it there is no connection.
     if (!ssl || bound.SSL_set_ex_data(ssl, verdict_slot, (void *)(verdict + 1)) != 1) { return 0; }
@@ -161,7 +217,7 @@ static int set_up(void *easy, void *ssl_context, void *context) {
     bool logs = key_log >= 0 && bound.SSL_CTX_set_ex_data(ssl_context, key_log_slot, (void *)(intptr_t)key_log) == 1;
     // libcurl has set a function of its own by now if the environment names a file.
     bound.SSL_CTX_set_keylog_callback(ssl_context, logs ? log_key : NULL);
-    if (wants & leaves_verdict_bit) { bound.SSL_CTX_set_cert_verify_callback(ssl_context, verify, NULL); }
+    bound.SSL_CTX_set_cert_verify_callback(ssl_context, wants & leaves_verdict_bit ? leave_verdict : verify, NULL);
     return 0;
 }
 
@@ -183,9 +239,8 @@ bool clarkspur_tls_is_for(void *easy, const char *host) {
     void *chain = ssl ? bound.SSL_get0_verified_chain(ssl) : NULL;
     void *leaf = chain && bound.OPENSSL_sk_num(chain) > 0 ? bound.OPENSSL_sk_value(chain, 0) : NULL;
     if (!leaf) { return false; }
-    const unsigned no_partial_wildcards = 4;
-    const int no_address = -2;
-    int as_address = bound.X509_check_ip_asc(leaf, host, 0);
-    if (as_address != no_address) { return as_address == 1; }
-    return bound.X509_check_host(leaf, host, 0, no_partial_wildcards, NULL) == 1;
+    wanted_host wanted = {.text = host};
+    if (inet_pton(AF_INET, host, wanted.address) == 1) { wanted.address_length = 4; }
+    else if (inet_pton(AF_INET6, host, wanted.address) == 1) { wanted.address_length = 16; }
+    return is_named(leaf, &wanted);
 }

@@ -91,16 +91,20 @@ struct CurlFailure {
         }
     }
 
-    /// By OpenSSL's number for it, X509_V_ERR_…
+    /// By OpenSSL's number for it, X509_V_ERR_…; nil for X509_V_OK and X509_V_ERR_UNSPECIFIED.
     static func code(ofVerdict verdict: Int) -> TransportError.Code? {
         switch verdict {
+        case 0, 1: nil
         case 9: .certificateNotYetValid
         case 10: .certificateExpired
         case 18: .selfSigned
-        case 19, 20, 21: .unknownIssuer
+        case 2, 19, 20, 21: .unknownIssuer
+        case 3, 11, 12, 33: .certificateStatusUnknown  // no list of the issuer's, or one that is not valid now
         case 23: .certificateRevoked
-        case 62: .wrongHost
-        default: nil
+        case 62, 64: .wrongHost
+        case 66, 67: .weakCertificateKey
+        case 68: .weakCertificateDigest
+        default: .untrusted
         }
     }
 

@@ -52,10 +52,20 @@ final class CurlRoutes {
         var places: [String: CurlTransport.Configuration.HostPlace] = [:]
         var problem: TransportError?
         for (host, place) in configuration.hosts {
-            if let url = try? RequestURL("x://\(host)"), let name = Self.name(of: url), Self.isSound(place, for: name) {
+            guard let url = try? RequestURL("x://\(host)"), let name = Self.name(of: url), url.user == nil,
+                url.target.isEmpty, url.fragment == nil
+            else {
+                let message =
+                    "\(host.debugDescription) in the configuration's hosts is not a host, with a port or without"
+                problem = TransportError(.unavailable, message)
+                continue
+            }
+            if Self.isSound(place, for: name) {
                 places[url.port.map { "\(name):\($0)" } ?? name] = place
             } else {
-                problem = TransportError(.unavailable, "the place of \(host) is no address and no socket")
+                let message =
+                    "the place of \(host) in the configuration's hosts is not a list of addresses, nor a socket"
+                problem = TransportError(.unavailable, message)
             }
         }
         if let address = configuration.localAddress, address.isEmpty || address.contains("\0") {

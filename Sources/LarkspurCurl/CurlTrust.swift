@@ -58,8 +58,8 @@ struct CurlTrust {
     }
 
     private var hostError: TransportError? {
-        let name = host.hasSuffix(".") ? host.dropLast() : host[...]  // the dot of a whole name
-        guard !clarkspur_tls_is_for(easy, String(name)) else { return nil }
-        return TransportError(.wrongHost, "the peer's certificate is not for \(name)", phase: .securing)
+        guard !clarkspur_tls_is_for(easy, host) else { return nil }
+        return TransportError(
+            .wrongHost, "none of the certificate's alternative names is for \(host)", phase: .securing)
     }
 }

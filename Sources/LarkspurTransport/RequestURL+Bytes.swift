@@ -32,16 +32,22 @@ extension RequestURL {
     /// Percent-encoding, RFC 3986 sections 2.1 and 6.2.2.
     enum Percent {
         /// Appends `bytes` in normal form: triplets in upper case, unreserved ones decoded, all outside `allowed`
-        /// escaped. A percent sign that starts no triplet is escaped like any other illegal character.
+        /// escaped. A percent sign that starts no triplet stays as it is, because servers send such URLs and expect them
+        /// back. A triplet right behind one is not decoded where that would complete another triplet.
         static func append(_ bytes: ArraySlice<UInt8>, keeping allowed: ByteSet, to output: inout [UInt8]) {
             var index = bytes.startIndex
+            var loosePercent: Int?
             while index < bytes.endIndex {
                 if let value = triplet(in: bytes, at: index) {
-                    ByteSet.unreserved.contains(value) ? output.append(value) : output.appendEscaped(value)
+                    let isBehindLoose = loosePercent.map { output.count - $0 <= 2 } ?? false
+                    let isDecoded = ByteSet.unreserved.contains(value) && !(isBehindLoose && value.asciiHexValue != nil)
+                    isDecoded ? output.append(value) : output.appendEscaped(value)
                     index += 3
                 } else {
                     let byte = bytes[index]
-                    allowed.contains(byte) ? output.append(byte) : output.appendEscaped(byte)
+                    let isPercent = byte == UInt8(ascii: "%")
+                    if isPercent { loosePercent = output.count }
+                    isPercent || allowed.contains(byte) ? output.append(byte) : output.appendEscaped(byte)
                     index += 1
                 }
             }

@@ -6,8 +6,8 @@
 ///
 /// A text that is normal already is kept as it is: parsing it copies nothing. Otherwise the scheme and host are
 /// lower-cased, default ports dropped, dot segments removed, percent triplets made canonical and illegal characters
-/// escaped. Parsing `text` again gives the same URL, without the userinfo. ``init(verbatim:idna:)`` keeps path and query as
-/// they are.
+/// escaped. A percent sign that starts no triplet (`/50%`) is kept. Parsing `text` again gives the same URL, without the
+/// userinfo. ``init(verbatim:idna:)`` keeps path and query as they are.
 ///
 /// Any scheme parses, so that a caller can refuse `file:` by its name. A URL without an authority, `http:g` included,
 /// has no host: check ``host`` before connecting.

@@ -51,6 +51,10 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let certificateRevoked = Code(rawValue: "certificateRevoked")
         /// Whether its issuer has taken the certificate back is not known, though it must be.
         public static let certificateStatusUnknown = Code(rawValue: "certificateStatusUnknown")
+        /// A public key in the chain is too short for the security level that is required here.
+        public static let weakCertificateKey = Code(rawValue: "weakCertificateKey")
+        /// A certificate in the chain is signed with a digest that is no longer secure, such as SHA-1.
+        public static let weakCertificateDigest = Code(rawValue: "weakCertificateDigest")
         /// The certificates are good, and none of them is pinned.
         public static let pinMismatch = Code(rawValue: "pinMismatch")
         /// The certificate is for another host.

@@ -143,7 +143,9 @@
                 ("shop.example", .unixSocket(path: String(repeating: "x", count: 108))),
                 ("", .addresses(["127.0.0.1"])),
                 ("a b", .addresses(["127.0.0.1"])), ("-a", .addresses(["127.0.0.1"])),
-                ("[::1]", .addresses(["127.0.0.1"])),
+                ("[::1]", .addresses(["127.0.0.1"])), ("shop.example", .addresses(["127.0.0.1\0", "127.0.0.1"])),
+                ("shop.example\0", .addresses(["127.0.0.1"])), ("shop.example", .unixSocket(path: "a\0b")),
+                ("shop.example/a", .addresses(["127.0.0.1"])), ("ada@shop.example", .addresses(["127.0.0.1"])),
             ])
         func noPlace(host: String, place: CurlTransport.Configuration.HostPlace) async throws {
             let transport = CurlTransport(configuration: .init { $0.hosts[host] = place })

@@ -32,14 +32,7 @@
             _ transport: CurlTransport, _ url: RequestURL, fields: [HeaderField] = [],
             judging judge: @escaping @Sendable (PeerTrust) -> TrustDecision?
         ) async throws -> Trace {
-            var request = TransportRequest(url: url, fields: fields)
-            request.asksForTrust = true
-            let delegate = RecordingDelegate(answering: { question in
-                guard case .serverTrust(let peer, let reply) = question, let decision = judge(peer) else { return }
-                reply(decision)
-            })
-            transport.task(for: request, id: TransportTaskID(1), delegate: delegate).resume()
-            return try await delegate.wait { $0.isCompleted && $0.depth == 0 }
+            try await transport.run(url, fields: fields, judging: judge)
         }
 
         private static let verdicts: [(server: String, code: TransportError.Code?)] = [

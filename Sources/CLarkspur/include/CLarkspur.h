@@ -4,6 +4,7 @@
 #include "hash.h"
 #include "http2.h"
 #include "loopback.h"
+#include "names.h"
 #include "poller.h"
 #include "psl.h"
 #include "text.h"

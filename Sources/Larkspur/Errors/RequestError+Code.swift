@@ -95,6 +95,10 @@ extension RequestError {
         public static let certificateRevoked = Code(.certificateRevoked)
         /// The peer does not show that its certificate was not revoked, as was required.
         public static let certificateStatusUnknown = Code(.certificateStatusUnknown)
+        /// A public key in the peer's chain is too short for the security level that is required here.
+        public static let weakCertificateKey = Code(.weakCertificateKey)
+        /// A certificate in the peer's chain is signed with a digest that is no longer secure, such as SHA-1.
+        public static let weakCertificateDigest = Code(.weakCertificateDigest)
         /// None of the pins is that of the peer.
         public static let pinMismatch = Code(.pinMismatch)
         /// The peer's certificate is for other hosts.

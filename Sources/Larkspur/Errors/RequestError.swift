@@ -128,7 +128,7 @@ extension RequestError {
     public var isTrust: Bool {
         [
             .untrusted, .certificateExpired, .certificateNotYetValid, .unknownIssuer, .selfSigned, .certificateRevoked,
-            .certificateStatusUnknown, .pinMismatch, .wrongHost,
+            .certificateStatusUnknown, .weakCertificateKey, .weakCertificateDigest, .pinMismatch, .wrongHost,
         ].contains(code)
     }
     /// Whether a validator has refused the response.

@@ -146,7 +146,7 @@ struct RequestPipeline: Sendable {
     /// - Parameter earlier: How many of the attempt's hops are none of this loop's.
     func hops(_ first: HopOutcome, after earlier: Int = 0) async throws(Exit) -> HopOutcome {
         var outcome = first
-        var inquiries = 0
+        var inquiries = TrustInquiries()
         while true {
             core.keepCookies(of: outcome)
             core.learnFromCredential(of: outcome)
@@ -166,16 +166,16 @@ struct RequestPipeline: Sendable {
 
     /// What follows a hop that has ended, and about which nobody is asked.
     ///
-    /// - Parameter inquiries: How often the loop has asked about the peer: one that shows another certificate each time
-    ///   is asked about no more than a few times.
+    /// - Parameter inquiries: Those that the loop has made.
     private func judgeEnd(
-        _ exchange: CompletedExchange, after earlier: Int, _ inquiries: inout Int
+        _ exchange: CompletedExchange, after earlier: Int, _ inquiries: inout TrustInquiries
     ) async throws(Exit) -> Step {
         try core.step(.settle)
         var error = exchange.hop?.error
-        if error != nil, inquiries < 5, let (request, inquiry) = core.takeInquiry() {
-            inquiries += 1
-            guard let refusal = await settle(inquiry) else { return .send(request) }
+        if error != nil, let (request, inquiry) = core.takeInquiry() {
+            var refusal = inquiries.refusal(of: inquiry)
+            if refusal == nil { refusal = await settle(inquiry) }
+            guard let refusal else { return .send(request) }
             error = refusal
         }
         if let error { return .stop(.ended(try failed(by: error, exchange))) }

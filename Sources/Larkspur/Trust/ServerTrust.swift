@@ -56,9 +56,13 @@ public struct TrustError: Error, Sendable, CustomStringConvertible {
 /// Judges peers, before the first byte of a request is sent to them, over connections new and kept.
 ///
 /// The library's own are asked while the connection waits. Others may take their time: the connection is given up, the
-/// verdict is remembered for ten minutes, for that host and those certificates, and the request goes on with another one.
+/// evaluator is asked once for all requests that meet the peer, and the requests go on over other connections. Its verdict is
+/// remembered for ten minutes, for that host and those certificates; ``Session/forgetTrustVerdicts(for:)`` forgets it.
 public protocol ServerTrustEvaluating: Sendable {
-    /// Throws if nothing is to be sent to the peer. A `TrustError` says with which code the request fails; any other error
-    /// becomes the underlying one of an error with the code `.untrusted`.
+    /// Throws if nothing is to be sent to the peer.
+    ///
+    /// A ``TrustError`` is a verdict: it says with which code requests fail, and is remembered. Any other error means that
+    /// the peer could not be judged: it becomes the underlying one of an error with the code `.untrusted`, and the next
+    /// request is judged again. The task is cancelled when no request waits any more; its result does not count then.
     func evaluate(_ trust: ServerTrust) async throws
 }

@@ -7,6 +7,7 @@
 ///
 /// A pattern is a host; `*.` and a host, for names with one label more; `**.` and a host, for the host itself and all names
 /// below it; or `*` for all others. Of several that fit the nearest decides: the host, then the longest, `*.` before `**.`.
+/// A pattern has no port: it is for the host at all ports. An invalid pattern, also one with a port, makes every host fail.
 public struct ServerTrustManager: Sendable {
     private let exact: [String: any ServerTrustEvaluating]
     /// The nearest first.
@@ -39,7 +40,7 @@ public struct ServerTrustManager: Sendable {
             let host = text.dropFirst(stars)
             let isPattern = stars == 0 || stars <= 2 && host.first == "."
             guard isPattern, let name = Self.normalized(stars == 0 ? host : host.dropFirst()) else {
-                problem = "\(text) is no pattern for hosts"
+                problem = "\(text) is not a pattern for hosts, which has no scheme, port or path"
                 continue
             }
             let pattern = Pattern(suffix: "." + name, isDeep: stars == 2, evaluator: evaluator)
@@ -56,8 +57,9 @@ public struct ServerTrustManager: Sendable {
 
     /// The host as a URL has it; nil for what is none.
     private static func normalized(_ host: Substring) -> String? {
-        guard let url = try? RequestURL("https://\(host)/", idna: PlatformIDNA.ascii), url.path == "/", url.port == nil,
-            url.user == nil
+        let afterLiteral = host.hasPrefix("[") ? host.drop { $0 != "]" } : host
+        guard !afterLiteral.contains(where: ":/?#@".contains),
+            let url = try? RequestURL("https://\(host)/", idna: PlatformIDNA.ascii)
         else { return nil }
         return url.host.map { Self.withoutDot(String($0)) }
     }
@@ -65,11 +67,14 @@ public struct ServerTrustManager: Sendable {
     /// A name that is said to be whole is the same name.
     private static func withoutDot(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 
+    /// The name under which a host is compared: as a URL has it, without the dot at its end.
+    static func name(of host: String) -> String { normalized(host[...]) ?? withoutDot(host.lowercased()) }
+
     /// Who judges the host; nil if the system does, alone.
     ///
     /// - Throws: Where nobody may.
     public func evaluator(for host: String) throws(TrustError) -> (any ServerTrustEvaluating)? {
-        if let problem { throw TrustError(.untrusted, "\(problem), and so nobody is trusted") }
+        if let problem { throw TrustError(.untrusted, "\(problem), and so no peer is trusted") }
         let name = Self.withoutDot(host.lowercased())
         if let evaluator = exact[name] ?? patterns.first(where: { $0.fits(name) })?.evaluator ?? fallback {
             return evaluator

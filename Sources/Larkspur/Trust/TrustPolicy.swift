@@ -1,4 +1,4 @@
-/// A session's trust manager, with what its evaluators have said.
+/// A session's trust manager, with the verdicts of its evaluators.
 ///
 /// It is asked on the transport's thread, for each request. What needs a user's code becomes an inquiry, which the pipeline
 /// makes after the hop was refused; its verdict stands when the hop begins once more.
@@ -8,17 +8,8 @@ package final class TrustPolicy: Sendable {
         case asks(TrustInquiry)
     }
 
-    fileprivate struct Peer: Hashable {
-        let host: String
-        let port: Int
-        let chain: [[UInt8]]
-    }
-
-    private static let lifetime = Duration.seconds(600)
-    private static let capacity = 1_000
-
     private let manager: ServerTrustManager
-    private let remembered = Protected<[Peer: (error: TransportError?, time: ContinuousClock.Instant)]>([:])
+    private let memory = Protected(TrustMemory())
 
     init(_ manager: ServerTrustManager) { self.manager = manager }
 
@@ -35,60 +26,60 @@ package final class TrustPolicy: Sendable {
                 try result.get()
                 return .decided(.trusted)
             }
-            let id = Peer(host: peer.host, port: peer.port, chain: peer.certificates)
-            if let known = remembered.withLock({ $0[id] }), known.time.duration(to: .now) < Self.lifetime {
-                guard let error = known.error, error.errorOfEvaluator != nil else {
-                    return .decided(TrustDecision(known.error))
-                }
-                // A decision cannot carry the evaluator's error, an inquiry can.
-                return .asks(TrustInquiry(trust: trust, evaluator: evaluator, id: id, policy: self, known: error))
+            let id = TrustPeer(peer)
+            // A decision cannot carry the evaluator's own error, an inquiry can.
+            if let known = memory.withLock({ $0.verdict(on: id, at: .now) }), known.error?.errorOfEvaluator == nil {
+                return .decided(TrustDecision(known.error))
             }
-            return .asks(TrustInquiry(trust: trust, evaluator: evaluator, id: id, policy: self))
+            return .asks(TrustInquiry(trust: trust, evaluator: evaluator, peer: id, policy: self))
         } catch {
             return .decided(TrustDecision(TransportError(trust: error)))
         }
     }
 
-    fileprivate func remember(_ error: TransportError?, of id: Peer) {
-        // What is forgotten is let go of after unlocking: it has errors of evaluators.
-        _ = remembered.withLock { remembered in
-            let before = remembered
-            if remembered.count >= Self.capacity {
-                remembered = remembered.filter { $0.value.time.duration(to: .now) < Self.lifetime }
-            }
-            if remembered.count >= Self.capacity { remembered = [:] }
-            remembered[id] = (error, .now)
-            return before
+    /// How many requests wait for an evaluator.
+    var waiting: Int { memory.withLock { $0.waiting } }
+
+    /// Forgets the verdicts on a host, or on all hosts.
+    func forget(_ host: String?) {
+        let name = host.map { ServerTrustManager.name(of: $0) }
+        memory.withLock { memory in
+            memory.forget { host in name.map { $0 == ServerTrustManager.name(of: host) } ?? true }
         }
     }
-}
 
-/// A question to a user's evaluator.
-package struct TrustInquiry: Sendable {
-    fileprivate let trust: ServerTrust
-    fileprivate let evaluator: any ServerTrustEvaluating
-    fileprivate let id: TrustPolicy.Peer
-    fileprivate let policy: TrustPolicy
-    /// What the evaluator has thrown before.
-    fileprivate var known: TransportError?
-
-    /// Asks, and has the policy remember the answer, unless the evaluator was cancelled; gives what is against the peer.
-    func settle() async -> TransportError? {
-        if let known { return known }
-        do {
-            try await evaluator.evaluate(trust)
-            policy.remember(nil, of: id)
-            return nil
-        } catch {
-            let failure = TransportError(trust: error)
-            if !(error is CancellationError) { policy.remember(failure, of: id) }
-            return failure
+    /// Asks the evaluator, or waits for its answer to another request; returns what is against the peer.
+    func settle(_ inquiry: TrustInquiry) async -> TransportError? {
+        let (ticket, marks) = (memory.withLock { $0.nextTicket() }, Refresh.current)
+        return await suspended { waiter in
+            change(for: inquiry) { $0.join(inquiry.peer, waiter, ticket, marks: marks, at: .now) }
+        } onCancel: {
+            change { $0.withdraw(ticket) }
         }
+    }
+
+    private func change(for inquiry: TrustInquiry? = nil, _ event: (inout TrustMemory) -> TrustMemory.Action) {
+        let action = memory.withLock { event(&$0) }
+        action.cancelled?.cancel()
+        for waiter in action.answered { waiter.resume(returning: action.answer) }
+        if let evaluation = action.begun, let inquiry { begin(evaluation, inquiry) }
+    }
+
+    /// Starts an evaluation. Unstructured: all requests that wait for it share it, and the one that began it may leave first.
+    ///
+    /// It is marked as a refresh is, so that a request that the evaluator makes to the same peer does not wait for itself.
+    private func begin(_ evaluation: Refresh, _ inquiry: TrustInquiry) {
+        let task = Task {
+            let marks = Refresh.current + [evaluation]
+            let (error, isVerdict) = await Refresh.$current.withValue(marks) { await inquiry.evaluate() }
+            change { $0.end(evaluation, error, isVerdict: isVerdict, at: .now) }
+        }
+        if !memory.withLock({ $0.keep(task, of: evaluation) }) { task.cancel() }
     }
 }
 
 extension TransportError {
-    fileprivate init(trust error: any Error) {
+    init(trust error: any Error) {
         if let error = error as? TrustError {
             self.init(error.code, error.description, phase: .securing)
         } else {

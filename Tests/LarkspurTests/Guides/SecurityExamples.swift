@@ -39,7 +39,9 @@ struct SecurityExamples {
             let session = Session(configuration: SessionConfiguration { $0.serverTrust = trust })
             return session
         }
-        let manager = try make().configuration.serverTrust
+        let session = try make()
+        session.forgetTrustVerdicts(for: "api.example.com")
+        let manager = session.configuration.serverTrust
         #expect(try manager?.evaluator(for: "www.example.com") is DefaultTrustEvaluator)
         #if os(Linux)
             func identified(_ bytes: [UInt8], _ password: String) -> Session {

@@ -30,6 +30,16 @@ struct RedirectTests {
         #expect(sent == ["GET http://h/a", "GET http://h/b", "GET http://other/c"])
     }
 
+    @Test("Percent signs of a Location that begin no escape are sent as they are")
+    func looseEscapes() async throws {
+        let server = try MockServer { request in
+            request.target == "/a" ? .redirect(to: "/t%zz?50%") : .text("ok")
+        }
+        let request = await Session().request(server.url + "/a")
+        #expect(try await request.serializingString().value == "ok")
+        #expect(server.requests.map(\.target) == ["/a", "/t%zz?50%"])
+    }
+
     @Test("The attempt keeps every hop with request, head and metrics")
     func history() async throws {
         let session = session(["/a": .redirect(301, to: "/b"), "/b": .redirect(303, to: "/c")])

@@ -176,7 +176,8 @@ struct RefreshState<Credential: Sendable> {
 
 /// One refresh, by its identity.
 ///
-/// The tasks that work for it are marked with it, and what requests they make pass the interceptor that waits for it.
+/// The tasks that work for it are marked with it, and what requests they make pass the interceptor that waits for it. A shared
+/// trust evaluation is marked in the same way (`TrustPolicy`).
 final class Refresh: Sendable {
     @TaskLocal static var current: [Refresh] = []
 }

@@ -1,0 +1,134 @@
+/// A peer as an evaluator sees it: who it is for, what it shows, and what the platform has against it.
+struct TrustPeer: Hashable {
+    let host: String
+    let port: Int
+    let chain: [[UInt8]]
+    let chainFault: TransportError.Code?
+    let hostFault: TransportError.Code?
+
+    init(_ peer: PeerTrust) {
+        (host, port, chain) = (peer.host, peer.port, peer.certificates)
+        (chainFault, hostFault) = (peer.chainError?.code, peer.hostError?.code)
+    }
+}
+
+/// The verdicts of a session's evaluators, and the evaluations under way: at most one for each peer.
+///
+/// A pure machine: each event returns what is to be done after unlocking. Every waiter that it takes is in exactly one
+/// `Action` later (R4).
+struct TrustMemory {
+    typealias Waiter = Suspension<TransportError?>
+
+    struct Action {
+        /// The evaluation to start.
+        var begun: Refresh?
+        var answered: [Waiter] = []
+        var answer: TransportError?
+        /// The evaluation that no request waits for any more.
+        var cancelled: Task<Void, Never>?
+    }
+
+    struct Verdict {
+        let error: TransportError?
+        let time: ContinuousClock.Instant
+    }
+
+    private struct UnderWay {
+        let peer: TrustPeer
+        /// Its identity, with which its task is marked.
+        let evaluation: Refresh
+        var waiters: [Int: Waiter]
+        var task: Task<Void, Never>?
+    }
+
+    private static let lifetime = Duration.seconds(600)
+    private static let capacity = 1_000
+
+    private var verdicts: [TrustPeer: Verdict] = [:]
+    private var underWay: [ObjectIdentifier: UnderWay] = [:]
+    /// The evaluation that a request for the peer joins.
+    private var current: [TrustPeer: Refresh] = [:]
+    private var lastTicket = 0
+
+    var waiting: Int { underWay.values.reduce(0) { $0 + $1.waiters.count } }
+
+    func verdict(on peer: TrustPeer, at now: ContinuousClock.Instant) -> Verdict? {
+        verdicts[peer].flatMap { $0.time.duration(to: now) < Self.lifetime ? $0 : nil }
+    }
+
+    mutating func nextTicket() -> Int {
+        lastTicket += 1
+        return lastTicket
+    }
+
+    /// A request wants a verdict: there is one, or an evaluation to wait for, or one begins.
+    ///
+    /// - Parameter marks: The evaluations that the request is made for.
+    mutating func join(
+        _ peer: TrustPeer, _ waiter: Waiter, _ ticket: Int, marks: [Refresh], at now: ContinuousClock.Instant
+    ) -> Action {
+        if let verdict = verdict(on: peer, at: now) { return Action(answered: [waiter], answer: verdict.error) }
+        if let evaluation = current[peer] {
+            guard !marks.contains(where: { $0 === evaluation }) else {
+                let message = "the trust evaluator for \(peer.host) made a request to the peer that it evaluates"
+                return Action(answered: [waiter], answer: TransportError(.untrusted, message, phase: .securing))
+            }
+            underWay[ObjectIdentifier(evaluation)]?.waiters[ticket] = waiter
+            return Action()
+        }
+        let evaluation = Refresh()
+        underWay[ObjectIdentifier(evaluation)] = UnderWay(peer: peer, evaluation: evaluation, waiters: [ticket: waiter])
+        current[peer] = evaluation
+        return Action(begun: evaluation)
+    }
+
+    /// Keeps the task of an evaluation; false if it is over already.
+    mutating func keep(_ task: Task<Void, Never>, of evaluation: Refresh) -> Bool {
+        guard underWay[ObjectIdentifier(evaluation)] != nil else { return false }
+        underWay[ObjectIdentifier(evaluation)]?.task = task
+        return true
+    }
+
+    /// A request no longer waits; with the last one the evaluation is cancelled, and its result does not count.
+    mutating func withdraw(_ ticket: Int) -> Action {
+        guard let id = underWay.first(where: { $0.value.waiters[ticket] != nil })?.key,
+            let waiter = underWay[id]?.waiters.removeValue(forKey: ticket)
+        else { return Action() }
+        var action = Action(answered: [waiter], answer: .cancelled)
+        if underWay[id]?.waiters.isEmpty == true { action.cancelled = remove(id)?.task }
+        return action
+    }
+
+    /// The evaluation has ended.
+    ///
+    /// - Parameter isVerdict: Whether its result is the evaluator's opinion of the peer, which is remembered, or a failure.
+    mutating func end(
+        _ evaluation: Refresh, _ error: TransportError?, isVerdict: Bool, at now: ContinuousClock.Instant
+    ) -> Action {
+        let id = ObjectIdentifier(evaluation)
+        let isCurrent = underWay[id].map { current[$0.peer] === evaluation } ?? false
+        guard let ended = remove(id) else { return Action() }
+        if isCurrent, isVerdict { remember(error, of: ended.peer, at: now) }
+        return Action(answered: Array(ended.waiters.values), answer: error)
+    }
+
+    /// Forgets the verdicts on some hosts, or on all. Evaluations under way answer those who wait, and are not remembered.
+    mutating func forget(where isForgotten: (_ host: String) -> Bool) {
+        verdicts = verdicts.filter { !isForgotten($0.key.host) }
+        current = current.filter { !isForgotten($0.key.host) }
+    }
+
+    private mutating func remove(_ id: ObjectIdentifier) -> UnderWay? {
+        guard let removed = underWay.removeValue(forKey: id) else { return nil }
+        if current[removed.peer] === removed.evaluation { current[removed.peer] = nil }
+        return removed
+    }
+
+    private mutating func remember(_ error: TransportError?, of peer: TrustPeer, at now: ContinuousClock.Instant) {
+        if verdicts.count >= Self.capacity {
+            verdicts = verdicts.filter { $0.value.time.duration(to: now) < Self.lifetime }
+        }
+        if verdicts.count >= Self.capacity { verdicts = [:] }
+        verdicts[peer] = Verdict(error: error, time: now)
+    }
+}
