@@ -203,5 +203,5 @@ extension RequestError: CustomStringConvertible, CustomReflectable, LocalizedErr
 
 extension RequestURL {
     /// For people and logs: queries carry tokens.
-    var withoutQuery: String { "\(scheme)://\(hostHeader ?? "")\(path)" }
+    var withoutQuery: String { Redaction.standard.path(of: self) }
 }
