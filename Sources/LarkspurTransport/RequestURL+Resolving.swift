@@ -10,14 +10,15 @@ extension RequestURL {
         // Whitespace in front would end up in the middle of the joined text and go unseen.
         try Normaliser.checkEnds(reference)
         if Normaliser.schemeEnd(reference.utf8) != nil {
-            return try Self.parse(reference, removesDots: true, idna: idna)
+            return try Self.parse(reference, removesDots: true, idna: idna).hidingQueryItems(secretItems)
         }
         // Joining and parsing once more, instead of merging parts: what comes out has passed every rule.
         let base = base(for: reference)
         do {
             let joined = try Self.parse(base.text + reference, removesDots: base.removesDots, idna: idna)
-            return base.keepsUserInfo
-                ? RequestURL(text: joined.text, layout: joined.layout, userInfo: userInfo) : joined
+            return RequestURL(
+                text: joined.text, layout: joined.layout,
+                userInfo: base.keepsUserInfo ? userInfo : joined.userInfo, secretItems: secretItems)
         } catch {
             throw RequestURLError(error.reason, at: max(0, error.offset - base.text.utf8.count))
         }
@@ -78,6 +79,7 @@ extension RequestURL {
         guard output.count <= Self.limit else {
             throw RequestURLError(.tooLong, at: encoded?.utf8.count ?? 0)
         }
-        return RequestURL(text: String(decoding: output, as: UTF8.self), layout: layout, userInfo: userInfo)
+        return RequestURL(
+            text: String(decoding: output, as: UTF8.self), layout: layout, userInfo: userInfo, secretItems: secretItems)
     }
 }

@@ -18,11 +18,14 @@
 /// url.target    // /b?q=x%20y
 /// ```
 public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    /// The normalised URL with its fragment: always ASCII, and always without userinfo, so that it is safe to log.
+    /// The normalised URL with its fragment: always ASCII, and always without user and password. Secrets in its query are part
+    /// of it; ``description`` hides them.
     public let text: String
     let layout: Layout
     /// `user` or `user:password`, still percent-encoded; apart from `text` so that no printed URL can show it.
     let userInfo: String?
+    /// Names of query items whose values descriptions hide, beside those that `Redaction.standard` knows.
+    package private(set) var secretItems: [String] = []
 
     /// Offsets are 16 bits wide, so neither a text nor its normal form may be longer than this many bytes.
     static let limit = Int(UInt16.max)
@@ -54,10 +57,11 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
         self = try normaliser.url()
     }
 
-    init(text: String, layout: Layout, userInfo: String?) {
+    init(text: String, layout: Layout, userInfo: String?, secretItems: [String] = []) {
         self.text = text
         self.layout = layout
         self.userInfo = userInfo
+        self.secretItems = secretItems
     }
 
     /// The one way in: `removesDots` asks for RFC 3986 section 5.2.4 on schemes we know nothing about as well.
@@ -144,19 +148,30 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     }
 
     /// The same URL without user and password: what may travel to another origin or into a report.
-    public var withoutUserInfo: RequestURL { RequestURL(text: text, layout: layout, userInfo: nil) }
+    public var withoutUserInfo: RequestURL {
+        RequestURL(text: text, layout: layout, userInfo: nil, secretItems: secretItems)
+    }
+
+    /// The same URL; its descriptions, and those of URLs that it leads to, hide the values of these query items.
+    package func hidingQueryItems(_ names: [String]) -> RequestURL {
+        var url = self
+        url.secretItems += names.filter { !secretItems.contains($0) }
+        return url
+    }
 
     /// Who answers for it.
     public var origin: Origin {
         Origin(scheme: String(scheme), host: host.map(String.init) ?? "", port: effectivePort)
     }
 
-    public var description: String { text }
+    /// The URL for people and logs: secrets in query and fragment are hidden by ``Redaction/standard``. Use ``text`` to send or
+    /// store the URL.
+    public var description: String { Redaction.standard.whole(self) }
 
-    /// Keeps `dump` from showing the userinfo.
-    public var customMirror: Mirror { Mirror(self, children: ["text": text]) }
+    /// Keeps `dump` from showing what the description hides.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 
-    // The layout follows from the text.
+    // The layout follows from the text; what descriptions hide makes no other URL.
     public static func == (left: RequestURL, right: RequestURL) -> Bool {
         left.text == right.text && left.userInfo == right.userInfo
     }

@@ -89,9 +89,11 @@ public struct ResponseHead: Sendable, Hashable {
     }
 }
 
-extension ResponseHead: CustomStringConvertible {
+extension ResponseHead: CustomStringConvertible, CustomReflectable {
     /// The version and the status, without the fields, which may hold secrets: `HTTP/1.1 200`.
     public var description: String { "\(version) \(status)" }
+    /// Keeps `dump` from showing what the description hides.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 /// Walks over raw field lines: tolerant of bare LF, folded lines and lines without a colon, which it skips.

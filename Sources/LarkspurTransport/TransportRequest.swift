@@ -42,27 +42,9 @@ public enum HTTPVersionChoice: Sendable, Hashable {
     case http2
 }
 
-/// One header field, name and value as they go over the wire.
-public struct HeaderField: Hashable, Sendable, CustomStringConvertible {
-    /// As it is written; compared without regard to case.
-    public var name: String
-    /// Without line ends.
-    public var value: String
-
-    /// A field of this name.
-    public init(name: String, value: String) {
-        self.name = name
-        self.value = value
-    }
-
-    public var description: String { "\(name): \(value)" }
-}
-
-extension [HeaderField] {
-    /// Whether both are the same memory, and so the same fields: those of a session are what most of its requests have.
-    package func isIdentical(to other: [HeaderField]) -> Bool {
-        withUnsafeBufferPointer { mine in
-            other.withUnsafeBufferPointer { mine.baseAddress == $0.baseAddress && mine.count == $0.count }
-        }
-    }
+extension TransportRequest: CustomStringConvertible, CustomReflectable {
+    /// Method and URL, without secrets; fields and body may hold secrets.
+    public var description: String { "\(method) \(url)" }
+    /// Keeps `dump` from showing what the description hides.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

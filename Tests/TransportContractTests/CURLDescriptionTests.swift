@@ -114,7 +114,9 @@
         }
 
         /// curl has an order of its own for fields that it knows; repeats keep theirs.
-        private func lines(_ request: MockRequest) -> [String] { request.headers.sorted().map(\.description) }
+        private func lines(_ request: MockRequest) -> [String] {
+            request.headers.sorted().map { "\($0.name): \($0.value)" }
+        }
 
         private func run(_ command: String, input: String) async throws {
             let (shell, pipe) = (Process(), Pipe())

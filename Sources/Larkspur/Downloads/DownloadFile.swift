@@ -58,7 +58,7 @@ actor DownloadFile: BodyReceiver {
             if let placed { try? FileManager.default.removeItem(at: placed) }
             placed = nil
             if let (algorithm, hexadecimal) = options.checksum { try algorithm.check(hexadecimal) }
-            self.url = url.withoutUserInfo.description
+            self.url = url.text
             if partial == nil { try claim() }
             return try askingForRest(request, of: current())
         } catch {

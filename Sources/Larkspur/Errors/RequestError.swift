@@ -206,5 +206,5 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
 
 extension RequestURL {
     /// For people and logs: queries carry tokens.
-    var withoutQuery: String { "\(scheme)://\(hostHeader ?? "")\(path)" }
+    var withoutQuery: String { Redaction.standard.path(of: self) }
 }

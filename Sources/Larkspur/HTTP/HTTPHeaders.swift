@@ -26,15 +26,27 @@ public struct HTTPHeaders: Hashable, Sendable {
     /// Appends a field, whether or not there is one of this name already.
     public mutating func add(_ header: HTTPHeader) { fields.append(header) }
 
-    /// Leaves exactly one field of this name, at the place of the first one there was.
-    public mutating func update(_ header: HTTPHeader) { update(name: header.name, value: header.value) }
-
-    /// Leaves exactly one field of this name, at the place of the first one there was.
-    public mutating func update(name: String, value: String) {
-        guard let first = index(of: name) else { return add(name: name, value: value) }
-        fields[first] = HTTPHeader(name: name, value: value)
-        let later = fields[(first + 1)...].filter { !Self.areEqual($0.name, name) }
+    /// Leaves exactly one field of this name, at the place of the first one there was. A value in the place of a secret is a
+    /// secret too.
+    public mutating func update(_ header: HTTPHeader) {
+        guard let first = index(of: header.name) else { return add(header) }
+        let isSecret = fields[first].isSecret
+        fields[first] = header
+        if isSecret { fields[first].isSecret = true }
+        let later = fields[(first + 1)...].filter { !Self.areEqual($0.name, header.name) }
         fields.replaceSubrange((first + 1)..., with: later)
+    }
+
+    /// Leaves exactly one field of this name, at the place of the first one there was. A value in the place of a secret is a
+    /// secret too.
+    public mutating func update(name: String, value: String) { update(HTTPHeader(name: name, value: value)) }
+
+    /// Marks the values of these names as secrets.
+    mutating func hide(_ names: [String]) {
+        for index in fields.indices where !fields[index].isSecret {
+            let isNamed = names.contains { Self.areEqual($0, fields[index].name) }
+            if isNamed { fields[index].isSecret = true }
+        }
     }
 
     /// Removes every field of this name.
@@ -104,11 +116,10 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
 
     public init(arrayLiteral elements: HTTPHeader...) { fields = elements }
 
-    /// A line for each field. The values of those that sound like secrets are hidden, as `Redaction.standard` has it; a
-    /// field asked for by itself shows its value.
+    /// A line for each field. Values that are marked as secrets, or whose names `Redaction.standard` knows, are hidden.
     public var description: String { shown.joined(separator: "\n") }
 
-    private var shown: [String] { fields.map { "\($0.name): \(Redaction.standard.value(of: $0))" } }
+    private var shown: [String] { fields.map(\.description) }
 }
 
 extension HTTPHeaders: CustomReflectable {

@@ -170,7 +170,13 @@ public struct RequestOptions: Sendable, Hashable {
 
     /// Header fields that do not follow a redirect to another origin, beside `Authorization`, `Cookie` and their kin, which
     /// never do: those with keys of your own. Descriptions hide their values. The session's are added to a request's.
+    ///
+    /// A field made with `isSecret` is treated alike without being named here.
     public var confidentialHeaders: [String] = []
+
+    /// Query items whose values descriptions, logs and cURL commands hide, beside those whose names ``Redaction`` knows. The
+    /// session's are added to a request's.
+    public var confidentialQueryItems: [String] = []
 
     /// Who sends the request, for a server that asks. It comes from the request's settings at each attempt, or from the
     /// session's store at each hop.
@@ -193,6 +199,8 @@ public struct RequestOptions: Sendable, Hashable {
         maximumBodySize = maximumBodySize ?? session.maximumBodySize
         let known = confidentialHeaders
         confidentialHeaders += session.confidentialHeaders.filter { !known.contains($0) }
+        let items = confidentialQueryItems
+        confidentialQueryItems += session.confidentialQueryItems.filter { !items.contains($0) }
     }
 
     /// The options as they are unless set.
@@ -216,6 +224,14 @@ extension OutgoingRequest {
         {
             headers.add(name: "Expect", value: "100-continue")
         }
+        if !options.confidentialHeaders.isEmpty { headers.hide(options.confidentialHeaders) }
+        if !options.confidentialQueryItems.isEmpty { url = url.hidingQueryItems(options.confidentialQueryItems) }
+    }
+
+    /// The rules for descriptions of this request and of its response: these, and what the request names or marks itself.
+    func redaction(_ rules: Redaction) -> Redaction {
+        let marked = headers.filter(\.isSecret).map(\.name)
+        return rules.hiding(options.confidentialHeaders + options.confidentialQueryItems + marked)
     }
 
     /// Refuses a method or field that could split the request, a length that is not the body's, a URL that is not

@@ -1,4 +1,4 @@
-/// A value that shows nowhere where what has it is described: not by `print`, `dump`, nor `String(reflecting:)`.
+/// A value that no description of its owner shows: not by `print`, `dump`, nor `String(reflecting:)`.
 @propertyWrapper
 struct Hidden<Value> {
     var wrappedValue: Value
@@ -12,7 +12,7 @@ extension Hidden: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
-// Records are described without their URLs: whoever has these may read, or write.
+// Records are described without their URLs: such a URL is often all it takes to read or write.
 extension DownloadRecord: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "DownloadRecord(\(offset) bytes)" }
     public var debugDescription: String { description }

@@ -48,13 +48,14 @@ struct LogFormat: Sendable {
                 lines.append("again\(delay ?? ""): \(failure(error))")
             }
         }
+        // A server may well send back what it was sent.
+        let redaction = exchange.request?.redaction(redaction) ?? redaction
         if let request = exchange.request {
-            let redaction = redaction.hiding(request.options.confidentialHeaders)
-            lines += block(">", request.headers, redaction, body: body(of: request))
+            lines += block(">", request.headers, redaction, body: body(of: request, redaction))
         }
         if let head = exchange.head {
             let first = "\(head.version) \(head.status)"
-            lines += block("<", first: first, head.headers, redaction, body: body(of: exchange, head))
+            lines += block("<", first: first, head.headers, redaction, body: body(of: exchange, head, redaction))
         }
         return lines
     }
@@ -76,21 +77,21 @@ struct LogFormat: Sendable {
 
     // MARK: Bodies
 
-    private func body(of request: OutgoingRequest) -> [String] {
+    private func body(of request: OutgoingRequest, _ redaction: Redaction) -> [String] {
         switch request.body {
         case .none: []
-        case .data(let data): preview(data, request.headers["Content-Type"])
+        case .data(let data): preview(data, request.headers["Content-Type"], redaction)
         case .file(let path, let length, _): ["(the file \(path), \(length.byteText))".printable]
         case .stream(let source): ["(a stream\(source.length.map { " of \($0.byteText)" } ?? ""))"]
         }
     }
 
-    private func body(of exchange: CompletedExchange, _ head: ResponseHead) -> [String] {
+    private func body(of exchange: CompletedExchange, _ head: ResponseHead, _ redaction: Redaction) -> [String] {
         if let file = exchange.fileURL { return ["(the file \(file.path))".printable] }
-        return preview(exchange.data ?? exchange.error?.responseData ?? Data(), head["Content-Type"])
+        return preview(exchange.data ?? exchange.error?.responseData ?? Data(), head["Content-Type"], redaction)
     }
 
-    private func preview(_ data: Data, _ type: String?) -> [String] {
+    private func preview(_ data: Data, _ type: String?, _ redaction: Redaction) -> [String] {
         level < .body ? [] : BodyPreview(redaction: redaction, limit: bodyLimit).lines(of: data, type: type)
     }
 

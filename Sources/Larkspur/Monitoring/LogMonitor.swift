@@ -34,7 +34,8 @@ public struct LogMonitor: EventMonitor {
     ///
     /// - Parameters:
     ///   - sink: Where it is written to.
-    ///   - redaction: What is hidden, beside a request's `confidentialHeaders`. `.standard` can be extended by names.
+    ///   - redaction: What is hidden, beside a request's `confidentialHeaders` and `confidentialQueryItems`, and fields that
+    ///     are marked as secrets. `.standard` can be extended by names and words.
     ///   - bodyLimit: Of a longer body, so many characters are shown.
     public init(
         level: Level = .basic, to sink: LogSink = .standardError, redacting redaction: Redaction = .standard,

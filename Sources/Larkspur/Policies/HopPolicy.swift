@@ -155,7 +155,8 @@ extension OutgoingRequest {
         let names = ["Authorization", "Cookie", "Host", "Proxy-Authorization"] + options.confidentialHeaders
         headers = HTTPHeaders(
             headers.filter { field in
-                !names.contains { HTTPHeaders.areEqual($0, field.name) } || fields?.contains(field) == false
+                let isOfOrigin = field.isSecret || names.contains { HTTPHeaders.areEqual($0, field.name) }
+                return !isOfOrigin || fields?.contains(field) == false
             })
     }
 }

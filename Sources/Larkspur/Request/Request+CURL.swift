@@ -37,7 +37,7 @@ private struct CURLCommand {
 
     init(_ request: OutgoingRequest, _ redaction: Redaction) {
         self.request = request
-        self.redaction = redaction.hiding(request.options.confidentialHeaders)
+        self.redaction = request.redaction(redaction)
         addMethod()
         addHeaders()
         addBody()

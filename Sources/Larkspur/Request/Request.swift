@@ -2,7 +2,7 @@
 ///
 /// A request is lazy: before the start nothing is built and no adapter or monitor is called. Every member may be used
 /// from any thread at any time.
-public protocol Request: AnyObject, Sendable, Hashable, CustomStringConvertible {
+public protocol Request: AnyObject, Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     /// The library's own side of the request; there is nothing to call on it.
     var handle: RequestHandle { get }
 }
@@ -11,8 +11,11 @@ public protocol Request: AnyObject, Sendable, Hashable, CustomStringConvertible 
 public protocol SerializableRequest: Request {}
 
 /// Ties a request to its inner side; only the library makes one.
-public struct RequestHandle: Sendable {
+public struct RequestHandle: Sendable, CustomReflectable {
     package let core: RequestCore
+
+    /// Keeps `dump` from showing the request's headers and body.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 /// The name of a request, unique within its session.
@@ -91,6 +94,9 @@ extension Request {
         let status = hop.head.map { " (\($0.status))" } ?? ""
         return "\(hop.request.method) \(hop.request.url.withoutQuery)\(status)"
     }
+
+    /// Keeps `dump` from showing what the description hides.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension Request {

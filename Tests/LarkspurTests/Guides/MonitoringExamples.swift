@@ -24,6 +24,13 @@ struct MonitoringExamples {
         let log = LogMonitor(level: .body, to: try .file(file), redacting: redaction)
         #expect(FileManager.default.fileExists(atPath: file.path))
         _ = log
+        let tenant = "hidden"
+        var configuration = SessionConfiguration.bare
+        configuration.headers.add(HTTPHeader(name: "X-Tenant", value: tenant, isSecret: true))
+        configuration.options.confidentialQueryItems = ["appid"]
+        let request = await self.log.session(configuration).request("http://h/?appid=hidden")
+        _ = try await request.serializingData().value
+        #expect(!request.cURLDescription().contains("hidden"))
     }
 
     @Test("Monitors and sequences are told of a request's events")

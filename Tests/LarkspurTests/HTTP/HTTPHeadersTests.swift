@@ -7,7 +7,7 @@ import Testing
 struct HTTPHeadersTests {
     private let sample: HTTPHeaders = ["B": "1", "a": "2", "b": "3", "C": "4"]
 
-    private func lines(_ headers: HTTPHeaders) -> [String] { headers.map(\.description) }
+    private func lines(_ headers: HTTPHeaders) -> [String] { headers.map(\.line) }
 
     @Test("A dictionary literal keeps its order and its repeats")
     func dictionaryLiteral() {

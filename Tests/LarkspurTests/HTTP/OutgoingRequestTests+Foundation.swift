@@ -11,7 +11,7 @@ struct OutgoingRequestFoundationTests {
             headers: ["X-B": "1", "x-a": "2", "X-B": "3", "Accept": "a/b"], body: .data(Data("body".utf8)))
     }
 
-    private func lines(_ request: OutgoingRequest) -> [String] { request.headers.map(\.description) }
+    private func lines(_ request: OutgoingRequest) -> [String] { request.headers.map(\.line) }
 
     @Test("Reading gives method, URL, fields and body data")
     func reading() throws {

@@ -257,7 +257,7 @@ struct OutgoingRequestTests {
         let request = await session.request("http://user:pass@h/", headers: origin == "request" ? own : [:])
         #expect(await request.serializingData().response.error == nil)
         let sent = try #require(log.requests.first)
-        #expect(sent.fields.map(\.description) == ["authorization: Bearer t"])
+        #expect(sent.fields.map(\.line) == ["authorization: Bearer t"])
         #expect(sent.url.user == nil)
     }
 

@@ -204,7 +204,7 @@ struct URLConvertibleTests {
         }
         #expect(log.requests.map(\.url.text) == ["http://h/own", "http://h/f?q&x=y%20z", "http://h/f?q"])
         #expect(log.requests.map(\.method) == ["PUT", "GET", "POST"])
-        #expect(log.requests[0].fields.map(\.description) == ["A: 1", "a: 2"])
+        #expect(log.requests[0].fields.map(\.line) == ["A: 1", "a: 2"])
         #expect(log.requests[2].text == "x=y%20z" && log.requests[2]["B"] == "1")
         #expect(log.requests.map(\.timeouts.idle) == [.seconds(60), .seconds(1.5), .seconds(1.5)])
         #expect(log.requests[1].timeouts.firstByte == .seconds(1.5))

@@ -47,7 +47,7 @@ struct ChallengePolicyTests {
         let fields = challenges.map { HeaderField(name: "WWW-Authenticate", value: $0) }
         let first = try request(headers: ["X": "1"])
         let next = next(after: first, ResponseHead(status: status, fields: fields))
-        #expect(next?.headers.map(\.description) == (isAnswered ? ["X: 1", "Authorization: \(basic)"] : nil))
+        #expect(next?.headers.map(\.line) == (isAnswered ? ["X: 1", "Authorization: \(basic)"] : nil))
         #expect(next == nil || next?.url == first.url && next?.method == first.method)
     }
 

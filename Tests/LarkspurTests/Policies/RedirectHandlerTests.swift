@@ -231,13 +231,13 @@ struct RedirectHandlerTests {
             (.modify { request, _ in request.headers["Authorization"] = "t" }, ["X-Other: o", "Authorization: t"]),
             (
                 .modify { request, redirect in request.headers = redirect.request.headers },
-                Self.secrets.map(\.description)
+                Self.secrets.map(\.line)
             ),
         ]
         for (handler, fields) in handlers {
             let request = await session.request("http://h/a", headers: Self.secrets).redirect(using: handler)
             _ = try await request.serializingData().value
-            #expect(log.requests.last?.fields.map(\.description) == fields)
+            #expect(log.requests.last?.fields.map(\.line) == fields)
         }
     }
 
@@ -250,7 +250,7 @@ struct RedirectHandlerTests {
         }
         let request = await session.request("http://h/a", headers: Self.secrets).redirect(using: handler)
         _ = try await request.serializingData().value
-        #expect(log.requests.last?.fields.map(\.description) == ["Cookie: of the mirror", "X-Other: o"])
+        #expect(log.requests.last?.fields.map(\.line) == ["Cookie: of the mirror", "X-Other: o"])
     }
 
     @Test("A request made anew keeps the options that it does not set")

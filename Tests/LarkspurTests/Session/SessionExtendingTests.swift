@@ -29,7 +29,7 @@ struct SessionExtendingTests {
         }
         for session in [parent, child] { _ = try await session.request("x").serializingData().value }
         #expect(
-            log.requests.map { [$0.url.text] + $0.fields.map(\.description) } == [
+            log.requests.map { [$0.url.text] + $0.fields.map(\.line) } == [
                 ["http://h/v1/x", "A: 1", "B: 2", "Via: configured", "Via: given"],
                 ["http://h/v2/x", "A: 1", "B: 3", "Via: configured", "Via: given", "Via: child"],
             ])

@@ -56,6 +56,11 @@ final class Journal: Sendable {
     }
 }
 
+extension HeaderField {
+    /// The field as it goes over the wire, secret or not.
+    var line: String { "\(name): \(value)" }
+}
+
 extension TransportRequest {
     /// The first value of a field, whatever the case of its name.
     subscript(field: String) -> String? { HTTPHeaders(fields)[field] }

@@ -94,7 +94,7 @@
                 #expect(heads.map(\.status) == [status], sourceLocation: sourceLocation)
                 #expect(body == Array(text.utf8), sourceLocation: sourceLocation)
                 guard let fields else { return }
-                #expect(heads.first?.fields.map(\.description) == fields, sourceLocation: sourceLocation)
+                #expect(heads.first?.fields.map { "\($0.name): \($0.value)" } == fields, sourceLocation: sourceLocation)
             case .failure(let codes):
                 let code = failure
                 #expect(code.map(codes.contains) == true, "\(end)", sourceLocation: sourceLocation)

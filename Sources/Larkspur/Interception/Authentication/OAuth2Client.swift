@@ -29,8 +29,8 @@ public struct OAuth2Client: Sendable {
         }
     }
 
-    private let tokenURL: any URLConvertible
-    private let clientID: String
+    let tokenURL: any URLConvertible
+    let clientID: String
     @Hidden private var clientSecret: String?
     private let secretPlace: SecretPlace
     private let scope: String?

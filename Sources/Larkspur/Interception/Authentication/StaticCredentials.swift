@@ -22,7 +22,8 @@ public struct APIKeyAuthentication: RequestInterceptor {
     public enum Place: Sendable, Hashable {
         /// It does not follow a redirect to another origin.
         case header(String)
-        /// Servers, proxies and browsers write URLs into logs: where there is a choice, take a header.
+        /// Servers, proxies and browsers write URLs into logs: where there is a choice, take a header. The library's own logs and
+        /// descriptions hide the key.
         case query(String)
     }
 
@@ -41,11 +42,14 @@ public struct APIKeyAuthentication: RequestInterceptor {
         guard try scope.contains(request.url) else { return }
         switch place {
         case .header(let name):
-            if request.headers[name] == nil { request.headers.add(name: name, value: key) }
+            if request.headers[name] == nil { request.headers.add(HTTPHeader(name: name, value: key, isSecret: true)) }
             request.options.confidentialHeaders.append(name)
         case .query(let name):
             let item = name.percentEncoded + "="
             let items = request.url.query?.split(separator: "&") ?? []
+            // Marked in both: an adapter after this one may fail, or put another URL in place of this one.
+            request.options.confidentialQueryItems.append(name)
+            defer { request.url = request.url.hidingQueryItems([name]) }
             guard !items.contains(where: { $0.hasPrefix(item) }) else { return }
             request.url = try request.url.appendingQuery(item + key.percentEncoded)
         }

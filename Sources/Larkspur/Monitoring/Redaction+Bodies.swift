@@ -1,0 +1,61 @@
+extension Redaction {
+    /// A body of this type without the values of secrets: JSON, whatever its type, and GraphQL and forms of both kinds by theirs.
+    ///
+    /// Any other body is returned as it is, unless the name of a secret stands in it. Then the place of the secret is unknown, and
+    /// only the number of bytes is told.
+    func body(_ data: Data, type: String?) -> Data {
+        if isNone || data.isEmpty { return data }
+        let kind = type?.lowercased() ?? ""
+        if let json = try? JSON(data: data), json.array != nil || json.object != nil {
+            let shown = self.json(json)
+            return shown == json ? data : shown.data()
+        }
+        let text = String(decoding: data, as: UTF8.self)
+        if kind.contains("x-www-form-urlencoded") {
+            let shown = form(text)
+            return shown == text ? data : Data(shown.utf8)
+        }
+        if let type, kind.hasPrefix("multipart/form-data"), let shown = parts(data, type) { return shown }
+        if kind.contains("graphql") {
+            let shown = graphQL(text)
+            return shown == text ? data : Data(shown.utf8)
+        }
+        let plain = text.lowercased().filter { $0 != "-" && $0 != "_" }
+        let isSecret = fragments.contains { plain.contains($0) } || namesSecret(in: text)
+        return isSecret ? Data("\(Self.replacement) (\(data.count) bytes)".utf8) : data
+    }
+
+    /// A form of parts (RFC 7578): the content of those with secret names goes, and what is secret in the others.
+    ///
+    /// Nil where the boundary that the type names does not occur.
+    private func parts(_ data: Data, _ type: String) -> Data? {
+        guard let boundary = type.parameters["boundary"], !boundary.isEmpty,
+            data.range(of: Data("--\(boundary)".utf8)) != nil
+        else { return nil }
+        let delimiter = Data("\r\n--\(boundary)".utf8)
+        var shown = Data()
+        var rest = data[...]
+        while !rest.isEmpty {
+            let end = rest.range(of: delimiter)?.lowerBound ?? rest.endIndex
+            shown += part(rest[..<end])
+            let next = rest.index(end, offsetBy: delimiter.count, limitedBy: rest.endIndex) ?? rest.endIndex
+            shown += rest[end..<next]
+            rest = rest[next...]
+        }
+        return shown
+    }
+
+    private func part(_ data: Data) -> Data {
+        guard let end = data.range(of: Data("\r\n\r\n".utf8))?.upperBound else { return data }
+        let header = String(decoding: data[..<end], as: UTF8.self)
+        let names = /(?i)[;\s]name=(?:"([^"]*)|([^";\s]*))/.matchingSemantics(.unicodeScalar)
+        if let name = header.firstMatch(of: names)?.output, hides(String(name.1 ?? name.2 ?? "")) {
+            return data[..<end] + Data(Self.replacement.utf8)
+        }
+        let types = /(?i)\ncontent-type:[ \t]*([^\r\n]*)/.matchingSemantics(.unicodeScalar)
+        let type = header.firstMatch(of: types).map { String($0.output.1) }
+        // A form in a form is text: who sends it could nest as many as take all the stack.
+        let isForm = type?.lowercased().hasPrefix("multipart") ?? false
+        return data[..<end] + body(Data(data[end...]), type: isForm ? nil : type)
+    }
+}

@@ -1,0 +1,173 @@
+extension Redaction {
+    /// Whether a member of JSON is a GraphQL document: by its name, or by its first word.
+    func isGraphQL(_ text: String, of name: String?) -> Bool {
+        guard text.contains("{") else { return false }
+        let start = text.drop { $0.isWhitespace }
+        let word = start.prefix { $0.isLetter }
+        return ["query", "mutation", "subscription", "fragment"].contains(word)
+            || name == "query" && (start.first == "{" || start.first == "#")
+    }
+
+    /// A GraphQL document without the values of arguments with secret names.
+    func graphQL(_ text: String) -> String {
+        if isNone { return text }
+        var reader = GraphQLReader(text, redaction: self)
+        return reader.shown()
+    }
+}
+
+/// Reads a document from token to token. By scalars: a quote with a combining mark is another character to Swift.
+private struct GraphQLReader {
+    private typealias Scalars = String.UnicodeScalarView
+
+    private let redaction: Redaction
+    private var rest: Substring.UnicodeScalarView
+    private var output = Scalars()
+
+    init(_ text: String, redaction: Redaction) {
+        self.redaction = redaction
+        rest = text[...].unicodeScalars
+    }
+
+    mutating func shown() -> String {
+        while let scalar = rest.first {
+            switch scalar {
+            case "#": copyComment()
+            case "\"": copyString()
+            case "$":
+                copy(1)
+                let name = word()
+                output += name
+                if redaction.hides(String(name)) { hideDefault() }
+            case _ where scalar.isOfGraphQLName:
+                let name = word()
+                output += name
+                if redaction.hides(String(name)) { hideArgument() }
+            default: copy(1)
+            }
+        }
+        return String(output)
+    }
+
+    /// After the name of an argument: hides its value. A name there is an enumeration's value, or an alias stands before it.
+    private mutating func hideArgument() {
+        skipBlanks()
+        guard rest.first == ":" else { return }
+        copy(1)
+        skipBlanks()
+        hideValue()
+    }
+
+    /// After the name of a variable: shows its type, and hides the default.
+    private mutating func hideDefault() {
+        skipBlanks()
+        guard rest.first == ":" else { return }
+        while let next = rest.first, next.isOfType { copy(1) }
+        guard rest.first == "=" else { return }
+        copy(1)
+        skipBlanks()
+        hideValue()
+    }
+
+    private mutating func hideValue() {
+        switch rest.first {
+        case "\"": _ = string()
+        case "[", "{": skipNested()
+        case let first? where first == "-" || ("0"..."9").contains(first):
+            rest = rest.drop { $0.isOfGraphQLName || "+-.".unicodeScalars.contains($0) }
+        default: return
+        }
+        output += "\"\(Redaction.replacement)\"".unicodeScalars
+    }
+
+    private mutating func skipNested() {
+        var depth = 0
+        repeat {
+            switch rest.first {
+            case "\"":
+                _ = string()
+                continue
+            case "#":
+                _ = comment()
+                continue
+            case "[", "{": depth += 1
+            case "]", "}": depth -= 1
+            default: break
+            }
+            rest = rest.dropFirst()
+        } while depth > 0 && !rest.isEmpty
+    }
+
+    // MARK: Tokens
+
+    /// Copies a comment, unless it names a secret.
+    private mutating func copyComment() {
+        let text = String(comment())
+        output += (redaction.namesSecret(in: text) ? "# \(Redaction.replacement)" : text).unicodeScalars
+    }
+
+    /// Copies a string without secrets of a URL in it, and no string that names a secret.
+    private mutating func copyString() {
+        let text = String(string())
+        let quotes = text.hasPrefix("\"\"\"") ? "\"\"\"" : "\""
+        let inner = text.dropFirst(quotes.count)
+        let isClosed = inner.hasSuffix(quotes)
+        let content = String(isClosed ? inner.dropLast(quotes.count) : inner)
+        let shown = redaction.namesSecret(in: content) ? Redaction.replacement : redaction.reference(content)
+        output += (quotes + shown + (isClosed ? quotes : "")).unicodeScalars
+    }
+
+    private mutating func copy(_ count: Int) {
+        output += rest.prefix(count)
+        rest = rest.dropFirst(count)
+    }
+
+    /// Commas are blanks, and comments may stand anywhere between tokens.
+    private mutating func skipBlanks() {
+        while let next = rest.first {
+            if next == "#" {
+                copyComment()
+            } else if next.properties.isWhitespace || next == "," || next == "\u{FEFF}" {
+                copy(1)
+            } else {
+                return
+            }
+        }
+    }
+
+    private mutating func word() -> Substring.UnicodeScalarView {
+        take(rest.prefix(while: \.isOfGraphQLName))
+    }
+
+    private mutating func comment() -> Substring.UnicodeScalarView {
+        take(rest.prefix { $0 != "\n" && $0 != "\r" })
+    }
+
+    /// A string or a block string, its quotes included; one without an end goes to the end of the document.
+    private mutating func string() -> Substring.UnicodeScalarView {
+        let quotes = rest.starts(with: "\"\"\"".unicodeScalars) ? 3 : 1
+        let end = String(repeating: "\"", count: quotes).unicodeScalars
+        var index = rest.index(rest.startIndex, offsetBy: quotes)
+        while index < rest.endIndex, !rest[index...].starts(with: end) {
+            let isEscape = rest[index] == "\\"
+            index = rest.index(index, offsetBy: isEscape ? 2 : 1, limitedBy: rest.endIndex) ?? rest.endIndex
+        }
+        index = rest.index(index, offsetBy: quotes, limitedBy: rest.endIndex) ?? rest.endIndex
+        return take(rest[..<index])
+    }
+
+    private mutating func take(_ text: Substring.UnicodeScalarView) -> Substring.UnicodeScalarView {
+        rest = rest[text.endIndex...]
+        return text
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isOfGraphQLName: Bool {
+        ("a"..."z").contains(self) || ("A"..."Z").contains(self) || ("0"..."9").contains(self) || self == "_"
+    }
+
+    fileprivate var isOfType: Bool {
+        isOfGraphQLName || properties.isWhitespace || ":![]".unicodeScalars.contains(self)
+    }
+}

@@ -1,0 +1,53 @@
+extension Redaction {
+    /// A JSON value without its secrets: members with secret names, and secrets in texts that are URLs, forms, JSON or
+    /// GraphQL themselves.
+    func json(_ value: JSON) -> JSON { json(value, of: nil, depth: 0) }
+
+    /// - Parameter name: The member that the value is of, or that the array around it is of.
+    /// - Parameter depth: How many texts the value is inside of.
+    private func json(_ value: JSON, of name: String?, depth: Int) -> JSON {
+        switch value {
+        case .null, .bool, .number: return value
+        case .string(let text): return .string(self.text(text, of: name, depth: depth))
+        case .array(let elements): return .array(elements.map { json($0, of: name, depth: depth) })
+        case .object(let members):
+            let isPair = isNamedSecret(members)
+            return .object(
+                JSON.Object(
+                    members.map { key, value in
+                        let isSecret = hides(key, in: name) || isPair && Self.values.contains(key.lowercased())
+                        let shown = json(value, of: key, depth: depth)
+                        return (key, isSecret && !value.isNull ? .string(Self.replacement) : shown)
+                    }))
+        }
+    }
+
+    /// Whether the object names a secret that another member is the value of: `{"name": "password", "value": "hunter2"}`.
+    private func isNamedSecret(_ members: JSON.Object) -> Bool {
+        members.contains { key, value in
+            Self.names.contains(key.lowercased()) && value.string.map { hides($0) } == true
+        }
+    }
+
+    private static let names: Set = ["field", "header", "key", "name", "parameter"]
+    private static let values: Set = ["data", "text", "val", "value", "values"]
+    /// Texts in texts deeper than this are not taken apart: each could hold the next one.
+    private static let depthLimit = 2
+
+    private func text(_ text: String, of name: String?, depth: Int) -> String {
+        let start = text.first { !$0.isWhitespace }
+        let isJSON = start == "{" || start == "["
+        if isJSON, depth < Self.depthLimit, let value = try? JSON(text: text), value.object != nil || value.array != nil
+        {
+            let shown = json(value, of: name, depth: depth + 1)
+            return shown == value ? text : shown.text()
+        }
+        if isGraphQL(text, of: name) { return graphQL(text) }
+        if text.contains("="), !text.contains(where: \.isWhitespace) {
+            let shown = form(text)
+            if shown != text, !text.contains("?") { return shown }
+        }
+        if text.contains(where: "{[<".contains), namesSecret(in: text) { return Self.replacement }
+        return reference(text)
+    }
+}

@@ -1,0 +1,164 @@
+/// Rules for what descriptions, logs and cURL commands hide: the values of header fields, query items, form fields and
+/// JSON members whose names mark them as secrets.
+///
+/// Names are compared without regard to case and separators, and by their parts: `userPassword`, `x-db-pass` and
+/// `card[pin]` are secret; `passenger`, `spine` and `token_count` are not.
+public struct Redaction: Sendable, Hashable {
+    /// The text that takes the place of a secret.
+    public static let replacement = "REDACTED"
+
+    /// Names that are secret as a whole, or as one component: `code` hides `code` and `form[code]`, not `product_code`.
+    public var names: Set<String> { didSet { names = Set(names.map(Self.normal)) } }
+    /// Words that make a name secret where they are parts of it: `pin` hides `userPin` and `pin-2`, not `spine`.
+    ///
+    /// An entry may span several parts: `card number` hides `cardNumber` and `card[number]`.
+    public var words: Set<String> { didSet { words = Set(words.map(Self.normal)) } }
+    /// Texts that make a name secret anywhere, also inside a part: `token` hides `accesstoken`.
+    public var fragments: Set<String> { didSet { fragments = Set(fragments.map(Self.normal)) } }
+
+    /// Creates rules that hide these names and nothing else; start from `.standard` to extend the usual ones.
+    public init(names: Set<String> = [], words: Set<String> = [], fragments: Set<String> = []) {
+        self.names = Set(names.map(Self.normal))
+        self.words = Set(words.map(Self.normal))
+        self.fragments = Set(fragments.map(Self.normal))
+    }
+
+    /// The usual names of credentials, sessions, keys, one-time codes, payment cards and signatures.
+    public static let standard = Redaction(
+        names: ["code", "key", "sid", "xauth", "xpass"],
+        words: ([
+            "auth", "cred", "creds", "cvc", "cvn", "otp", "pass", "pin", "psk", "pw", "sig", "ticket", "cardno",
+            "cardnum", "ccno", "ccnum", "ccnumber", "dbpass", "dbpw", "oauthverifier", "userpass", "userpw",
+        ] as Set).union(words("code", after: qualifiersOfCodes)).union(words("key", after: qualifiersOfKeys)),
+        fragments: [
+            "accesskey", "apikey", "appkey", "applicationkey", "assertion", "authentic", "authkey", "authorization",
+            "cardnumber", "codeverifier", "consumerkey", "cookie", "creditcard", "credential", "csrf", "customerkey",
+            "cvv", "encryptionkey", "functionskey", "hmac", "jwt", "masterkey", "passcode", "passkey", "passphrase",
+            "password", "passwd", "privatekey", "pwd", "samlresponse", "secret", "sessid", "session", "sharedkey",
+            "signature", "signingkey", "subscriptionkey", "token", "totp", "vault", "xsrf",
+        ])
+
+    /// A `code` or a `key` is secret by the word before it: an `otp_code` is, a `product_code` is not.
+    private static let qualifiersOfCodes = [
+        "2fa", "access", "activation", "auth", "authentication", "authorization", "backup", "card", "confirm",
+        "confirmation", "device", "login", "mfa", "onetime", "otp", "pin", "recovery", "reset", "security", "signin",
+        "sms", "tfa", "twofactor", "user", "verification", "verify",
+    ]
+    private static let qualifiersOfKeys = [
+        "account", "admin", "aes", "auth", "client", "crypto", "decryption", "deploy", "device", "host", "licence",
+        "license", "merchant", "partner", "preshared", "rsa", "security", "server", "service", "sign", "ssh", "ssl",
+        "storage", "tls", "user", "webhook", "write",
+    ]
+
+    private static func words(_ word: String, after qualifiers: [String]) -> Set<String> {
+        Set(qualifiers.flatMap { [$0 + word, $0 + word + "s"] })
+    }
+
+    /// Rules that hide nothing.
+    public static let none = Redaction()
+
+    /// Whether values of this name are hidden.
+    public func hides(_ name: String) -> Bool {
+        isNone ? false : hides(NameParts(name))
+    }
+
+    private static func normal(_ text: String) -> String {
+        text.lowercased().filter { $0.isLetter || $0.isNumber }
+    }
+}
+
+extension Redaction {
+    package var isNone: Bool { names.isEmpty && words.isEmpty && fragments.isEmpty }
+
+    /// These rules, which hide the further names too; rules that hide nothing stay so.
+    package func hiding(_ more: [String]) -> Redaction {
+        if isNone || more.isEmpty { return self }
+        var redaction = self
+        redaction.names.formUnion(more)
+        return redaction
+    }
+
+    /// Whether a member of this name is hidden in an object that is itself the member `parent`.
+    ///
+    /// The parent only ever makes a difference to a `code`: a product's is not secret.
+    package func hides(_ name: String, in parent: String?) -> Bool {
+        guard !isNone else { return false }
+        let parts = NameParts(name)
+        guard hides(parts) else { return false }
+        guard let parent, parts.words == ["code"] else { return true }
+        return hides(NameParts("\(parent).\(name)"))
+    }
+
+    private func hides(_ parts: NameParts) -> Bool {
+        if names.contains(parts.words.joined()) { return true }
+        for (index, component) in parts.components.enumerated() where names.contains(component.joined()) {
+            let isPublic = component == ["code"] && index > 0 && parts.components[index - 1].last.map(isThing) == true
+            if !isPublic { return true }
+        }
+        guard let first = parts.words.first, let last = parts.words.last else { return false }
+        let isMeasure = Self.limits.contains(first) || Self.measures.contains(last)
+        let telling = Self.withoutHarmless(parts.words)
+        let joined = telling.joined()
+        if fragments.contains(where: { isMeasure ? joined.hasSuffix($0) : joined.contains($0) }) { return true }
+        return hasSecretWord(telling, isAtEnd: isMeasure || Self.attributes.contains(last))
+    }
+
+    /// Whether up to three words in a row make one of `words`, a number at their end aside: `cvv2`, `pin code`.
+    ///
+    /// - Parameter isAtEnd: Whether only the last words count.
+    private func hasSecretWord(_ parts: [String], isAtEnd: Bool) -> Bool {
+        parts.indices.contains { start in
+            (1...3).contains { count in
+                guard start + count <= parts.count, !isAtEnd || start + count == parts.count else { return false }
+                let run = parts[start..<(start + count)].joined()
+                return words.contains(run) || words.contains(String(run.trimmingDigits))
+            }
+        }
+    }
+
+    /// Whether this word names something with a public code.
+    private func isThing(_ word: String) -> Bool { Self.thingsWithCodes.contains(word) }
+
+    private static let thingsWithCodes: Set = [
+        "airline", "airport", "article", "city", "color", "colour", "country", "currency", "department", "error",
+        "errors", "item", "items", "lang", "language", "locale", "order", "postal", "product", "products", "region",
+        "result", "sku", "state", "status", "unit", "warning", "zip",
+    ]
+
+    /// Last words of names that measure or classify a secret and are none: `token_count`, `password_length`.
+    private static let measures: Set = [
+        "alg", "algorithm", "count", "counts", "enabled", "expiration", "expires", "expiry", "length", "lifetime",
+        "limit", "limits", "policy", "rate", "required", "size", "strength", "timeout", "ttl", "type", "types",
+    ]
+    /// First words of such names: `max_tokens`.
+    private static let limits: Set = ["max", "maximum", "min", "minimum", "total"]
+    /// Last words of names that say something about what a short word names: `ticket_id`, `auth_url`.
+    private static let attributes: Set = [
+        "category", "class", "date", "description", "endpoint", "format", "id", "ids", "index", "kind", "label",
+        "level", "method", "mode", "name", "names", "price", "provider", "scheme", "state", "status", "through", "time",
+        "title", "uri", "url", "user", "username", "version",
+    ]
+
+    /// Words that contain a fragment and have nothing to do with secrets.
+    private static let harmlessWords: Set = [
+        "cookieless", "passwordless", "secretariat", "secretaries", "secretary", "sessionless", "tokenization",
+        "tokenize", "tokenized", "tokenizer", "tokenizers", "tokenizing",
+    ]
+    /// What stands before `tokens` where they are counted, as interfaces of language models do.
+    private static let countedTokens: Set = ["cached", "completion", "input", "output", "prompt", "reasoning"]
+
+    private static func withoutHarmless(_ words: [String]) -> [String] {
+        words.enumerated().filter { index, word in
+            let isCounted = word == "tokens" && index > 0 && countedTokens.contains(words[index - 1])
+            return !isCounted && !harmlessWords.contains(word)
+        }.map(\.element)
+    }
+}
+
+extension String {
+    fileprivate var trimmingDigits: Substring {
+        var text = self[...]
+        while text.last?.isNumber == true { text.removeLast() }
+        return text
+    }
+}

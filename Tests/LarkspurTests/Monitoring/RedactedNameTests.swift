@@ -1,0 +1,131 @@
+import Larkspur
+import Testing
+
+@Suite("Names of secrets", .timeLimit(.minutes(3)))
+struct RedactedNameTests {
+    @Test(
+        "A name is secret by its parts, however they are joined",
+        arguments: [
+            "device_code", "auth_code", "otp_code", "totp", "mfa_code", "verification_code", "pin_code", "cvv2",
+            "card_number", "oauth_verifier", "PHPSESSID", "sessid", "db_pass", "user_pass", "passkey", "pw", "hmac",
+            "ticket", "userPassword", "x-db-pass", "cardNumber", "card[number]", "userPIN", "PINCode", "OTPCode",
+            "X-User-Pass", "connect.sid", "password2", "pin-2", "dbpass", "backup_codes", "sshKey", "url_sig",
+            "user_pw",
+            "x-hmac-sha256", "login[code]", "OAuthVerifier", "auth_ticket", "2fa_code", "one_time_code", "APIKey",
+            "authtoken", "mySecretThing", "passHash", "auth.token.value", "data.code", "ns:pin",
+        ])
+    func secret(name: String) {
+        #expect(Redaction.standard.hides(name))
+        #expect(!Redaction.none.hides(name))
+    }
+
+    @Test(
+        "A name that only contains the letters of a secret's name is harmless, and so is one about a secret",
+        arguments: [
+            "author", "authors", "authored_by", "authority", "tokenizer", "tokenizer_config", "passenger", "passengers",
+            "passport", "passed", "compass", "bypass", "spine", "spin", "opinion", "pinned", "shipping", "pinterest",
+            "product_code", "productCode", "product[code]", "product.code", "country_code", "error_code", "status_code",
+            "zip_code", "barcode", "encoding", "decoder", "code_name", "keyboard", "monkey", "sort_key", "primary_key",
+            "idempotency-key", "public_key", "max_tokens", "prompt_tokens", "total_tokens", "token_count", "token_type",
+            "password_length", "pass_rate", "ticket_id", "ticketPrice", "tickets", "ticker", "auth_method", "hotpot",
+            "sidebar", "signal", "design", "secretary", "option", "powder", "X-Request-Id", "ETag",
+        ])
+    func harmless(name: String) {
+        #expect(!Redaction.standard.hides(name))
+    }
+
+    @Test("Words that are added hide the names that they are parts of, and no others")
+    func words() {
+        var redaction = Redaction.standard
+        redaction.words.insert("Tax-ID")
+        #expect(redaction.hides("customerTaxId") && redaction.hides("tax[id]") && !redaction.hides("syntax_idea"))
+        #expect(Redaction(words: ["pin"]).hides("user-pin") && !Redaction(words: ["pin"]).hides("password"))
+    }
+}
+
+@Suite("Secrets in texts inside of bodies", .timeLimit(.minutes(3)))
+struct RedactedTextTests {
+    private static let graphQL: [(document: String, shown: String)] = [
+        (
+            #"mutation { login(user: "ada", password: "s3cret") { token } }"#,
+            #"mutation { login(user: "ada", password: "REDACTED") { token } }"#
+        ),
+        (
+            #"mutation M($pin: String = "s3cret", $a: Int) { verify(pin: $pin, pinCode: 5333) { session: id } }"#,
+            #"mutation M($pin: String = "REDACTED", $a: Int) { verify(pin: $pin, pinCode: "REDACTED") { session: id } }"#
+        ),
+        (
+            ##"query { me(credentials: {user: "s3cret", list: ["}", "s3cret"]}, page: 2) { name } } # token: s3cret"##,
+            ##"query { me(credentials: "REDACTED", page: 2) { name } } # REDACTED"##
+        ),
+        (
+            #"query { a(token # why"# + "\n" + #": """s3"cret\""" """, b: "x\"") { c } }"#,
+            #"query { a(token # why"# + "\n" + #": "REDACTED", b: "x\"") { c } }"#
+        ),
+        (#"query { a(url: "https://h/?token=s3cret") }"#, #"query { a(url: "https://h/?token=REDACTED") }"#),
+        (#"query { a(token: "s3cret"#, #"query { a(token: "REDACTED""#),
+        ("subscription { a(token: [s3cret", #"subscription { a(token: "REDACTED""#),
+        (
+            "query { user(id: 7) { author product(code: $code) { code } } }",
+            "query { user(id: 7) { author product(code: $code) { code } } }"
+        ),
+    ]
+
+    private func command(_ body: String, _ type: String) throws -> String {
+        let body = Data(body.utf8)
+        return OutgoingRequest(
+            method: .post, url: try RequestURL("https://h/"), headers: [.contentType(type)], body: .data(body)
+        ).cURLDescription()
+    }
+
+    @Test("A GraphQL document shows no secret argument, and everything else", arguments: graphQL.indices)
+    func documents(index: Int) throws {
+        let (document, shown) = Self.graphQL[index]
+        let envelope = JSON.object(["query": .string(document), "variables": ["password": "s3cret", "page": 1]])
+        let text = try command(envelope.text(), "application/json")
+        let expected = JSON.object(["query": .string(shown), "variables": ["password": "REDACTED", "page": 1]])
+        #expect(text.contains("--data-raw '\(expected.text())'"))
+        #expect(try command(document, "application/graphql").contains("--data-raw '\(shown)'"))
+    }
+
+    @Test(
+        "A text that is JSON or a form itself, and a name beside its value, hide their secrets",
+        arguments: [
+            (#"{"payload":"{\"pin\":\"s3cret\",\"a\":1}"}"#, #"{"payload":"{\"pin\":\"REDACTED\",\"a\":1}"}"#),
+            (#"{"form":"user=ada&password=s3cret"}"#, #"{"form":"user=ada&password=REDACTED"}"#),
+            (#"{"xml":"<pin>s3cret</pin>"}"#, #"{"xml":"REDACTED"}"#),
+            (#"{"name":"X-Api-Key","value":"s3cret"}"#, #"{"name":"X-Api-Key","value":"REDACTED"}"#),
+            (#"{"name":"Accept","value":"shown"}"#, #"{"name":"Accept","value":"shown"}"#),
+            (
+                #"{"product":{"code":"A1"},"items":[{"code":"B2"}]}"#,
+                #"{"product":{"code":"A1"},"items":[{"code":"B2"}]}"#
+            ),
+            (#"{"data":{"code":"s3cret"}}"#, #"{"data":{"code":"REDACTED"}}"#),
+            (#"{"why":"The token: it is wrong"}"#, #"{"why":"The token: it is wrong"}"#),
+        ])
+    func nested(body: String, shown: String) throws {
+        #expect(try command(body, "application/json").contains("--data-raw '\(shown)'"))
+    }
+
+    @Test("JSON in JSON in JSON is hidden where it names a secret, however deep")
+    func deep() throws {
+        var json: JSON = ["pin": "s3cret"]
+        for _ in 0..<6 { json = ["a": .string(json.text())] }
+        #expect(try !command(json.text(), "application/json").contains("s3cret"))
+    }
+
+    @Test("A query or form shows no secret of a value that is GraphQL or JSON")
+    func values() throws {
+        let url = try RequestURL(
+            #"https://h/?query={login(password:"s3cret")}&variables={"pin":"s3cret"}&filter={"a":1}"#)
+        #expect(!url.description.contains("s3cret"))
+        #expect(url.description.contains("query=REDACTED&variables=REDACTED&filter={%22a".replacing("{", with: "%7B")))
+        #expect(try !command(#"payload={"token":"s3cret"}"#, "application/x-www-form-urlencoded").contains("s3cret"))
+    }
+
+    @Test("A text of no known form shows nothing if it gives a value to a short name of a secret")
+    func plain() throws {
+        #expect(try command("pin=s3cret", "text/plain").contains("REDACTED (10 bytes)"))
+        #expect(try command("spin=shown", "text/plain").contains("spin=shown"))
+    }
+}
