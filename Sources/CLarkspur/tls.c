@@ -81,6 +81,8 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
     return count > 0;
 }
 
+bool clarkspur_tls_has_begun(void *easy) { return session_of(easy) != NULL; }
+
 enum { good = 0, unspecified = 1 };
 
 long clarkspur_tls_verdict(void *easy) {
