@@ -50,7 +50,7 @@ enum {
     feature_http2 = 1 << 16,
     blob_copy = 1,
     message_done = 1,
-    oldest_version = 0x073f00,  // 7.63: what is used without asking is there
+    oldest_version = 0x074a00,  // 7.74, the oldest that the tests are run over
 };
 
 enum {
@@ -134,7 +134,7 @@ static void load(void) {
 
     const version_info *version = curl.curl_version_info(0);
     if (version->version_num < oldest_version) {
-        snprintf(problem, sizeof problem, "libcurl %s is too old: 7.63 is the oldest that will do", version->version);
+        snprintf(problem, sizeof problem, "libcurl %s is too old: 7.74 is the oldest that is supported", version->version);
         return;
     }
     keep_openssl_until_exit(library, version);
@@ -246,14 +246,12 @@ void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *
     curl.curl_easy_setopt(easy, opt_seek_data, context);
 }
 
-void clarkspur_easy_on_open(void *easy, clarkspur_open_function function, void *context) {
-    curl.curl_easy_setopt(easy, opt_open_socket_function, function);
-    curl.curl_easy_setopt(easy, opt_open_socket_data, context);
-}
-
-void clarkspur_easy_on_close(void *easy, clarkspur_close_function function, void *context) {
-    curl.curl_easy_setopt(easy, opt_close_socket_function, function);
-    curl.curl_easy_setopt(easy, opt_close_socket_data, context);
+void clarkspur_easy_on_sockets(
+    void *easy, clarkspur_open_function open, void *open_context, clarkspur_close_function close, void *close_context) {
+    curl.curl_easy_setopt(easy, opt_open_socket_function, open);
+    curl.curl_easy_setopt(easy, opt_open_socket_data, open_context);
+    curl.curl_easy_setopt(easy, opt_close_socket_function, close);
+    curl.curl_easy_setopt(easy, opt_close_socket_data, close_context);
 }
 
 int clarkspur_socket_open(const void *address) {

@@ -18,12 +18,13 @@ extension CurlTransport.Configuration {
         let library = CurlLibrary.current
         let isInMemory =
             switch certificateAuthorities {
-            case .system, .file: identity != nil
+            case .system, .file: false
             case .pem, .systemAnd: true
             }
         if isInMemory, !library.takesAuthorities {
             return TransportError(
-                .unavailable, "libcurl \(library.name) takes certificates from files alone, not from memory")
+                .unavailable,
+                "libcurl \(library.name) takes certificate authorities from a file alone: from memory from 7.77 on")
         }
         if keyLogFile != nil, !clarkspur_tls_load() {
             return TransportError(

@@ -18,9 +18,9 @@ struct CurlFailure {
     /// Only HTTP/2 fails so: a whole connection's end reaches all its requests, of which none may have been processed.
     var isHTTP2: Bool { code == 16 || code == 92 }
 
-    /// What comes of keeping libcurl from sending a request once more after a 417: it found no connection, or was refused.
-    /// The answer is there, if not all of it.
-    static func endsSecondSending(_ code: Int32) -> Bool { [5, 6, 7, 35, 42, 65].contains(code) }
+    /// What comes of keeping libcurl from sending a request once more after a 417: it found no connection, or a callback
+    /// refused. The answer is there, if not all of it.
+    static func endsSecondSending(_ code: Int32) -> Bool { [5, 6, 7, 23, 35, 42, 65].contains(code) }
 
     /// A body in chunks was to go over a kept connection whose peer last spoke HTTP/1.0; nothing was sent.
     var isForFreshConnection: Bool { code == 25 && message.contains("HTTP 1.0") }

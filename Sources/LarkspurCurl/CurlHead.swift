@@ -24,9 +24,16 @@ struct CurlHead {
     private var size = 0
     private var interims = 0
     private(set) var contentLength: Int64?
+    /// Whether a field without a colon is refused here, because libcurl does not.
+    let checksFields: Bool
 
-    /// - Parameter room: Memory that the fields may take.
-    init(room: [UInt8] = []) { fields = room }
+    /// - Parameters:
+    ///   - room: Memory that the fields may take.
+    ///   - checksFields: Whether libcurl passes on fields without a colon.
+    init(room: [UInt8] = [], checksFields: Bool = false) {
+        fields = room
+        self.checksFields = checksFields
+    }
 
     /// Whether the final head has come.
     var isWhole: Bool { place == .over }
@@ -54,11 +61,16 @@ struct CurlHead {
             return .broken(Self.violation("the response's head has a NUL byte"))
         }
         if place == .statusLine {
-            readStatus(line)
+            guard readStatus(line) else {
+                return .broken(Self.violation("the response does not begin with a status line of HTTP"))
+            }
             place = .fields
             return .more
         }
         if bytes[0] == 0x0D || bytes[0] == 0x0A { return end() }
+        if checksFields, !Self.isBlank(bytes[0]), memchr(bytes, 0x3A, line.count) == nil {
+            return .broken(Self.violation("the response's head has a line without a colon"))
+        }
         if bytes[0] | 0x20 == 0x63, let fault = readLength(line) { return .broken(fault) }
         fields.append(contentsOf: line)
         return .more
@@ -80,8 +92,8 @@ struct CurlHead {
         return .head(ResponseHead(status: status, version: version, rawFields: fields))
     }
 
-    /// `HTTP/1.1 200 OK`: libcurl has checked the line, so digits are where they belong.
-    private mutating func readStatus(_ line: UnsafeBufferPointer<UInt8>) {
+    /// `HTTP/1.1 200 OK`. False for another version, or another number of digits, which versions of libcurl pass on.
+    private mutating func readStatus(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
         var index = 0
         while index < line.count, line[index] != 0x20 { index += 1 }
         version = String(decoding: line[..<index], as: UTF8.self)
@@ -92,6 +104,11 @@ struct CurlHead {
             index += 1
         }
         fields.reserveCapacity(256)
+        guard status >= 100, index == line.count || Self.isBlank(line[index]) else { return false }
+        return switch version {
+        case "HTTP/1.1", "HTTP/2", "HTTP/1.0", "HTTP/3": true
+        default: false
+        }
     }
 
     /// A length has to be a plain number, and the same one each time (RFC 9112, section 6.3): libcurl takes the first

@@ -59,7 +59,7 @@ final class CurlHop {
         now: CurlClock.Instant, blocks: CurlBlockPool
     ) {
         self.task = task
-        head = CurlHead(room: beginning.room)
+        head = CurlHead(room: beginning.room, checksFields: !CurlLibrary.current.refusesOddFields)
         pending = CurlBuffer(pool: blocks)
         delegate = beginning.delegate
         self.origin = origin
@@ -112,7 +112,7 @@ final class CurlHop {
     func holds(_ head: ResponseHead) -> Bool {
         guard head.status == 407, route?.answersChallenge(to: request.url) == true else { return false }
         challenge = (head, self.head)
-        self.head = CurlHead()
+        self.head = CurlHead(checksFields: self.head.checksFields)
         return true
     }
 

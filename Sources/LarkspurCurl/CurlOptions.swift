@@ -6,6 +6,7 @@ enum CurlOption {
     static let proxy: Int32 = 10_004
     static let interface: Int32 = 10_062
     static let proxyAuthentication: Int32 = 111
+    static let proxyFields: Int32 = 10_228
     static let proxyUser: Int32 = 10_175
     static let proxyPassword: Int32 = 10_176
     static let lookups: Int32 = 10_203
@@ -96,6 +97,7 @@ struct CurlOptions {
     private var asksForTrust = false
     private var route: CurlRoute?
     private var lookup: CurlLine?
+    private let noProxyConnection = CurlLine("Proxy-Connection:")
     /// A session that is taken up again comes without a certificate, and so without its status.
     private var resumesTLS = true
     private var keyLog: Int32 = -1
@@ -273,6 +275,9 @@ extension CurlOptions {
         set(CurlOption.forbidsReuse, route?.unixSocket != nil && CurlLibrary.current.ignoresWaitingBytes ? 1 : 0)
         let proxy = route?.proxy
         set(CurlOption.proxy, proxy?.text ?? "")
+        if !CurlLibrary.current.handsOverTargets {
+            set(CurlOption.proxyFields, pointer: proxy == nil ? nil : noProxyConnection.pointer)
+        }
         set(CurlOption.proxyUser, proxy?.username)
         set(CurlOption.proxyPassword, proxy?.username.map { _ in proxy?.password ?? "" })
         set(CurlOption.proxyAuthentication, proxy?.authentication == .digest ? Self.digestWhenAsked : 1)
@@ -321,8 +326,14 @@ struct CurlLibrary: Sendable {
     /// Before 7.80 it cannot be kept from it.
     var ignoresWaitingBytes: Bool { (0x074F00..<0x080200).contains(number) }
 
-    /// Whether certificates can be given as bytes, since 7.77.
+    /// Whether the certificates of authorities can be given as bytes, since 7.77.
     var takesAuthorities: Bool { number >= 0x074D00 }
+
+    /// Whether a proxy is handed the target that was set, and no field that was left out, since 7.75.
+    var handsOverTargets: Bool { number >= 0x074B00 }
+
+    /// Whether it refuses a response's field without a colon, since 7.83.
+    var refusesOddFields: Bool { number >= 0x075300 }
 
     /// Whether its TLS can ask for the status of certificates.
     static let checksStatus: Bool = {

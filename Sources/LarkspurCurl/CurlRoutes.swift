@@ -35,6 +35,12 @@ struct CurlRoute: Equatable {
         return proxy.kind == .http || proxy.kind == .https ? proxy : nil
     }
 
+    /// Whether libcurl has to know the whole URL: in a challenge's answer stands the target of the URL that it parsed, and
+    /// before 7.75 the request handed to a proxy has no other.
+    func needsWholeURL(_ url: RequestURL) -> Bool {
+        answersChallenge(to: url) || handsOver(url) && !CurlLibrary.current.handsOverTargets
+    }
+
     /// Whether libcurl answers a proxy that has refused the request itself, and sends it once more.
     func answersChallenge(to url: RequestURL) -> Bool { asker != nil && !url.isHTTPS }
 }
@@ -94,6 +100,11 @@ final class CurlRoutes {
         return host.contains(":") ? "[\(host)]" : String(host.hasSuffix(".") ? host.dropLast() : host)
     }
 
+    private static func isLoopback(_ host: Substring) -> Bool {
+        let name = host.lowercased()
+        return name == "localhost" || name.hasSuffix(".localhost")
+    }
+
     /// Nil for most.
     func route(to url: RequestURL) -> CurlRoute? {
         guard !isDirect, let name = Self.name(of: url), let host = url.host, let port = url.effectivePort else {
@@ -109,6 +120,10 @@ final class CurlRoutes {
         case nil: break
         }
         route.proxy = proxies.proxy(for: url)
+        // libcurl hands a SOCKS proxy one address alone, and from 8.0 on the IPv6 one of this name is the first.
+        if route.proxy?.kind == .socks5, route.lookup == nil, Self.isLoopback(host) {
+            route.lookup = "\(host):\(port):127.0.0.1,[::1]"
+        }
         return route == CurlRoute() ? nil : route
     }
 }

@@ -25,24 +25,23 @@ extension CurlTransfer {
                 let ends = CurlSockets.Ends(remote, remotePort, local, localPort)
                 return this.map { CurlTransfer.at($0) { $0.mayBegin(between: ends) } } == true ? 0 : 1
             }, this)
-        clarkspur_easy_on_open(
+        clarkspur_easy_on_sockets(
             easy,
-            { this, _, address in
-                let descriptor = clarkspur_socket_open(address)
-                if descriptor >= 0, let this { CurlTransfer.at(this) { $0.didOpen(descriptor) } }
-                return descriptor
-            }, this)
-        clarkspur_easy_on_close(
-            easy,
+            { this, _, address in this.map { CurlTransfer.at($0) { $0.openSocket(address) } } ?? -1 }, this,
             { loop, descriptor in
                 loop.map { CurlLoop.at($0) { $0.close(descriptor) } }
                 return 0
             }, Unmanaged.passUnretained(loop).toOpaque())
     }
 
-    private func didOpen(_ descriptor: Int32) {
+    private func openSocket(_ address: UnsafeMutableRawPointer?) -> Int32 {
+        // A new connection gets the whole body, also if one that died had it read; before 7.80 nothing else tells of that.
+        if let hop, hop.upload != nil, !CurlLibrary.current.tellsOfRequests, seek(0, 0) != 0 { return -1 }
+        let descriptor = clarkspur_socket_open(address)
+        guard descriptor >= 0 else { return descriptor }
         loop.sockets.didOpen(descriptor)
         opened.append(descriptor)
+        return descriptor
     }
 
     /// Whether the connection that libcurl chose has nothing to say before it is asked: bytes that wait on a kept one would pass for the
@@ -111,7 +110,9 @@ extension CurlTransfer {
             if hop.uploadFlow != .running { hop.task.wake() }
             loop.hasPending(slot)
             hop.pendingHead = head
-            return count
+            // Before 7.80 nothing else keeps libcurl from sending the request once more.
+            let isSentAgain = hop.isExpectationRefused && hop.upload?.position == 0
+            return isSentAgain && !CurlLibrary.current.tellsOfRequests ? CurlAnswer.fail : count
         case .broken(let error):
             hop.fault = error
             return CurlAnswer.fail
@@ -179,6 +180,8 @@ extension CurlTransfer {
     private func seek(_ offset: Int64, _ origin: Int32) -> Int32 {
         guard let hop, !hop.isExpectationRefused, offset == 0, origin == 0 else { return 1 }
         defer { loop.setAlarm(hop.deadline.time, for: slot) }
+        // libcurl answers the proxy's challenge: before 7.80 nothing else tells that the body goes out once more.
+        if !CurlLibrary.current.tellsOfRequests { hop.challenge = nil }
         return hop.rewind(at: loop.now) ? 0 : 1
     }
 }

@@ -97,7 +97,7 @@ final class CurlTransfer {
     func begin(_ task: CurlTask, origin: CurlOrigins.Index) -> Bool {
         guard let start = task.put(.running(slot)) else { return false }
         let route = loop.routes.route(to: task.request.url)
-        guard url.set(task.request.url, isWhole: route?.answersChallenge(to: task.request.url) == true) else {
+        guard url.set(task.request.url, isWhole: route?.needsWholeURL(task.request.url) == true) else {
             task.end(TransportError(.other, "libcurl does not understand the URL"), metrics: TransportMetrics())
             return false
         }
@@ -115,8 +115,9 @@ final class CurlTransfer {
         opened.removeAll(keepingCapacity: true)
         errorText.pointee = 0
         if let proxy = hop.route?.asker {
-            if asker != proxy, asker != nil { renew() }
-            hop.answersOldChallenge = asker != nil && CurlLibrary.current.tellsOfRequests
+            // Whether a remembered challenge was answered cannot be told before 7.80: there, each request is asked anew.
+            if asker != nil, asker != proxy || !CurlLibrary.current.tellsOfRequests { renew() }
+            hop.answersOldChallenge = asker != nil
             asker = proxy
         }
         hop.beginSending(at: loop.now)
@@ -178,6 +179,7 @@ final class CurlTransfer {
     /// libcurl has ended the transfer.
     func didEnd(_ code: Int32) {
         guard let hop else { return }
+        noticeConnection(of: hop)
         clarkspur_multi_remove(loop.multi, easy)
         if hop.isConnectionNoisy {
             (hop.isConnectionNoisy, hop.needsFreshConnection) = (false, true)
@@ -215,12 +217,16 @@ final class CurlTransfer {
     func alarm() {
         guard let hop else { return }
         if let fault = hop.fault { return fail(fault) }
-        // A libcurl before 7.80 does not say when it has connected.
-        if clarkspur_easy_offset(easy, CurlInfo.preTransferTime) > 0 { didConnect() }
+        noticeConnection(of: hop)
         let (time, limit, length) = hop.deadline
         if time > loop.now { return loop.setAlarm(time, for: slot) }
         let message = "the \(limit) timeout of \(length.wrappedValue ?? .zero) has passed"
         fail(TransportError(.timedOut, message, phase: phase(of: hop)))
+    }
+
+    /// libcurl before 7.80 does not tell the transfer when it is connected.
+    private func noticeConnection(of hop: CurlHop) {
+        if !hop.isConnected, clarkspur_easy_offset(easy, CurlInfo.preTransferTime) > 0 { didConnect() }
     }
 
     private func finish(_ hop: CurlHop, _ error: TransportError?) {
@@ -252,16 +258,14 @@ final class CurlTransfer {
     /// Whether a connection was lost in a way that leaves the request as if it had never been sent, or that does no harm
     /// if it was. libcurl does this for connections that had become stale; it leaves out some that a GOAWAY meets.
     private func sendsAgain(after code: Int32, _ hop: CurlHop) -> Bool {
-        guard code != 0, hop.fault == nil, !hop.head.hasBegun, hop.isConnected, hop.sends < Self.sendLimit else {
-            return false
-        }
+        guard code != 0, hop.fault == nil, !hop.head.hasBegun, hop.sends < Self.sendLimit else { return false }
         let failure = failure(code, hop)
         let isReused = clarkspur_easy_long(easy, CurlInfo.connections) == hop.connectionsBefore
         if failure.isForFreshConnection, isReused {
             hop.needsFreshConnection = true
             return hop.rewind(at: loop.now)
         }
-        guard failure.isLoss,
+        guard hop.isConnected, failure.isLoss,
             ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method) || failure.isGivingUp
                 || failure.isOfSending && isCutShort(hop),
             failure.isHTTP2 || isReused
@@ -303,8 +307,10 @@ final class CurlTransfer {
         if let upload = hop.upload, hop.isConnected, !upload.isOver { return .sending }
         if hop.isConnected { return .waiting }
         if clarkspur_easy_offset(easy, CurlInfo.nameLookupTime) == 0 { return .nameLookup }
-        // The time of the connection is set when it is secured, its port before.
-        let isSecuring = hop.request.url.scheme == "https" && clarkspur_easy_long(easy, CurlInfo.localPort) > 0
+        // The time of the connection is set when it is secured, its port before, but from 8.12 on with the time.
+        let isSecuring =
+            hop.request.url.scheme == "https"
+            && (clarkspur_easy_long(easy, CurlInfo.localPort) > 0 || clarkspur_tls_has_begun(easy))
         return isSecuring ? .securing : .connecting
     }
 

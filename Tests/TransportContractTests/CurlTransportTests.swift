@@ -150,7 +150,7 @@
 
         @Test(
             "Only the authorities that are believed vouch for a peer, from a file or from memory",
-            .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"))
+            .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"), .takesAuthorities)
         func authorities() async throws {
             #expect(try await CurlTransport().run(Self.secure("NGINX_TLS")).failure == .unknownIssuer)
             let path = try #require(ProcessInfo.processInfo.environment["LARKSPUR_CA_FILE"])

@@ -32,6 +32,21 @@
             #expect(taken == Self.length)
         }
 
+        @Test("A reader that takes little and stands still, again and again, gets the whole body, and the peer stays stopped")
+        func haltingReader() async throws {
+            let flood = UUID().uuidString
+            let session = try Self.session()
+            let bytes = await session.streamRequest(try Self.url("/flood?\(flood)"), bufferSize: Self.buffer).bytes
+            let reader = bytes.makeAsyncIterator()
+            var taken = 0
+            for pause in 1...4 {
+                while taken < pause << 20 { taken += try #require(await reader.next()).count }
+                #expect(try await Self.sent(flood) - taken <= Self.buffer + Self.window)
+            }
+            while let chunk = try await reader.next() { taken += chunk.count }
+            #expect(taken == Self.length)
+        }
+
         /// How much of a flood was sent, once it stands still.
         private static func sent(_ flood: String) async throws -> Int {
             let text = try await session().request(url("/flooded?\(flood)")).serializingString().value

@@ -95,7 +95,7 @@
                     try wire.head()
                     try wire.body(Self.size)
                     try wire.send("HTTP/1.1 407 Who?\r\n\(challenge)\r\nContent-Length: 0\r\n\r\n")
-                    try wire.head()
+                    // libcurl reads the body's first piece before it sends the head, or after that.
                     cut.perform(on: wire)
                 },
                 { wire in
@@ -117,7 +117,7 @@
                 method: "POST", url: try RequestURL("http://shop.example/"), body: .stream(source))
             transport.task(for: request, id: TransportTaskID(1), delegate: delegate).resume()
             try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.response("ok"))
-            #expect(proxy.heads.count == 3)
+            #expect(proxy.heads.count == 2)
         }
 
         @Test(

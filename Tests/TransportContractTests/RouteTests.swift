@@ -236,7 +236,9 @@
             try await transport(server.proxy()).run(TransportRequest(url: url)).check(.failure(.proxyFailed))
         }
 
-        @Test("A host behind a proxy is judged as any other; behind a proxy with TLS it cannot be, and is not asked")
+        @Test(
+            "A host behind a proxy is judged as any other; behind a proxy with TLS it cannot be, and is not asked",
+            .asksBeforeRequests)
         func trust() async throws {
             for server in Server.allCases {
                 let transport = try transport(server.proxy())

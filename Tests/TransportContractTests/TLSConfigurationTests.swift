@@ -34,11 +34,23 @@
 
         // MARK: Authorities
 
-        enum Given: String, CaseIterable { case file, pem, systemAnd }
+        enum Given: String, CaseIterable {
+            case file, pem, systemAnd
+
+            static let usable = Libcurl.takesAuthorities ? allCases : [file]
+        }
+
+        @Test("Authorities in memory are refused before anything is sent where libcurl takes them from a file alone")
+        func authoritiesInMemory() async throws {
+            let pem = try bytes("ca.pem")
+            let transport = transport { $0.certificateAuthorities = .pem(pem) }
+            try await transport.run(Self.request("NGINX_TLS")).check(
+                Libcurl.takesAuthorities ? .response("Hello, world!") : .failure(.unavailable))
+        }
 
         @Test(
             "The authorities that are given are believed, from a file, from memory or beside the system's, and no others",
-            arguments: Given.allCases, [["ca.pem"], ["other-ca.pem"], ["ca.pem", "other-ca.pem"]])
+            arguments: Given.usable, [["ca.pem"], ["other-ca.pem"], ["ca.pem", "other-ca.pem"]])
         func authorities(given: Given, files: [String]) async throws {
             let pem = try files.flatMap { try bytes($0) }
             let file = folder.appendingPathComponent("authorities-\(UUID().uuidString)")
@@ -127,7 +139,9 @@
             try await self.transport { _ in }.run(Self.request(server)).check(.response("Hello, world!"))
         }
 
-        @Test("An evaluator that trusts a peer does not make up for its status", arguments: statuses.prefix(4))
+        @Test(
+            "An evaluator that trusts a peer does not make up for its status", .asksBeforeRequests,
+            arguments: statuses.prefix(4))
         func stapledAndTrusted(server: String, code: TransportError.Code?) async throws {
             var request = try Self.request(server)
             request.asksForTrust = true
@@ -149,7 +163,7 @@
         func noKeys() async throws {
             let file = URL(fileURLWithPath: try #require(ProcessInfo.processInfo.environment["SSLKEYLOGFILE"]))
             var request = try Self.request("NGINX_TLS")
-            for asks in [false, true] {
+            for asks in [false, true] where !asks || Libcurl.asksBeforeRequests {
                 request.asksForTrust = asks
                 let delegate = RecordingDelegate(answering: { question in
                     if case .serverTrust(_, let reply) = question { reply(.trusted) }

@@ -48,12 +48,22 @@
             let transport = CurlTransport(configuration: trusting)
             let expected = code.map(Fault.Outcome.failure) ?? .response("Hello, world!")
             try await transport.run(TransportRequest(url: url)).check(expected)
+            guard Libcurl.asksBeforeRequests else { return }
             try await run(transport, url) { _ in .platformDefault }.check(expected)
             guard code != .tlsVersion else { return }
             try await run(transport, url) { _ in .trusted }.check(.response("Hello, world!"))
         }
 
-        @Test("T25: a refusal ends the task before anything is sent, with the code that it names; so does silence")
+        @Test("T25: a request that asks for trust is not sent where libcurl does not ask before it sends one")
+        func asking() async throws {
+            let trace = try await run(CurlTransport(configuration: trusting), Self.url("NGINX_TLS")) { _ in .trusted }
+            trace.check(Libcurl.asksBeforeRequests ? .response("Hello, world!") : .failure(.unavailable))
+            #expect(trace.questions.count == (Libcurl.asksBeforeRequests ? 1 : 0))
+        }
+
+        @Test(
+            "T25: a refusal ends the task before anything is sent, with the code that it names; so does silence",
+            .asksBeforeRequests)
         func refused() async throws {
             let server = try MockServer { _ in .text("ok") }
             let url = try Self.url("TLS_FORWARDER", "/")
@@ -74,8 +84,8 @@
         }
 
         @Test(
-            "T25: the peer is asked about for each request, over a kept connection too; the chain is the one that was built"
-        )
+            "T25: the peer is asked about for each request, over a kept connection too; the chain is the one that was built",
+            .asksBeforeRequests)
         func kept() async throws {
             let transport = CurlTransport(configuration: trusting)
             let url = try Self.url("TLS_COMPLETE")
@@ -94,7 +104,7 @@
             }
         }
 
-        @Test("T25: requests that do not ask share no connection with those that do")
+        @Test("T25: requests that do not ask share no connection with those that do", .asksBeforeRequests)
         func apart() async throws {
             let transport = CurlTransport(configuration: trusting)
             let url = try Self.url("TLS_SELF_SIGNED")
@@ -114,7 +124,7 @@
             try await transport.run(TransportRequest(url: Self.url("NGINX_TLS"))).check(.response("Hello, world!"))
         }
 
-        @Test("Own authorities may stand beside the system's")
+        @Test("Own authorities may stand beside the system's", .takesAuthorities)
         func systemAndOwn() async throws {
             let configuration = CurlTransport.Configuration { [folder] in
                 let file = folder.appendingPathComponent("ca.pem")
@@ -142,8 +152,8 @@
         }
 
         @Test(
-            "A pinned session sends nothing to a server that has changed its key, and goes on over connections that it knows"
-        )
+            "A pinned session sends nothing to a server that has changed its key, and goes on over connections that it knows",
+            .asksBeforeRequests)
         func rotated() async throws {
             let pin = try certificate("server").pin
             let manager = ServerTrustManager(evaluators: ["localhost": .pinnedKeys(pin)])
@@ -179,7 +189,8 @@
             #expect(codes.contains(.pinMismatch))
         }
 
-        @Test("A user's evaluator judges a real peer, and a body that can be sent once is sent once")
+        @Test(
+            "A user's evaluator judges a real peer, and a body that can be sent once is sent once", .asksBeforeRequests)
         func custom() async throws {
             let server = try MockServer { request in .text("\(request.body.count)") }
             let names = Protected<[String]>([])

@@ -67,10 +67,10 @@ void clarkspur_easy_on_body(void *easy, clarkspur_transfer_function function, vo
 void clarkspur_easy_on_header(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_upload(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *context);
-// The functions open and close the sockets of connections themselves; libcurl's other sockets do not come this way. A connection keeps the
-// function that closes it, and its context, for longer than the easy handle may live.
-void clarkspur_easy_on_open(void *easy, clarkspur_open_function function, void *context);
-void clarkspur_easy_on_close(void *easy, clarkspur_close_function function, void *context);
+// The functions open and close the sockets of connections themselves; libcurl's other sockets do not come this way. A
+// connection outlives the easy handle that opened it, and so must the context that its socket is closed with.
+void clarkspur_easy_on_sockets(
+    void *easy, clarkspur_open_function open, void *open_context, clarkspur_close_function close, void *close_context);
 // The socket that such a function is asked for, closed in child processes; negative if there is none.
 int clarkspur_socket_open(const void *address);
 void clarkspur_socket_close(int descriptor);
