@@ -42,7 +42,6 @@
     F(BIO_free, int, (void *)) \
     F(BIO_new_socket, void *, (int, int)) \
     F(BIO_up_ref, int, (void *)) \
-    F(ERR_clear_error, void, (void)) \
     F(SSL_get_error, int, (const void *, int)) \
     F(SSL_get_rbio, void *, (const void *)) \
     F(SSL_has_pending, int, (const void *)) \

@@ -22,7 +22,8 @@ extension CurlTransfer {
         clarkspur_easy_on_request(
             easy,
             { this, remote, local, remotePort, localPort in
-                let ends = CurlSockets.Ends(remote, remotePort, local, localPort)
+                let isAsked = CurlLibrary.current.ignoresWaitingBytes
+                let ends = isAsked ? CurlSockets.Ends(remote, remotePort, local, localPort) : nil
                 return this.map { CurlTransfer.at($0) { $0.mayBegin(between: ends) } } == true ? 0 : 1
             }, this)
         clarkspur_easy_on_sockets(
@@ -46,8 +47,8 @@ extension CurlTransfer {
 
     /// Whether the connection that libcurl chose has nothing to say before it is asked: bytes that wait on a kept one would pass for the
     /// response.
-    private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends) -> Bool {
-        guard CurlLibrary.current.ignoresWaitingBytes else { return true }
+    private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
+        guard let ends else { return true }
         if !opened.isEmpty {
             hop.descriptor = loop.sockets.place(ends, among: opened)
             opened.removeAll(keepingCapacity: true)
@@ -60,7 +61,7 @@ extension CurlTransfer {
     }
 
     /// libcurl is about to send the request; what was answered already is not sent again.
-    private func mayBegin(between ends: CurlSockets.Ends) -> Bool {
+    private func mayBegin(between ends: CurlSockets.Ends?) -> Bool {
         guard let hop, !hop.isExpectationRefused else { return false }
         guard isSilent(hop, between: ends) else {
             hop.isConnectionNoisy = true

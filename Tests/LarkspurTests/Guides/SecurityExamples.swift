@@ -53,8 +53,7 @@ struct SecurityExamples {
                 let session = Session(transport: transport)
                 return session
             }
-            let session = identified([0], "word")
-            let response = await session.request("https://127.0.0.1:1").serializingData().response
+            let response = await identified([0], "word").request("https://127.0.0.1:1").serializingData().response
             #expect(response.error?.code == .connectionRefused)  // the identity is for who answers
         #endif
     }

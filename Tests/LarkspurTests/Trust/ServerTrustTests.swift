@@ -208,6 +208,8 @@ struct ServerTrustTests {
         #expect(log.count == 4)
     }
 
+    private struct Distrust: Error {}
+
     @Test("What a user's evaluator throws is the request's error, and stays so")
     func customRefusal() async {
         let calls = Journal()

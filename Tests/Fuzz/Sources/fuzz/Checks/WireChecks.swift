@@ -126,7 +126,7 @@
         func close() { _ = Glibc.close(descriptor) }
 
         func send(_ bytes: [UInt8]) {
-            _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL.rawValue))
+            _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
         }
 
         /// Reads until a head has ended, or for as long.
