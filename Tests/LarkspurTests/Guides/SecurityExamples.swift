@@ -39,9 +39,11 @@ struct SecurityExamples {
             let session = Session(configuration: SessionConfiguration { $0.serverTrust = trust })
             return session
         }
-        let session = try make()
-        session.forgetTrustVerdicts(for: "api.example.com")
-        let manager = session.configuration.serverTrust
+        func repin(_ session: Session) -> ServerTrustManager? {
+            session.forgetTrustVerdicts(for: "api.example.com")
+            return session.configuration.serverTrust
+        }
+        let manager = try repin(make())
         #expect(try manager?.evaluator(for: "www.example.com") is DefaultTrustEvaluator)
         #if os(Linux)
             func identified(_ bytes: [UInt8], _ password: String) -> Session {
