@@ -24,15 +24,21 @@ extension CurlTransfer {
             { this, _, _, _, _ in this.map { CurlTransfer.at($0) { $0.mayBegin() } } == true ? 0 : 1 }, this)
         clarkspur_easy_on_sockets(
             easy,
-            { loop, _, address in
-                let descriptor = clarkspur_socket_open(address)
-                if descriptor >= 0, let loop { CurlLoop.at(loop) { $0.didOpen(descriptor) } }
-                return descriptor
-            },
+            { this, _, address in this.map { CurlTransfer.at($0) { $0.openSocket(at: address) } } ?? -1 }, this,
             { loop, descriptor in
                 loop.map { CurlLoop.at($0) { $0.close(descriptor) } }
                 return 0
             }, Unmanaged.passUnretained(loop).toOpaque())
+    }
+
+    private func openSocket(at address: UnsafeMutableRawPointer?) -> Int32 {
+        let descriptor = clarkspur_socket_open(address, loop.configuration.peerTimeoutInMilliseconds)
+        guard descriptor >= 0 else {
+            hop?.socketError = -descriptor
+            return -1
+        }
+        loop.didOpen(descriptor)
+        return descriptor
     }
 
     /// libcurl is about to send the request; what was answered already is not sent again.
@@ -67,7 +73,13 @@ extension CurlTransfer {
         if !isTrailer { hop.challenge = nil }
         switch isTrailer ? hop.challenge?.reader.add(line) : hop.head.add(line) {
         case .more, nil: return count
+        case .head(let head) where head.status == 101 && !hop.asksForUpgrade:
+            hop.fault = TransportError(
+                .protocolViolation, "the server switches to another protocol (101), though the request asked for none",
+                phase: .waiting)
+            return CurlAnswer.fail
         case .head(let head):
+            prepareForBody(of: hop, status: head.status)
             if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
             loop.setAlarm(hop.deadline.time, for: slot)
             if hop.holds(head) {
@@ -106,13 +118,17 @@ extension CurlTransfer {
                 if !hop.hasPending { loop.hasPending(slot) }
             }
         }
-        guard hop.pending.append(piece, of: hop.rest) else {
+        guard hop.append(piece) else {
             hop.fault = TransportError(.other, "there is no memory for the body", phase: .receiving)
             return CurlAnswer.fail
         }
         hop.lastActivity = loop.now
-        hop.received += UInt64(count)
-        return count
+        guard let chunks = hop.chunks, chunks.isOver || chunks.isBroken else { return count }
+        // libcurl does not know where these chunks end, so the transfer is stopped.
+        if chunks.isBroken {
+            hop.fault = TransportError(.protocolViolation, "the response's body has a broken chunk", phase: .receiving)
+        }
+        return CurlAnswer.fail
     }
 
     private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {

@@ -64,11 +64,13 @@ void clarkspur_easy_on_body(void *easy, clarkspur_transfer_function function, vo
 void clarkspur_easy_on_header(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_upload(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *context);
-// The functions open and close the sockets of connections themselves; libcurl's other sockets do not come this way.
+// The functions open and close the sockets of connections themselves; libcurl's other sockets do not come this way. A
+// connection may outlive the easy handle that it was opened for.
 void clarkspur_easy_on_sockets(
-    void *easy, clarkspur_open_function open, clarkspur_close_function close, void *context);
-// The socket that such a function is asked for, closed in child processes; negative if there is none.
-int clarkspur_socket_open(const void *address);
+    void *easy, clarkspur_open_function open, void *opener, clarkspur_close_function close, void *closer);
+// The socket that such a function is asked for, closed in child processes; minus the error's number if there is none.
+// The timeout, in milliseconds, is TCP_USER_TIMEOUT; 0 leaves the system's.
+int clarkspur_socket_open(const void *address, int user_timeout);
 void clarkspur_socket_close(int descriptor);
 // Does nothing if this libcurl is too old to tell (before 7.80).
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context);
@@ -76,6 +78,7 @@ void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, 
 // Multi handles.
 typedef int (*clarkspur_socket_function)(void *easy, int descriptor, int what, void *context, void *socket_context);
 typedef int (*clarkspur_timer_function)(void *multi, long milliseconds, void *context);
+// None of its descriptors is inherited by child processes.
 void *clarkspur_multi_open(void);
 void clarkspur_multi_close(void *multi);
 int clarkspur_multi_set_long(void *multi, int option, long value);

@@ -94,8 +94,17 @@
             input.removeFirst(count)
         }
 
-        func send(_ text: String) throws {
-            var left = Array(text.utf8)[...]
+        /// Reads and returns so many bytes.
+        func bytes(_ count: Int) throws -> [UInt8] {
+            while input.count < count { try more() }
+            defer { input.removeFirst(count) }
+            return Array(input.prefix(count))
+        }
+
+        func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+        func send(_ bytes: [UInt8]) throws {
+            var left = bytes[...]
             while !left.isEmpty {
                 let count = left.withUnsafeBytes { clarkspur_loopback_send(descriptor, $0.baseAddress, $0.count) }
                 guard count > 0 else { throw Left() }
@@ -116,6 +125,20 @@
             var event = pollfd(fd: descriptor, events: Self.peerHasLeft, revents: 0)
             poll(&event, 1, -1)
         }
+
+        /// Vanishes: from now on the kernel drops every packet from the peer, and acknowledges none.
+        func vanish() {
+            // A classic BPF program of one instruction: return 0, which keeps nothing of a packet.
+            var program: [UInt64] = [0x06]
+            program.withUnsafeMutableBytes { instruction in
+                var filter = (length: UInt16(1), code: instruction.baseAddress)
+                setsockopt(
+                    descriptor, SOL_SOCKET, Self.attachFilter, &filter, socklen_t(MemoryLayout.size(ofValue: filter)))
+            }
+        }
+
+        /// SO_ATTACH_FILTER, which Glibc's module does not show.
+        private static let attachFilter: Int32 = 26
 
         /// Says that nothing more comes, and reads until the peer has left.
         func end() throws {
