@@ -2,11 +2,15 @@
 #include "curl.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "binding.h"
@@ -102,6 +106,8 @@ static struct {
     FUNCTIONS(DECLARE_MEMBER)
 } curl;
 
+// Missing before libcurl 7.68.
+static int (*wake_multi)(void *);
 static char problem[256];
 static void *loaded;
 static void *openssl;
@@ -131,6 +137,7 @@ static void load(void) {
 #define FIND(name, result, parameters) *(void **)&curl.name = find(library, #name, WEAK(name));
     FUNCTIONS(FIND)
     if (problem[0]) { return; }
+    *(void **)&wake_multi = library ? dlsym(library, "curl_multi_wakeup") : NULL;
 
     const version_info *version = curl.curl_version_info(0);
     if (version->version_num < oldest_version) {
@@ -254,15 +261,22 @@ void clarkspur_easy_on_sockets(
     curl.curl_easy_setopt(easy, opt_close_socket_data, close_context);
 }
 
-int clarkspur_socket_open(const void *address) {
+int clarkspur_socket_open(const void *address, int user_timeout) {
     const socket_address *wanted = address;
 #if defined(SOCK_CLOEXEC)
-    return socket(wanted->family, wanted->type | SOCK_CLOEXEC, wanted->protocol);
+    int descriptor = socket(wanted->family, wanted->type | SOCK_CLOEXEC, wanted->protocol);
 #else
     int descriptor = socket(wanted->family, wanted->type, wanted->protocol);
     if (descriptor >= 0) { fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
-    return descriptor;
 #endif
+    if (descriptor < 0) { return -errno; }
+#if defined(TCP_USER_TIMEOUT)
+    // The connection works without the option too.
+    if (user_timeout > 0 && (wanted->family == AF_INET || wanted->family == AF_INET6)) {
+        (void)setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout, sizeof user_timeout);
+    }
+#endif
+    return descriptor;
 }
 
 void clarkspur_socket_close(int descriptor) { close(descriptor); }
@@ -310,7 +324,54 @@ void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, 
 
 // MARK: Multi handles
 
-void *clarkspur_multi_open(void) { return curl.curl_multi_init(); }
+// The numbers that the kernel gives to descriptors next, as long as no other thread takes one.
+enum { numbers_looked_at = 8 };
+
+static void find_next_numbers(int numbers[numbers_looked_at]) {
+    for (int i = 0; i < numbers_looked_at; i++) { numbers[i] = open("/dev/null", O_RDONLY | O_CLOEXEC); }
+    for (int i = 0; i < numbers_looked_at; i++) {
+        if (numbers[i] >= 0) { close(numbers[i]); }
+    }
+}
+
+// How many bytes wait in a pipe, or in a local pair of sockets, of which this is one end; -1 for other descriptors and for
+// those that child processes do not inherit.
+static int bytes_waiting(int descriptor) {
+    int flags = descriptor < 0 ? -1 : fcntl(descriptor, F_GETFD);
+    struct stat status;
+    if (flags < 0 || flags & FD_CLOEXEC || fstat(descriptor, &status)) { return -1; }
+    int input = 0, output = 0;
+    if (S_ISSOCK(status.st_mode)) {
+        struct sockaddr address;
+        socklen_t size = sizeof address;
+        if (getsockname(descriptor, &address, &size) || address.sa_family != AF_UNIX) { return -1; }
+        if (ioctl(descriptor, TIOCOUTQ, &output)) { output = 0; }
+    } else if (!S_ISFIFO(status.st_mode)) {
+        return -1;
+    }
+    return ioctl(descriptor, FIONREAD, &input) ? output : input + output;
+}
+
+// Before 8.8 libcurl opens two descriptors to be woken by, which child processes inherit, and does not tell their numbers.
+// They are found by what happens to them when libcurl is woken. The byte stays: only curl_multi_poll, which is not used
+// here, would read it.
+static void keep_wakers_from_children(void *multi, const int numbers[numbers_looked_at]) {
+    int before[numbers_looked_at];
+    for (int i = 0; i < numbers_looked_at; i++) { before[i] = bytes_waiting(numbers[i]); }
+    if (wake_multi(multi)) { return; }
+    for (int i = 0; i < numbers_looked_at; i++) {
+        if (before[i] == 0 && bytes_waiting(numbers[i]) > 0) { fcntl(numbers[i], F_SETFD, FD_CLOEXEC); }
+    }
+}
+
+void *clarkspur_multi_open(void) {
+    int numbers[numbers_looked_at];
+    find_next_numbers(numbers);
+    void *multi = curl.curl_multi_init();
+    if (multi && wake_multi) { keep_wakers_from_children(multi, numbers); }
+    return multi;
+}
+
 void clarkspur_multi_close(void *multi) { curl.curl_multi_cleanup(multi); }
 
 int clarkspur_multi_set_long(void *multi, int option, long value) {

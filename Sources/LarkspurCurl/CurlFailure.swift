@@ -8,6 +8,7 @@ struct CurlFailure {
     let easy: UnsafeMutableRawPointer
     let proxy: Proxy?
     let isConnected: Bool
+    let socketError: Int32
 
     /// Codes that a connection's end can show as.
     var isLoss: Bool { [16, 18, 52, 55, 56, 92].contains(code) }
@@ -29,8 +30,27 @@ struct CurlFailure {
     /// while a handle lives, and so give up on the sixth stale connection that the handle has met.
     var isGivingUp: Bool { code == 55 && message.hasPrefix("Connection died, tried") }
 
+    /// The failure if the process or the system has no descriptor left. A name's lookup does not tell why it failed, so the
+    /// system is asked whether there is one now.
+    private var shortage: TransportError? {
+        var number = socketError
+        if code == 6 {
+            let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            number = descriptor < 0 ? errno : 0
+            if descriptor >= 0 { clarkspur_socket_close(descriptor) }
+        }
+        let owner: String
+        switch number {
+        case EMFILE: owner = "the process has as many open files as it may have; raise its limit (ulimit -n)"
+        case ENFILE: owner = "the system has as many open files as it may have"
+        default: return nil
+        }
+        return TransportError(.tooManyOpenFiles, "\(owner), or lower maximumConnectionsPerHost", phase: phase)
+    }
+
     var error: TransportError {
-        switch code {
+        if [5, 6, 7].contains(code), let shortage { return shortage }
+        return switch code {
         case 1: TransportError(kind, "what the peer sent is not HTTP (\(message))", phase: phase)
         case 27: TransportError(kind, "the response's head has a line without end", phase: phase)
         case 58: TransportError(kind, "the client's certificate or its key cannot be used: \(message)", phase: phase)
@@ -76,7 +96,8 @@ struct CurlFailure {
         case 91: message.contains("revocation reason") ? .certificateRevoked : .certificateStatusUnknown
         case 77: .unavailable  // the file of authorities
         case 65: .bodyNotReplayable
-        case 1, 8, 27, 61, 100: .protocolViolation
+        case 1, 8, 27, 100: .protocolViolation
+        case 61: .unsupportedCoding
         // A continued line with nothing before it.
         case 43 where phase == .waiting: .protocolViolation
         // libcurl has one code for what it could not read and for what it could not understand.

@@ -26,6 +26,9 @@ struct CurlHead {
     private(set) var contentLength: Int64?
     /// Whether a field without a colon is refused here, because libcurl does not.
     let checksFields: Bool
+    private(set) var codings = CurlTransferCodings()
+    /// Whether the line before says where the body ends.
+    private var isAfterFraming = false
 
     /// - Parameters:
     ///   - room: Memory that the fields may take.
@@ -71,9 +74,24 @@ struct CurlHead {
         if checksFields, !Self.isBlank(bytes[0]), memchr(bytes, 0x3A, line.count) == nil {
             return .broken(Self.violation("the response's head has a line without a colon"))
         }
-        if bytes[0] | 0x20 == 0x63, let fault = readLength(line) { return .broken(fault) }
+        do { try readFraming(line, bytes[0]) } catch { return .broken(error) }
         fields.append(contentsOf: line)
         return .more
+    }
+
+    /// Reads the fields that say where the body ends. Recipients disagree about the continuation of such a line.
+    private mutating func readFraming(
+        _ line: UnsafeBufferPointer<UInt8>, _ first: UInt8
+    ) throws(TransportError) {
+        switch first {
+        case UInt8(ascii: "c"), UInt8(ascii: "C"): isAfterFraming = try readLength(line)
+        case UInt8(ascii: "t"), UInt8(ascii: "T"): isAfterFraming = try codings.read(line)
+        case 0x20, 0x09:
+            guard !isAfterFraming else {
+                throw Self.violation("the response continues its Content-Length or Transfer-Encoding on another line")
+            }
+        default: isAfterFraming = false
+        }
     }
 
     private mutating func end() -> Progress {
@@ -84,8 +102,12 @@ struct CurlHead {
             }
             fields.removeAll(keepingCapacity: true)
             contentLength = nil
+            codings = CurlTransferCodings()
             place = .statusLine
             return .more
+        }
+        guard !codings.isCompressed || contentLength == nil else {
+            return .broken(Self.violation("the response has a Content-Length and a compressed Transfer-Encoding"))
         }
         place = .over
         defer { fields = [] }
@@ -113,25 +135,25 @@ struct CurlHead {
 
     /// A length has to be a plain number, and the same one each time (RFC 9112, section 6.3): libcurl takes the first
     /// digits that it finds, and may then see the body end elsewhere than the peer does.
-    private mutating func readLength(_ line: UnsafeBufferPointer<UInt8>) -> TransportError? {
+    private mutating func readLength(_ line: UnsafeBufferPointer<UInt8>) throws(TransportError) -> Bool {
         let name = "Content-Length"
         guard let bytes = line.baseAddress, line.count > name.utf8.count,
             strncasecmp(bytes, name, name.utf8.count) == 0, [0x3A, 0x20, 0x09].contains(bytes[name.utf8.count]),
             var comma = line.firstIndex(of: 0x3A)
-        else { return nil }
+        else { return false }
         // libcurl looks for this name with its colon, others for the name.
         guard bytes[name.utf8.count] == 0x3A else {
-            return Self.violation("the response's Content-Length has a space before its colon")
+            throw Self.violation("the response's Content-Length has a space before its colon")
         }
         while comma < line.endIndex {
             let part = line[(comma + 1)...].prefix { $0 != 0x2C }
             guard let length = Self.number(part), contentLength == nil || contentLength == length else {
-                return Self.violation("the response declares a length that is no number, or two that differ")
+                throw Self.violation("the response declares a length that is no number, or two that differ")
             }
             contentLength = length
             comma = part.endIndex
         }
-        return nil
+        return true
     }
 
     private static func number(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {

@@ -21,6 +21,8 @@ final class CurlHop {
     /// Received and not yet delivered: the head, and the bytes behind it.
     @exclusivity(unchecked) var pendingHead: ResponseHead?
     @exclusivity(unchecked) var pending: CurlBuffer
+    /// The body's chunks, where libcurl leaves them in it.
+    var chunks: CurlChunks?
     /// A body that goes with the head.
     let post: Data?
     /// A body that is pulled.
@@ -41,6 +43,8 @@ final class CurlHop {
     /// Whether libcurl may ask for more of the request's body.
     enum UploadFlow { case running, waitingForBytes, heldByUser }
     var uploadFlow = UploadFlow.running
+    /// Why the system gave no socket: the number of its error, or 0.
+    var socketError: Int32 = 0
     /// What we found wrong; libcurl then only knows that a callback of ours refused.
     var fault: TransportError?
     /// Whether a callback refused because the task is to end.
@@ -107,6 +111,23 @@ final class CurlHop {
     /// How much of the body is to come, by the peer's word.
     var rest: Int? { head.contentLength.map { Int(clamping: $0) - Int(clamping: received) } }
 
+    /// Whether the request asks the server to switch to another protocol.
+    var asksForUpgrade: Bool { request.fields.contains { $0.name.lowercased() == "upgrade" } }
+
+    /// Keeps a piece of the body until it is delivered; false if there is no memory.
+    func append(_ piece: UnsafeRawBufferPointer) -> Bool {
+        guard chunks != nil else {
+            defer { received += UInt64(piece.count) }
+            return pending.append(piece, of: rest)
+        }
+        var bytes = piece
+        while let content = chunks?.next(in: &bytes) {
+            guard pending.append(content, of: nil) else { return false }
+            received += UInt64(content.count)
+        }
+        return true
+    }
+
     /// Whether the head is a proxy's challenge that libcurl may answer. If it does, another head comes next; if not, the
     /// body or the end.
     func holds(_ head: ResponseHead) -> Bool {
@@ -140,6 +161,7 @@ final class CurlHop {
         isConnected = false
         connectionsBefore = 0
         (descriptor, stream) = (-1, nil)
+        socketError = 0
         lastSend = now
     }
 

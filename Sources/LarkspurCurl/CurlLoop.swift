@@ -150,7 +150,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             clarkspur_turn_begin(turn)
             tick()
             for event in ready.prefix(Int(count)) where sockets.isWanted(event.descriptor, poller: poller) {
-                clarkspur_multi_act(multi, event.descriptor, event.interest)
+                act(on: event)
             }
             harvest()
         }
@@ -169,6 +169,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             return false
         }
         while let slot = alarms.due(at: now) { transfers[slot].alarm() }
+        if now >= sockets.releaseTime { sockets.releaseAll(poller: poller) }
         // A place that became free may have gone to a body that is read.
         if now >= timer, !isLent || readers == 0 {
             timer = CurlClock.never
@@ -179,6 +180,22 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         deliver()
         return true
     }
+
+    private func act(on event: clarkspur_ready) {
+        guard CurlLibrary.current.spinsOverHTTP2, sockets.maySpin(event.descriptor) else {
+            clarkspur_multi_act(multi, event.descriptor, event.interest)
+            return
+        }
+        // What the peer sends may have opened its window.
+        let interest = sockets.isHeld(event.descriptor) ? 3 : event.interest
+        let before = sentBytes
+        clarkspur_multi_act(multi, event.descriptor, interest)
+        guard interest & 2 != 0 else { return }
+        sockets.didWrite(event.descriptor, hasSent: sentBytes != before, at: now, poller: poller)
+    }
+
+    /// How much of their bodies the requests under way have sent.
+    private var sentBytes: Int64 { transfers.reduce(0) { $0 + $1.sentBytes } }
 
     func tick() { now = CurlClock.now }
 
@@ -207,7 +224,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
 
     /// How long to wait; not at all if something was posted meanwhile.
     private func sleepLimit() -> Int32 {
-        wakeTime = min(timer, alarms.next)
+        wakeTime = min(timer, alarms.next, sockets.releaseTime)
         let limit = wakeTime == CurlClock.never ? -1 : CurlClock.milliseconds(from: CurlClock.now, to: wakeTime)
         guard limit != 0 else { return 0 }
         return inbox.withLock { $0.fallAsleep() } ? limit : 0

@@ -45,10 +45,13 @@ enum CurlOption {
     static let noProxyFor: Int32 = 10_177
     static let postLength: Int32 = 30_120
     static let connectTimeout: Int32 = 156
+    static let undoesChunks: Int32 = 157
     static let decodesContent: Int32 = 158
     static let protocols: Int32 = 181
     static let resumesTLS: Int32 = 150
     static let keepAlive: Int32 = 213
+    static let keepAliveIdle: Int32 = 214
+    static let keepAliveInterval: Int32 = 215
     static let pipeWait: Int32 = 237
     static let parsedURL: Int32 = 10_282
     static let target: Int32 = 10_266
@@ -101,6 +104,8 @@ struct CurlOptions {
     /// A session that is taken up again comes without a certificate, and so without its status.
     private var resumesTLS = true
     private var keyLog: Int32 = -1
+    /// Whether libcurl undoes chunks.
+    private var undoesChunks = true
     /// How much libcurl takes from a socket at once; 0 before it was told.
     private var bufferSize = 0
     /// Under which version a GET without a body was sent last, if nothing else was sent after it.
@@ -135,6 +140,10 @@ struct CurlOptions {
         set(CurlOption.hidesProxyHeads, 1)
         if let interface = configuration.interface { set(CurlOption.interface, interface) }
         set(CurlOption.keepAlive, 1)
+        if let limit = configuration.peerTimeout {
+            set(CurlOption.keepAliveIdle, seconds(limit / 2))
+            set(CurlOption.keepAliveInterval, seconds(limit / 6))
+        }
         set(CurlOption.verifiesPeer, 1)
         set(CurlOption.verifiesHost, 2)
         set(CurlOption.connectTimeout, 86_400_000)  // the loop keeps the time
@@ -207,6 +216,16 @@ struct CurlOptions {
         case upload(length: UInt64?)
     }
 
+    /// Has libcurl undo the chunks of the response whose head has come, or leave them.
+    ///
+    /// From 8.7 on libcurl fails with a head that begins its codings with another one than `chunked`, unless it is told
+    /// to undo nothing. So it is told that until the head has come.
+    mutating func undoChunks(_ isOn: Bool) {
+        guard isOn != undoesChunks, CurlLibrary.current.readsFirstCodingOnly else { return }
+        undoesChunks = isOn
+        set(CurlOption.undoesChunks, isOn ? 1 : 0)
+    }
+
     mutating func set(
         _ request: TransportRequest, shape: Shape, version: CurlVersion, fields: UnsafePointer<clarkspur_line>?,
         route: CurlRoute?, isFresh: Bool
@@ -227,6 +246,7 @@ struct CurlOptions {
             self.bufferSize = bufferSize
         }
         set(CurlOption.fields, pointer: fields)
+        undoChunks(false)
         let asks = request.asksForTrust && request.url.isHTTPS
         if asks != asksForTrust, !asks || CurlTrust.problem == nil {
             // The chain is verified as ever, and the verdict read when the peer is asked about. A session that is taken up
@@ -295,8 +315,7 @@ enum CurlVersion: Int {
         case .http1: return .http1
         case .http2: return .http2
         case .negotiated:
-            let isFit = negotiates && request.url.isHTTPS && libcurl.hasHTTP2 && libcurl.sendsOverHTTP2(request.body)
-            return isFit ? .negotiated : .http1
+            return negotiates && request.url.isHTTPS && libcurl.hasHTTP2 ? .negotiated : .http1
         }
     }
 }
@@ -326,6 +345,10 @@ struct CurlLibrary: Sendable {
     /// Before 7.80 it cannot be kept from it.
     var ignoresWaitingBytes: Bool { (0x074F00..<0x080200).contains(number) }
 
+    /// Whether it ignores a `Transfer-Encoding` field that begins with another coding than `chunked`, or fails with it: since
+    /// 8.7.
+    var readsFirstCodingOnly: Bool { number >= 0x080700 }
+
     /// Whether the certificates of authorities can be given as bytes, since 7.77.
     var takesAuthorities: Bool { number >= 0x074D00 }
 
@@ -342,13 +365,6 @@ struct CurlLibrary: Sendable {
         return clarkspur_easy_set_long(easy, CurlOption.verifiesStatus, 1) == 0
     }()
 
-    /// Versions 7.87 and 7.88 spin while the window of an HTTP/2 upload is closed, so what may not fit into the first
-    /// window goes by HTTP/1.1 there.
-    func sendsOverHTTP2(_ body: TransportBody) -> Bool {
-        guard (0x075700..<0x080000).contains(number) else { return true }
-        guard let length = body.length else { return false }
-        return length <= Self.firstWindow
-    }
-
-    static let firstWindow: UInt64 = 16 * 1_024
+    /// Whether it wants to write to a socket while the window of an HTTP/2 upload is closed: versions 7.87 and 7.88.
+    var spinsOverHTTP2: Bool { (0x075700..<0x080000).contains(number) }
 }

@@ -9,6 +9,8 @@ struct CurlSockets {
         var isConnection = false
         var ends: Ends?
         var speaksHTTP2 = false
+        /// How often libcurl had the socket writable in a row and sent nothing.
+        var idleWrites = 0
     }
 
     /// The addresses and ports of a connection's two ends, which libcurl names a connection by.
@@ -36,8 +38,16 @@ struct CurlSockets {
         }
     }
 
+    /// So many idle writes mean that the peer lets nothing more be sent, and not that a record of TLS was sent in parts.
+    private static let limitOfIdleWrites = 4
+    /// How long writes are held back at most, in case the reason was another one.
+    private static let holdTime: UInt64 = 50_000_000
+
     private var entries: [Entry] = []
     private var descriptors: [Ends: Int32] = [:]
+    /// Sockets that are not watched for writing although libcurl wants it, and when they are watched again.
+    private var held: [Int32] = []
+    private(set) var releaseTime = CurlClock.never
 
     /// False if the system does not take it.
     mutating func want(
@@ -45,6 +55,7 @@ struct CurlSockets {
     ) -> Bool {
         let index = place(of: descriptor)
         entries[index].wanted = interest
+        entries[index].idleWrites = 0
         // A connection that is wanted no more stays as it is: the next transfer on it wants the same.
         if interest == 0, entries[index].isConnection { return true }
         return register(interest, index, poller)
@@ -57,6 +68,41 @@ struct CurlSockets {
         return entries[index].wanted != 0
     }
 
+    /// Whether libcurl may spin on the socket: versions 7.87 and 7.88 want to write to it while the peer's HTTP/2 window is
+    /// closed.
+    func maySpin(_ descriptor: Int32) -> Bool { entries[Int(descriptor)].wanted == 3 }
+
+    func isHeld(_ descriptor: Int32) -> Bool { held.contains(descriptor) }
+
+    /// libcurl had the socket writable. If it sends nothing time after time, the poller watches for reading alone until the
+    /// peer sends something, as it does to open its window.
+    mutating func didWrite(
+        _ descriptor: Int32, hasSent: Bool, at now: CurlClock.Instant, poller: UnsafeMutablePointer<clarkspur_poller>
+    ) {
+        let index = place(of: descriptor)
+        guard entries[index].wanted == 3, !hasSent else {
+            entries[index].idleWrites = 0
+            return release(descriptor, poller: poller)
+        }
+        entries[index].idleWrites += 1
+        guard entries[index].idleWrites >= Self.limitOfIdleWrites, register(1, index, poller) else { return }
+        if !held.contains(descriptor) { held.append(descriptor) }
+        releaseTime = now + Self.holdTime
+    }
+
+    private mutating func release(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
+        guard let position = held.firstIndex(of: descriptor) else { return }
+        held.remove(at: position)
+        let index = place(of: descriptor)
+        if entries[index].wanted != 0 { register(entries[index].wanted, index, poller) }
+        if held.isEmpty { releaseTime = CurlClock.never }
+    }
+
+    /// Watches for writing again what libcurl wants to write to.
+    mutating func releaseAll(poller: UnsafeMutablePointer<clarkspur_poller>) {
+        for descriptor in held { release(descriptor, poller: poller) }
+    }
+
     mutating func didOpen(_ descriptor: Int32) {
         entries[place(of: descriptor)] = Entry(isConnection: true)
     }
@@ -64,6 +110,7 @@ struct CurlSockets {
     /// The poller is told, because the kernel takes a closed socket from it only when no child process has it either.
     mutating func willClose(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
         let index = place(of: descriptor)
+        held.removeAll { $0 == descriptor }
         register(0, index, poller)
         if let ends = entries[index].ends, descriptors[ends] == descriptor { descriptors[ends] = nil }
         entries[index] = Entry()

@@ -28,18 +28,21 @@ extension CurlTransfer {
             }, this)
         clarkspur_easy_on_sockets(
             easy,
-            { this, _, address in this.map { CurlTransfer.at($0) { $0.openSocket(address) } } ?? -1 }, this,
+            { this, _, address in this.map { CurlTransfer.at($0) { $0.openSocket(at: address) } } ?? -1 }, this,
             { loop, descriptor in
                 loop.map { CurlLoop.at($0) { $0.close(descriptor) } }
                 return 0
             }, Unmanaged.passUnretained(loop).toOpaque())
     }
 
-    private func openSocket(_ address: UnsafeMutableRawPointer?) -> Int32 {
+    private func openSocket(at address: UnsafeMutableRawPointer?) -> Int32 {
         // A new connection gets the whole body, also if one that died had it read; before 7.80 nothing else tells of that.
         if let hop, hop.upload != nil, !CurlLibrary.current.tellsOfRequests, seek(0, 0) != 0 { return -1 }
-        let descriptor = clarkspur_socket_open(address)
-        guard descriptor >= 0 else { return descriptor }
+        let descriptor = clarkspur_socket_open(address, loop.configuration.peerTimeoutInMilliseconds)
+        guard descriptor >= 0 else {
+            hop?.socketError = -descriptor
+            return -1
+        }
         loop.sockets.didOpen(descriptor)
         opened.append(descriptor)
         return descriptor
@@ -96,7 +99,13 @@ extension CurlTransfer {
         if !isTrailer { hop.challenge = nil }
         switch isTrailer ? hop.challenge?.reader.add(line) : hop.head.add(line) {
         case .more, nil: return count
+        case .head(let head) where head.status == 101 && !hop.asksForUpgrade:
+            hop.fault = TransportError(
+                .protocolViolation, "the server switches to another protocol (101), though the request asked for none",
+                phase: .waiting)
+            return CurlAnswer.fail
         case .head(let head):
+            prepareForBody(of: hop, status: head.status)
             if hop.head.isHTTP2 {
                 loop.speaksHTTP2(hop.origin)
                 if hop.descriptor >= 0 { loop.sockets.didSpeakHTTP2(hop.descriptor) }
@@ -140,13 +149,17 @@ extension CurlTransfer {
                 if !hop.hasPending { loop.hasPending(slot) }
             }
         }
-        guard hop.pending.append(piece, of: hop.rest) else {
+        guard hop.append(piece) else {
             hop.fault = TransportError(.other, "there is no memory for the body", phase: .receiving)
             return CurlAnswer.fail
         }
         hop.lastActivity = loop.now
-        hop.received += UInt64(count)
-        return count
+        guard let chunks = hop.chunks, chunks.isOver || chunks.isBroken else { return count }
+        // libcurl does not know where these chunks end, so the transfer is stopped.
+        if chunks.isBroken {
+            hop.fault = TransportError(.protocolViolation, "the response's body has a broken chunk", phase: .receiving)
+        }
+        return CurlAnswer.fail
     }
 
     private func upload(into bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {

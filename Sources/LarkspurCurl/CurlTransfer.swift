@@ -71,6 +71,15 @@ final class CurlTransfer {
         Unmanaged<CurlTransfer>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
     }
 
+    /// The head is whole, and says how its body ends.
+    func prepareForBody(of hop: CurlHop, status: Int) {
+        let codings = hop.head.codings
+        guard codings.isChunked else { return hop.chunks = nil }
+        guard codings.leavesChunks else { return options.undoChunks(true) }
+        let hasBody = hop.request.method != "HEAD" && status != 204 && status != 304
+        hop.chunks = hasBody ? CurlChunks() : nil
+    }
+
     // MARK: The hop's life
 
     /// What cannot be sent at all.
@@ -279,11 +288,21 @@ final class CurlTransfer {
         return UInt64(max(0, clarkspur_easy_offset(easy, CurlInfo.sentBytes))) < length
     }
 
+    /// How much of a body under way libcurl has sent.
+    var sentBytes: Int64 {
+        guard let hop, hop.request.body.length != 0 else { return 0 }
+        return clarkspur_easy_offset(easy, CurlInfo.sentBytes)
+    }
+
     // MARK: What it came to
 
     private func error(for code: Int32, _ hop: CurlHop) -> TransportError? {
         if let fault = hop.fault { return fault }
         if hop.wasStopped { return .cancelled }
+        if let chunks = hop.chunks, chunks.isOver || code == 0 {
+            return chunks.isOver
+                ? nil : TransportError(.truncated, "the connection ended before the last chunk", phase: .receiving)
+        }
         if hop.isExpectationRefused, CurlFailure.endsSecondSending(code) {
             if hop.head.contentLength == Int64(hop.received) { return nil }
             return TransportError(.truncated, "libcurl dropped the body of a 417 response", phase: .receiving)
@@ -299,7 +318,7 @@ final class CurlTransfer {
         if hop.request.version == .http2, !hop.head.hasBegun { message += "; HTTP/2 was asked for without negotiation" }
         return CurlFailure(
             code: code, message: message, phase: phase(of: hop), easy: easy, proxy: hop.route?.proxy,
-            isConnected: hop.isConnected)
+            isConnected: hop.isConnected, socketError: hop.socketError)
     }
 
     private func phase(of hop: CurlHop) -> TransportError.Phase {

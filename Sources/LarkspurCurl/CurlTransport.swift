@@ -85,6 +85,17 @@ public final class CurlTransport: Transport {
         /// A connection that is older, in whole seconds, is not used again; nil: however old. libcurl before 7.80 cannot
         /// tell.
         public var connectionLifetime: Duration?
+        /// The time after which a peer that acknowledges nothing counts as lost; 30 seconds by default, nil: as long as the
+        /// system waits, up to a quarter of an hour.
+        ///
+        /// It finds peers that vanished without a word: a machine without power, a broken route, a firewall that forgot the
+        /// connection. The request ends with `.connectionLost` then, and is sent again where that does no harm, instead of
+        /// waiting for `timeouts.firstByte`. On Linux it sets `TCP_USER_TIMEOUT`, and the first TCP keep-alive goes out after
+        /// half of the time, in whole seconds. It works for HTTP/2 as well, where libcurl sends no pings of its own.
+        ///
+        /// It also limits how long a peer may refuse to take more of an upload, and how long a connection is tried: raise it
+        /// together with `timeouts.connect` and `timeouts.idle`.
+        public var peerTimeout: Duration? = .seconds(30)
         /// Through which proxies connections are made: none by default, and none that the environment names unless
         /// they are asked for, by `try Proxies.environment()`.
         public var proxies = Proxies.none
@@ -94,6 +105,12 @@ public final class CurlTransport: Transport {
         public var localAddress: String?
         /// Whether TLS peers are offered HTTP/2.
         public var negotiatesHTTP2 = true
+
+        var peerTimeoutInMilliseconds: Int32 {
+            guard let parts = peerTimeout?.components else { return 0 }
+            let milliseconds = min(parts.seconds, 1_000_000) * 1_000 + parts.attoseconds / 1_000_000_000_000_000
+            return Int32(max(1, milliseconds))
+        }
 
         /// The defaults.
         public init() {}

@@ -17,7 +17,9 @@
 ///   final head is a failure.
 /// - T7 `.metrics` comes once, just before `.completed`, whenever the task was resumed, failures and cancels included.
 /// - T8 A head keeps every field as it came: order, repeats, bytes.
-/// - T9 Body bytes are delivered in order, none lost, none twice, undecoded unless the head says `bodyIsDecoded`.
+/// - T9 Body bytes are delivered in order, none lost, none twice. The transport undoes the transfer coding `chunked` and no
+///   other coding, unless the head says `bodyIsDecoded`. Transfer codings other than `chunked`, `gzip` and `deflate` end the
+///   task with `.unsupportedCoding`.
 /// - T10 A body that ends before its declared length is a failure, never a short success.
 /// - T11 `.bodySent` carries the absolute count of body bytes handed to the network, which never falls unless the body
 ///   was begun again.

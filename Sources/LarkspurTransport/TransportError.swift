@@ -19,6 +19,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let connectionRefused = Code(rawValue: "connectionRefused")
         /// There is no way to the host.
         public static let unreachable = Code(rawValue: "unreachable")
+        /// The process or the system has no file descriptor left for a connection.
+        public static let tooManyOpenFiles = Code(rawValue: "tooManyOpenFiles")
         /// What is to be a proxy, or an exception from one, is none.
         public static let invalidProxy = Code(rawValue: "invalidProxy")
         /// The proxy cannot be reached, or has made no connection to the host.
@@ -61,6 +63,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let wrongHost = Code(rawValue: "wrongHost")
         /// What the peer sent is not HTTP.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
+        /// The body has a transfer coding that cannot be undone.
+        public static let unsupportedCoding = Code(rawValue: "unsupportedCoding")
         /// The body ended before its declared length.
         public static let truncated = Code(rawValue: "truncated")
         /// The body is larger than the request allows.

@@ -71,8 +71,9 @@ void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *
 // connection outlives the easy handle that opened it, and so must the context that its socket is closed with.
 void clarkspur_easy_on_sockets(
     void *easy, clarkspur_open_function open, void *open_context, clarkspur_close_function close, void *close_context);
-// The socket that such a function is asked for, closed in child processes; negative if there is none.
-int clarkspur_socket_open(const void *address);
+// The socket that such a function is asked for, closed in child processes; minus the error's number if there is none.
+// The timeout, in milliseconds, is TCP_USER_TIMEOUT; 0 leaves the system's.
+int clarkspur_socket_open(const void *address, int user_timeout);
 void clarkspur_socket_close(int descriptor);
 // 0 if it has none.
 int clarkspur_socket_local_port(int descriptor);
@@ -84,6 +85,7 @@ void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, 
 // Multi handles.
 typedef int (*clarkspur_socket_function)(void *easy, int descriptor, int what, void *context, void *socket_context);
 typedef int (*clarkspur_timer_function)(void *multi, long milliseconds, void *context);
+// None of its descriptors is inherited by child processes.
 void *clarkspur_multi_open(void);
 void clarkspur_multi_close(void *multi);
 int clarkspur_multi_set_long(void *multi, int option, long value);

@@ -16,9 +16,29 @@ enum ContentCoding: String, CaseIterable, Sendable {
     /// The names of the codings that can be undone on this machine, in the order of preference.
     static let available = allCases.filter { $0.decoder != nil }.map(\.rawValue)
 
-    /// The names that `Content-Encoding` fields give, in the order in which they were applied; `identity` is none.
+    /// The names of codings that `Content-Encoding` fields list, in the order in which they were applied.
     static func names(in values: [String]) -> [String] {
-        values.flatMap(\.listed).filter { $0.lowercased() != "identity" }
+        values.flatMap(\.listed).filter { !isNoCoding($0.lowercased()) }
+    }
+
+    /// The transfer codings that a transport leaves on a body, in the order in which they were applied.
+    static func transferNames(in head: ResponseHead) -> [String] {
+        head.values(for: "Transfer-Encoding").flatMap(\.listed).filter {
+            !["chunked", "identity"].contains($0.lowercased())
+        }
+    }
+
+    /// Whether the name stands for no change of the body. Servers write charsets, media types and the encodings of mail
+    /// into `Content-Encoding`; curl and browsers read such bodies as they are.
+    private static func isNoCoding(_ name: String) -> Bool {
+        let names = [
+            "identity", "none", "chunked", "aws-chunked", "7bit", "8bit", "binary", "ascii", "us-ascii", "unicode",
+            "latin1", "shift_jis", "shift-jis", "sjis", "gbk", "gb2312", "gb18030", "big5",
+        ]
+        let beginnings = [
+            "utf-", "utf8", "utf16", "iso-8859", "iso8859", "windows-", "cp125", "koi8", "euc-", "charset=",
+        ]
+        return names.contains(name) || beginnings.contains { name.hasPrefix($0) } || name.contains("/")
     }
 
     var decoder: UnsafePointer<clarkspur_coder>? {

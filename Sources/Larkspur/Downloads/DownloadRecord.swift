@@ -94,7 +94,7 @@ extension OutgoingRequest {
 extension ResponseHead {
     /// Whether the body's bytes are those of the file.
     fileprivate var isPlain: Bool {
-        !bodyIsDecoded && values(for: "Content-Encoding").allSatisfy { $0.lowercased() == "identity" }
+        !bodyIsDecoded && ContentCoding.names(in: values(for: "Content-Encoding")).isEmpty
     }
 
     /// What may stand in `If-Range` by RFC 9110, section 13.1.5: a date only without any `ETag`, and only if the file was

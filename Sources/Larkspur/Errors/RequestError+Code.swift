@@ -65,6 +65,9 @@ extension RequestError {
         public static let connectionRefused = Code(.connectionRefused)
         /// There is no way to the host.
         public static let unreachable = Code(.unreachable)
+        /// The process or the system has no file descriptor left for a connection. It is no connectivity failure: a retry
+        /// fails as long as the files stay open.
+        public static let tooManyOpenFiles = Code(.tooManyOpenFiles)
         /// The proxy cannot be reached, or has made no connection to the host.
         public static let proxyFailed = Code(.proxyFailed)
         /// The proxy wants to know who asks, or has refused who does.
@@ -123,8 +126,8 @@ extension RequestError {
         public static let malformedMessage = Code(rawValue: "malformedMessage")
         /// The body's content coding is damaged, ends early or goes on after its end.
         public static let undecodableContent = Code(rawValue: "undecodableContent")
-        /// The body has a content coding that nobody knows here, or whose library is missing; or too many of them.
-        public static let unsupportedCoding = Code(rawValue: "unsupportedCoding")
+        /// The body has a content or transfer coding that is not supported, or whose library is missing; or too many of them.
+        public static let unsupportedCoding = Code(.unsupportedCoding)
         /// The file that was downloaded is not the one that was to come.
         public static let checksumMismatch = Code(rawValue: "checksumMismatch")
         /// The server has sent another part of a file than it was asked for.

@@ -5,10 +5,11 @@
 ///     try credentials.set(Credential(username: "ada", password: password), for: "https://api.example.com")
 ///     let session = Session(configuration: SessionConfiguration { $0.credentials = credentials })
 ///
-/// A 401 that offers the scheme Basic has the request sent once more, with the credential, if its body can be had again.
-/// Where one was accepted, in the same folder and below, requests bring it unasked (RFC 7617, section 2.2), until it is
-/// refused. It never goes to another origin, and so never over http if it is for https. What a request says itself stands:
-/// a field `Authorization`, user and password in the URL, or a credential by `authenticate`.
+/// A 401 that offers Digest or Basic has the request sent once more, with the credential, if its body can be sent again. The
+/// strongest scheme answers, as with ``Request/authenticate(with:preemptively:)``. Where a credential was accepted, requests
+/// to the same folder and below bring it unasked (RFC 7617, section 2.2), by Digest with the next number of the same nonce,
+/// until it is refused. It never goes to another origin, and so never over http if it is for https. What a request says
+/// itself stands: a field `Authorization`, user and password in the URL, or a credential by `authenticate`.
 ///
 /// A store can be changed at any time, from any thread; requests take notice with their next hop.
 public final class CredentialStore: Sendable {
@@ -16,7 +17,7 @@ public final class CredentialStore: Sendable {
         /// By realm; nil is for those that are not named.
         var credentials: [String?: Credential] = [:]
         /// Where credentials were accepted: paths up to a slash, those learned last at the end.
-        var folders: [(path: String, credential: Credential)] = []
+        var folders: [(path: String, proof: CredentialProof)] = []
     }
 
     /// For one origin; who asks so many places may be asked again.
@@ -55,25 +56,25 @@ public final class CredentialStore: Sendable {
         spaces.withLock { spaces in
             guard !spaces.isEmpty, let space = spaces[url.origin] else { return nil }
             let folder = space.folders.filter { url.path.hasPrefix($0.path) }.max { $0.path.count < $1.path.count }
-            return Authentication(space.credentials, for: url, accepted: folder?.credential)
+            return Authentication(space.credentials, for: url, accepted: folder?.proof)
         }
     }
 
-    func learn(_ credential: Credential, isGood: Bool, at url: RequestURL) {
+    func learn(_ proof: CredentialProof, isGood: Bool, at url: RequestURL) {
         spaces.withLock { spaces in
             // It may have been replaced while the request was under way.
-            guard var space = spaces[url.origin], space.credentials.values.contains(credential) else { return }
-            let isKnown = space.folders.contains { url.path.hasPrefix($0.path) && $0.credential == credential }
+            guard var space = spaces[url.origin], space.credentials.values.contains(proof.credential) else { return }
+            let isKnown = space.folders.contains { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
             guard isKnown != isGood else { return }
             if isGood {
                 let folder = url.path.prefix(through: url.path.lastIndex(of: "/") ?? url.path.startIndex)
                 space.folders.removeAll {
-                    $0.path == folder || $0.path.hasPrefix(folder) && $0.credential == credential
+                    $0.path == folder || $0.path.hasPrefix(folder) && $0.proof.credential == proof.credential
                 }
-                space.folders.append((String(folder), credential))
+                space.folders.append((String(folder), proof))
                 if space.folders.count > Self.limitOfFolders { space.folders.removeFirst() }
             } else {
-                space.folders.removeAll { url.path.hasPrefix($0.path) && $0.credential == credential }
+                space.folders.removeAll { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
             }
             spaces[url.origin] = space
         }
@@ -93,33 +94,33 @@ extension OutgoingRequest {
     /// Prepares for challenges to this hop, and brings the credential that was accepted there before, in place of what the
     /// hop before had of the session's.
     mutating func renewCredentials(from store: CredentialStore?) {
+        defer { proveCredential() }
         guard let store, options.usesCredentials != false else { return }
         if let last = options.authentication {
             guard let place = last.hop, place != url else { return }
-            if last.sessionCredential(in: self) != nil { headers.remove(name: "Authorization") }
+            if last.sessionProof(in: self) != nil { headers.remove(name: "Authorization") }
             options.authentication = nil
         }
         guard headers["Authorization"] == nil, let authentication = store.authentication(for: url) else { return }
         options.authentication = authentication
-        if let field = authentication.field { headers.add(field) }
     }
 }
 
 extension RequestCore {
-    private func credential(of hop: Hop) -> Credential? {
-        hop.request.options.authentication?.sessionCredential(in: hop.request)
+    private func proof(of hop: Hop) -> CredentialProof? {
+        hop.request.options.authentication?.sessionProof(in: hop.request)
     }
 
     /// Whether a credential of the session's was refused, which the store has to be told of.
     func hasRefusedCredential(_ hop: Hop?) -> Bool {
         guard context.configuration.credentials != nil, let hop, hop.head?.status == 401 else { return false }
-        return credential(of: hop) != nil
+        return proof(of: hop) != nil
     }
 
     func learnFromCredential(of outcome: HopOutcome) {
         guard let store = context.configuration.credentials, let hop = outcome.hop, let head = hop.head,
-            let credential = credential(of: hop)
+            let proof = proof(of: hop)
         else { return }
-        store.learn(credential, isGood: head.status != 401, at: hop.request.url)
+        store.learn(proof, isGood: head.status != 401, at: hop.request.url)
     }
 }

@@ -14,12 +14,16 @@ extension RequestPipeline {
 }
 
 extension Hop {
-    /// The content codings that are to be undone; none for most bodies.
+    /// The codings that are to be undone, in the order in which they were applied; none for most bodies.
     var codings: [String] {
-        guard let head, !head.bodyIsDecoded, head.status != 206, request.options.decodesContent ?? true,
-            head["Content-Encoding"] != nil
-        else { return [] }
-        return ContentCoding.names(in: head.values(for: "Content-Encoding"))
+        guard let head, !head.bodyIsDecoded else { return [] }
+        // Transfer codings belong to the connection and not to the content, so they are undone whatever was asked for.
+        let isPlain = head["Transfer-Encoding"].map { HTTPHeaders.areEqual($0, "chunked") } ?? true
+        let transfer = isPlain ? [] : ContentCoding.transferNames(in: head)
+        guard head.status != 206, request.options.decodesContent ?? true, head["Content-Encoding"] != nil else {
+            return transfer
+        }
+        return ContentCoding.names(in: head.values(for: "Content-Encoding")) + transfer
     }
 }
 

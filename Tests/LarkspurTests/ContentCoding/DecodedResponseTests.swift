@@ -134,6 +134,18 @@ struct DecodedResponseTests {
             server.requests.map { $0.headers.values(for: "Accept-Encoding") } == [["identity"], ["gzip"], ["identity"]])
     }
 
+    @Test(
+        "Names in Content-Encoding that are no codings leave the body as it is",
+        arguments: [
+            "none", "None", "UTF-8", "utf8", "ISO-8859-1", "windows-1252", "binary", "aws-chunked", "text/html",
+        ])
+    func noCoding(_ name: String) async throws {
+        serve("/", CodedBody.text, ["Content-Encoding": name])
+        #expect(try await session.request(server.url).serializingData().value == Self.text)
+        serve("/coded", CodedBody.gzip.bytes, ["Content-Encoding": "\(name), gzip"])
+        #expect(try await session.request(server.url + "/coded").serializingData().value == Self.text)
+    }
+
     @Test("The limits of a session hold for its requests, and a request may have its own")
     func limits() async throws {
         serve("/", try Bomb.zeros(5 << 20), ["Content-Encoding": "gzip"])

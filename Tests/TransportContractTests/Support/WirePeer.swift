@@ -123,6 +123,20 @@
             poll(&event, 1, -1)
         }
 
+        /// Vanishes: from now on the kernel drops every packet from the peer, and acknowledges none.
+        func vanish() {
+            // A classic BPF program of one instruction: return 0, which keeps nothing of a packet.
+            var program: [UInt64] = [0x06]
+            program.withUnsafeMutableBytes { instruction in
+                var filter = (length: UInt16(1), code: instruction.baseAddress)
+                setsockopt(
+                    descriptor, SOL_SOCKET, Self.attachFilter, &filter, socklen_t(MemoryLayout.size(ofValue: filter)))
+            }
+        }
+
+        /// SO_ATTACH_FILTER, which Glibc's module does not show.
+        private static let attachFilter: Int32 = 26
+
         /// Says that nothing more comes, and reads until the peer has left.
         func end() throws {
             endSending()

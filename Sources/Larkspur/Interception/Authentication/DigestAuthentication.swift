@@ -140,8 +140,9 @@ struct DigestAnswer {
     func field(for user: DigestUser) -> String {
         var parts = [
             name(of: user), "realm=\(quoted(challenge.realm))", "nonce=\(quoted(challenge.nonce))",
-            "uri=\(quoted(target))", "response=\"\(response(for: user))\"", "algorithm=\(challenge.algorithm.name)",
+            "uri=\(quoted(target))", "response=\"\(response(for: user))\"",
         ]
+        if challenge.namesAlgorithm { parts.append("algorithm=\(challenge.algorithm.name)") }
         if let protection { parts += ["qop=\(protection.rawValue)", "nc=\(number)"] }
         if protection != nil || challenge.algorithm.isSession { parts.append("cnonce=\"\(clientNonce)\"") }
         if let opaque = challenge.opaque { parts.append("opaque=\(quoted(opaque))") }

@@ -6,6 +6,8 @@ struct DigestChallenge: Sendable, Hashable {
             ("MD5", .md5), ("SHA-256", .sha256), ("SHA-512-256", .sha512Half),
         ]
 
+        static var strengths: Range<Int> { known.indices }
+
         let strength: Int
         /// Whether the secret is hashed once more with the nonces of the first request.
         let isSession: Bool
@@ -35,6 +37,8 @@ struct DigestChallenge: Sendable, Hashable {
     let nonce: String
     let opaque: String?
     let algorithm: Algorithm
+    /// Whether the server names its algorithm. Old servers refuse an answer that names one although they did not.
+    let namesAlgorithm: Bool
     /// What the server offers; empty in old challenges, which know no choice.
     let protections: Set<Protection>
     let isStale: Bool
@@ -43,11 +47,14 @@ struct DigestChallenge: Sendable, Hashable {
     /// Nil if it cannot be answered: because something is missing, or nothing that is offered is known here.
     private init?(_ parameters: AuthenticationChallenge) {
         guard let realm = parameters["realm"], let nonce = parameters["nonce"], !nonce.isEmpty,
-            let algorithm = Algorithm(parameters["algorithm"])
+            let algorithm = Algorithm(parameters["algorithm"]),
+            // The answer repeats these texts in a field, which has no room for control characters.
+            ![realm, nonce, parameters["opaque"] ?? ""].contains(where: Self.hasControls)
         else { return nil }
         self.realm = realm
         self.nonce = nonce
         self.algorithm = algorithm
+        namesAlgorithm = parameters["algorithm"] != nil
         opaque = parameters["opaque"]
         let offers = parameters["qop"]?.lowercased().listed
         protections = Set((offers ?? []).compactMap(Protection.init))
@@ -56,11 +63,18 @@ struct DigestChallenge: Sendable, Hashable {
         hidesUser = parameters["userhash"]?.lowercased() == "true"
     }
 
+    private static func hasControls(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+
     /// The challenge with the strongest hash, the first of several.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
-        let challenges = AuthenticationChallenge.parse(head.values(for: "WWW-Authenticate"))
-            .filter { $0.isScheme("Digest") }.compactMap { DigestChallenge($0) }
-        let strongest = challenges.map(\.algorithm.strength).max()
-        return challenges.first { $0.algorithm.strength == strongest }
+        answerable(AuthenticationChallenge.parse(head.values(for: "WWW-Authenticate"))).first
+    }
+
+    /// The Digest challenges that can be answered: those with the strongest hash first, else in the server's order.
+    static func answerable(_ challenges: [AuthenticationChallenge]) -> [DigestChallenge] {
+        let known = challenges.filter { $0.isScheme("Digest") }.compactMap { DigestChallenge($0) }
+        return Algorithm.strengths.reversed().flatMap { strength in
+            known.filter { $0.algorithm.strength == strength }
+        }
     }
 }

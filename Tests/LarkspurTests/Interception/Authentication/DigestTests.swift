@@ -97,6 +97,7 @@ struct DigestTests {
         #expect(parameters["uri"] == vector.target)
         #expect(parameters["qop"] == vector.protection?.rawValue)
         #expect(parameters["nc"] == vector.protection.map { _ in "0000000\(vector.count)" })
+        #expect((parameters["algorithm"] != nil) == vector.challenge.contains("algorithm="))
         #expect((parameters["cnonce"] != nil) == (vector.protection != nil || challenge.algorithm.isSession))
     }
 
@@ -111,6 +112,7 @@ struct DigestTests {
             (["Digest realm=a, nonce=1, algorithm=SHA-256", "Digest realm=b, nonce=2, algorithm=SHA-256-sess"], "1"),
             (["Digest realm=r, nonce=1, qop=\"auth-conf\""], nil), (["Digest realm=r"], nil), (["Digest nonce=1"], nil),
             (["Basic realm=r, nonce=1"], nil), ([], nil),
+            (["Digest realm=\"r\u{1}\", nonce=1", "Digest realm=r, nonce=\"\t\"", "Digest realm=r, nonce=3"], "3"),
         ])
     func strongest(fields: [String], nonce: String?) {
         let head = ResponseHead(status: 401, fields: fields.map { HTTPHeader(name: "WWW-Authenticate", value: $0) })

@@ -1,0 +1,118 @@
+/// One way in which a credential was, or is to be, shown to a server.
+struct CredentialProof: Hashable, Sendable {
+    enum Scheme: Hashable, Sendable {
+        case basic
+        case digest(DigestSpace)
+    }
+
+    let credential: Credential
+    let scheme: Scheme
+    /// Whether another exchange has answered the challenge, and this one takes up its nonce.
+    private(set) var isEarlier = false
+
+    init(_ credential: Credential, _ scheme: Scheme) {
+        self.credential = credential
+        self.scheme = scheme
+    }
+
+    var asEarlier: CredentialProof {
+        var proof = self
+        proof.isEarlier = true
+        return proof
+    }
+
+    /// Whether both use the same credential in the same way.
+    func isSame(as other: CredentialProof) -> Bool { credential == other.credential && scheme == other.scheme }
+
+    private var challenge: DigestChallenge? {
+        guard case .digest(let space) = scheme else { return nil }
+        return space.challenge
+    }
+
+    /// Whether a challenge can be answered although the credential was tried.
+    ///
+    /// A refused answer is final, unless its nonce came from an earlier exchange or the server calls it stale: a new nonce is
+    /// then answered once.
+    static func mayAnswer(
+        _ challenge: DigestChallenge, by credential: Credential, after tried: [CredentialProof]
+    ) -> Bool {
+        let answers = tried.filter { $0.credential == credential && $0.challenge != nil }
+        guard !answers.contains(where: { $0.challenge?.nonce == challenge.nonce }) else { return false }
+        switch answers.count(where: { !$0.isEarlier }) {
+        case 0: return true
+        case 1: return challenge.isStale
+        default: return false
+        }
+    }
+
+    /// The field for this request; nil if it cannot be made.
+    func field(for request: OutgoingRequest) -> HTTPHeader? {
+        switch scheme {
+        case .basic: try? credential.basicField()
+        case .digest(let space): space.field(for: request, by: credential)
+        }
+    }
+}
+
+/// A Digest challenge with the count of its answers, which the exchanges that take up its nonce share.
+final class DigestSpace: Hashable, Sendable {
+    let challenge: DigestChallenge
+    /// One for each nonce of the server, so that servers of both readings of `-sess` are content.
+    private let clientNonce: String
+    private let uses = Protected(0)
+
+    init(_ challenge: DigestChallenge) {
+        self.challenge = challenge
+        var generator = SystemRandomNumberGenerator()
+        clientNonce = (0..<16).map { _ in generator.next() as UInt8 }.hexadecimal
+    }
+
+    /// The next answer.
+    fileprivate func field(for request: OutgoingRequest, by credential: Credential) -> HTTPHeader? {
+        let protection = challenge.protection
+        guard challenge.canProtect(request) else { return nil }
+        let count = uses.withLock { uses in
+            uses += 1
+            return uses
+        }
+        let answer = DigestAnswer(
+            challenge: challenge, protection: protection, method: request.method.rawValue,
+            target: String(request.url.target),
+            bodyHash: protection == .whole ? request.body.hashInMemory(challenge.algorithm.hash) ?? "" : "",
+            clientNonce: clientNonce, count: count)
+        return .authorization(answer.field(for: DigestUser(name: credential.username, password: credential.password)))
+    }
+
+    static func == (lhs: DigestSpace, rhs: DigestSpace) -> Bool { lhs === rhs }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension DigestChallenge {
+    /// What the answer protects: the body only where the server offers nothing else.
+    fileprivate var protection: Protection? {
+        protections.contains(.head) ? .head : protections.contains(.whole) ? .whole : nil
+    }
+
+    /// Whether the answer needs no body, or one in memory: others would have to be read before they are sent.
+    func canProtect(_ request: OutgoingRequest) -> Bool {
+        guard protection == .whole else { return true }
+        switch request.body {
+        case .none, .data: return true
+        case .file, .stream: return false
+        }
+    }
+}
+
+extension TransportBody {
+    /// The hash of a body that is in memory.
+    fileprivate func hashInMemory(_ algorithm: StreamingHash.Algorithm) -> String? {
+        var hash = StreamingHash(algorithm)
+        switch self {
+        case .none: break
+        case .data(let data): data.withUnsafeBytes { hash.update($0) }
+        case .file, .stream: return nil
+        }
+        return hash.finalize().hexadecimal
+    }
+}

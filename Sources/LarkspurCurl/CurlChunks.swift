@@ -1,0 +1,77 @@
+/// Takes the chunks of a body apart where libcurl leaves them in it (RFC 9112, section 7.1).
+///
+/// It accepts what libcurl accepts: line ends of LF alone, extensions, trailers. Extensions and trailers are dropped.
+struct CurlChunks {
+    private enum Place { case size, sizeLineEnd, data, dataEnd, trailerStart, trailer, over, broken }
+
+    /// The most bytes that the size lines and trailers may have between two pieces of content.
+    private static let limitOfLines = 300 * 1_024
+    /// Digits of a size that fits into `Int`.
+    private static let limitOfDigits = 16
+
+    private var place = Place.size
+    private var size = 0
+    private var digits = 0
+    private var bytesOfLines = 0
+
+    /// Whether the last chunk and its trailers have come.
+    var isOver: Bool { place == .over }
+
+    /// Whether something is not as a chunk has to be.
+    var isBroken: Bool { place == .broken }
+
+    /// The next piece of content in the bytes, which become those after it; nil if there is none left.
+    mutating func next(in bytes: inout UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        while let byte = bytes.first, place != .over, place != .broken {
+            if place == .data {
+                let content = UnsafeRawBufferPointer(rebasing: bytes.prefix(size))
+                bytes = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(content.count))
+                size -= content.count
+                bytesOfLines = 0
+                if size == 0 { place = .dataEnd }
+                return content
+            }
+            bytes = UnsafeRawBufferPointer(rebasing: bytes.dropFirst())
+            bytesOfLines += 1
+            place = bytesOfLines > Self.limitOfLines ? .broken : follow(byte)
+        }
+        return nil
+    }
+
+    private mutating func follow(_ byte: UInt8) -> Place {
+        let isLineEnd = byte == UInt8(ascii: "\n")
+        switch place {
+        case .size:
+            if let digit = Self.digit(byte) { return add(digit) }
+            guard digits > 0 else { return .broken }
+            return isLineEnd ? endSize() : .sizeLineEnd
+        case .sizeLineEnd: return isLineEnd ? endSize() : .sizeLineEnd
+        case .dataEnd: return isLineEnd ? .size : byte == UInt8(ascii: "\r") ? .dataEnd : .broken
+        case .trailerStart: return isLineEnd ? .over : byte == UInt8(ascii: "\r") ? .trailerStart : .trailer
+        case .trailer: return isLineEnd ? .trailerStart : .trailer
+        case .data, .over, .broken: return place
+        }
+    }
+
+    private mutating func add(_ digit: Int) -> Place {
+        digits += 1
+        let (shifted, overflows) = size.multipliedReportingOverflow(by: 16)
+        guard digits <= Self.limitOfDigits, !overflows, shifted <= .max - digit else { return .broken }
+        size = shifted + digit
+        return .size
+    }
+
+    private mutating func endSize() -> Place {
+        digits = 0
+        return size == 0 ? .trailerStart : .data
+    }
+
+    private static func digit(_ byte: UInt8) -> Int? {
+        switch byte {
+        case 0x30...0x39: Int(byte - 0x30)
+        case 0x41...0x46: Int(byte - 0x41) + 10
+        case 0x61...0x66: Int(byte - 0x61) + 10
+        default: nil
+        }
+    }
+}

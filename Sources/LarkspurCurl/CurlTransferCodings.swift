@@ -1,0 +1,76 @@
+/// The transfer codings that a response's `Transfer-Encoding` fields list, read line by line.
+///
+/// libcurl or `CurlChunks` undoes `chunked`. The framework undoes `gzip` and `deflate`. Every other coding is refused,
+/// because a body that nothing here can read must not pass for the content.
+struct CurlTransferCodings {
+    /// Whether the last coding is `chunked`.
+    private(set) var isChunked = false
+    /// Whether a line begins with `chunked`: libcurl undoes it then in every version.
+    private var hasLineOfChunks = false
+    /// Whether the body is compressed inside the chunks, or up to the end of the connection.
+    private(set) var isCompressed = false
+
+    /// Whether libcurl leaves the chunks in the body: from 8.7 on it reads nothing of a line that begins with another
+    /// coding. Older versions look for `chunked` everywhere.
+    var leavesChunks: Bool { isChunked && !hasLineOfChunks && CurlLibrary.current.readsFirstCodingOnly }
+
+    private static let name = "Transfer-Encoding"
+
+    /// Reads a line of the head if it is a `Transfer-Encoding` field: true if it is one.
+    mutating func read(_ line: UnsafeBufferPointer<UInt8>) throws(TransportError) -> Bool {
+        let length = Self.name.utf8.count
+        guard let bytes = line.baseAddress, line.count > length, strncasecmp(bytes, Self.name, length) == 0,
+            [0x3A, 0x20, 0x09].contains(bytes[length])
+        else { return false }
+        // libcurl looks for this name with its colon, other recipients for the name.
+        guard bytes[length] == 0x3A else {
+            throw Self.violation("the response's Transfer-Encoding has a space before its colon")
+        }
+        if Self.isChunked(line[(length + 1)...]) {
+            (isChunked, hasLineOfChunks) = (true, true)
+            return true
+        }
+        let codings = line[(length + 1)...].split { $0 == UInt8(ascii: ",") }.map(Self.trimmed).filter { !$0.isEmpty }
+        for (index, coding) in codings.enumerated() { try add(coding, isFirst: index == 0) }
+        return true
+    }
+
+    private mutating func add(_ coding: String, isFirst: Bool) throws(TransportError) {
+        switch coding.lowercased() {
+        case "chunked":
+            isChunked = true
+            if isFirst { hasLineOfChunks = true }
+        case "identity": break
+        case "gzip", "x-gzip", "deflate":
+            guard !isChunked else {
+                throw Self.violation("the response has a transfer coding after chunked, which has to be the last one")
+            }
+            isCompressed = true
+        default:
+            throw TransportError(
+                .unsupportedCoding,
+                "the response has the transfer coding \(coding.prefix(40).debugDescription), which cannot be undone; "
+                    + "gzip, deflate and chunked can be",
+                phase: .receiving)
+        }
+    }
+
+    /// Whether the field says `chunked` and nothing else, as nearly all do.
+    private static func isChunked(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        let name: StaticString = "chunked"
+        let value = bytes.drop { $0 <= 0x20 }
+        guard value.count >= name.utf8CodeUnitCount else { return false }
+        let isSame = name.withUTF8Buffer { name in zip(value, name).allSatisfy { $0 | 0x20 == $1 } }
+        return isSame && value.dropFirst(name.utf8CodeUnitCount).allSatisfy { $0 <= 0x20 }
+    }
+
+    private static func trimmed(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
+        var bytes = bytes.drop { $0 <= 0x20 }
+        while let last = bytes.last, last <= 0x20 { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func violation(_ message: String) -> TransportError {
+        TransportError(.protocolViolation, message, phase: .receiving)
+    }
+}

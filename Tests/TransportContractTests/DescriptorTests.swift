@@ -1,0 +1,58 @@
+#if os(Linux)
+    import CLarkspur
+    import Larkspur
+    import LarkspurTesting
+    import Testing
+
+    @testable import LarkspurCurl
+
+    /// Where the process's descriptors go, and what happens without any.
+    @Suite("Descriptors", .timeLimit(.minutes(3)))
+    struct DescriptorTests {
+        /// The descriptors that a child process inherits.
+        private static var inherited: Int {
+            (Int32(0)..<10_000).count { descriptor in
+                let flags = fcntl(descriptor, F_GETFD)
+                return flags >= 0 && flags & FD_CLOEXEC == 0
+            }
+        }
+
+        @Test("Child processes inherit no descriptor of a transport")
+        func inheritance() async throws {
+            let server = try MockServer()
+            server.on("GET", "/", .text("ok"))
+            // More than other tests open meanwhile.
+            let transports = (0..<50).map { _ in CurlTransport() }
+            let before = Self.inherited
+            for transport in transports {
+                try await transport.run(TransportRequest(url: try RequestURL(server.url + "/"))).check(.response("ok"))
+            }
+            #expect(Self.inherited - before < transports.count)
+            transports.forEach { $0.invalidate() }
+        }
+
+        @Test(
+            "Without a descriptor for a socket the error says so, and is no connectivity failure",
+            arguments: [
+                (EMFILE, "the process"), (ENFILE, "the system"),
+            ])
+        func exhaustion(number: Int32, owner: String) throws {
+            #expect(clarkspur_curl_load() == nil)
+            let easy = try #require(clarkspur_easy_open())
+            defer { clarkspur_easy_close(easy) }
+            func error(_ number: Int32, proxy: Proxy? = nil) -> TransportError {
+                CurlFailure(
+                    code: 7, message: "", phase: .connecting, easy: easy, proxy: proxy, isConnected: false,
+                    socketError: number
+                ).error
+            }
+            #expect(error(number).code == .tooManyOpenFiles)
+            #expect(error(number).message.contains(owner))
+            #expect(try error(number, proxy: Proxy("http://proxy:1")).code == .tooManyOpenFiles)
+            #expect(error(EAFNOSUPPORT).code == .unreachable)
+            #expect(error(0).code == .unreachable)
+            let shown = RequestError(.init(rawValue: error(number).code.rawValue), "")
+            #expect(shown.code == .tooManyOpenFiles && !shown.isConnectivity)
+        }
+    }
+#endif
