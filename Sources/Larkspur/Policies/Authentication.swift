@@ -76,7 +76,7 @@ package final class Authentication: Hashable, Sendable {
             else { continue }
             return CredentialProof(known, .digest(DigestSpace(challenge)))
         }
-        // Whoever reads the connection could learn the password from Basic, where the server knows a way to hide it.
+        // Basic would show the password to everyone on the way, although the server accepts an answer that hides it.
         guard request.url.isHTTPS || !challenges.contains(where: { $0.isScheme("Digest") }) else { return nil }
         for challenge in challenges where challenge.isScheme("Basic") {
             guard let known = credential(for: challenge["realm"]), !tried.contains(where: { $0.credential == known })
