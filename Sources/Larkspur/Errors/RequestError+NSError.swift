@@ -34,10 +34,12 @@ extension RequestError: CustomNSError {
         .connectionRefused: 305, .unreachable: 306, .proxyFailed: 307, .proxyUnauthorized: 308, .connectionLost: 309,
         .timedOut: 310, .handshake: 311, .tlsVersion: 312, .invalidIdentity: 313, .protocolViolation: 314,
         .truncated: 315, .bodyFailed: 316, .bodyNotReplayable: 317, .notTLS: 318, Code(.invalidProxy): 319,
+        .tooManyOpenFiles: 320,
         Code(.other): 399,
         // Trust
         .untrusted: 401, .certificateExpired: 402, .certificateNotYetValid: 403, .unknownIssuer: 404, .selfSigned: 405,
         .certificateRevoked: 406, .certificateStatusUnknown: 407, .pinMismatch: 408, .wrongHost: 409,
+        .weakCertificateKey: 410, .weakCertificateDigest: 411,
         // Receiving
         .contentTooLarge: 501, .messageTooLarge: 502, .incompleteMessage: 503, .malformedMessage: 504,
         .undecodableContent: 505, .unsupportedCoding: 506, .checksumMismatch: 507, .unexpectedRange: 508,
@@ -48,7 +50,7 @@ extension RequestError: CustomNSError {
         // Validating and serializing
         .unacceptableStatus: 701, .unacceptableContentType: 702, .validationFailed: 703, .emptyBody: 704,
         .invalidText: 705, .invalidJSON: 706, .invalidXML: 707, .invalidImage: 708, .decodingFailed: 709,
-        .serializationFailed: 710,
+        .serializationFailed: 710, .serializerAwaitsItself: 711,
         // Ending
         .retryFailed: 801, .sessionEnded: 802,
     ]

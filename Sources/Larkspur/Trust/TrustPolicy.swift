@@ -27,8 +27,7 @@ package final class TrustPolicy: Sendable {
                 return .decided(.trusted)
             }
             let id = TrustPeer(peer)
-            // A decision cannot carry the evaluator's own error, an inquiry can.
-            if let known = memory.withLock({ $0.verdict(on: id, at: .now) }), known.error?.errorOfEvaluator == nil {
+            if let known = memory.withLock({ $0.verdict(on: id, at: .now) }) {
                 return .decided(TrustDecision(known.error))
             }
             return .asks(TrustInquiry(trust: trust, evaluator: evaluator, peer: id, policy: self))

@@ -75,6 +75,20 @@ struct SecurityExamples {
             }
             #expect(try await make().requests.isEmpty)
         }
+
+        @Test("Limits are set for a transport's connections")
+        func limitsOfConnections() async throws {
+            // swift-format-ignore
+            func make() -> Session {
+                let transport = CurlTransport(configuration: .init {
+                    $0.maximumConnectionsPerHost = 16
+                    $0.idleLifetime = .seconds(20)
+                })
+                let session = Session(transport: transport)
+                return session
+            }
+            #expect(await make().requests.isEmpty)
+        }
     #endif
 
     @Test("Redirects are limited, delivered, decided about")

@@ -66,7 +66,7 @@ struct ParsedSequenceTests {
         let error = await #expect(throws: RequestError.self) { try await iterator.next() }
         #expect(error?.code == .decodingFailed)
         #expect(error?.stage == .serializing)
-        #expect(error?.message.hasPrefix("element 3 of the stream: it is no Tick: ") == true)
+        #expect(error?.message.hasPrefix("element 3 of the stream: it is not a Tick: ") == true)
         #expect(error?.underlying is DecodingError)
         #expect(try await iterator.next() == nil)
         #expect(chunks.asked.withLock { $0 } == 2)

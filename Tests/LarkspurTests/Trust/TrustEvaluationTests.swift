@@ -68,7 +68,7 @@ struct TrustEvaluationTests {
         for _ in 0..<2 {
             let error = await error(session)
             #expect(error?.code == .untrusted && error?.isTrust == true)
-            #expect((error?.underlying as? TransportError)?.underlying is ForeignError)
+            #expect(error?.underlying is ForeignError)
         }
         #expect(await error(session) == nil)
         #expect(await error(session) == nil)
@@ -237,7 +237,7 @@ struct TrustEvaluationTests {
         give.yield(session)
         let error = await error(session)
         #expect(error?.code == .untrusted)
-        let inner = (error?.underlying as? TransportError)?.underlying as? RequestError
+        let inner = error?.underlying as? RequestError
         #expect(inner?.code == .untrusted && inner?.message.contains("the peer that it evaluates") == true)
         #expect(calls.lines.count == 1)
         give.finish()
