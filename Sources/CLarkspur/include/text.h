@@ -22,7 +22,8 @@ typedef struct {
     size_t output_count;
 } clarkspur_text_step;
 
-// A decoder of one encoding by iconv's name for it. NULL if the system does not have the encoding. One thread at a time uses a decoder.
+// A decoder of one encoding by the name that iconv has for it; NULL if the system does not have the encoding. One thread at a time
+// uses a decoder.
 void *clarkspur_text_open(const char *encoding);
 void clarkspur_text_close(void *decoder);
 // Decodes a whole text to UTF-8; after `clarkspur_text_is_full` the caller continues with another output.
