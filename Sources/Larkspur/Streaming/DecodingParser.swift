@@ -20,7 +20,7 @@ public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFramin
             return try decoder.decode(Value.self, from: message)
         } catch {
             throw RequestError(
-                .decodingFailed, "it is no \(Value.self): \(DecodingProblem.words(for: error))", underlying: error)
+                .decodingFailed, "it is not a \(Value.self): \(DecodingProblem.words(for: error))", underlying: error)
         }
     }
 }
