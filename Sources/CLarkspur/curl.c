@@ -317,6 +317,12 @@ void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remo
     shutdown(descriptor, SHUT_RDWR);
 }
 
+bool clarkspur_socket_is_connected(int descriptor) {
+    struct sockaddr_storage peer;
+    socklen_t length = sizeof peer;
+    return getpeername(descriptor, (struct sockaddr *)&peer, &length) == 0;
+}
+
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context) {
     curl.curl_easy_setopt(easy, opt_request_function, function);
     curl.curl_easy_setopt(easy, opt_request_data, context);

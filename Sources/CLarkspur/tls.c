@@ -98,8 +98,6 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
     return count > 0;
 }
 
-bool clarkspur_tls_has_begun(void *easy) { return session_of(easy) != NULL; }
-
 // Reads what is not for HTTP, and leaves all else. libcurl's own way to the socket works only inside libcurl's calls, so that another
 // one takes its place for the moment.
 static bool has_only_tls(void *ssl, int descriptor) {

@@ -52,6 +52,8 @@ final class CurlHop {
     private(set) var sends = 0
 
     var isConnected = false
+    /// The last socket that was opened for the hop; negative if none was.
+    var socket: Int32 = -1
     var lastActivity: CurlClock.Instant
     private var lastSend: CurlClock.Instant
     /// When the request could be sent, the last time.

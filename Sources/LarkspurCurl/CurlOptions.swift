@@ -276,7 +276,9 @@ struct CurlOptions {
         // A body has changed the method that libcurl would send.
         isPlain ? set(CurlOption.method, pointer: nil) : set(CurlOption.method, request.method)
         set(CurlOption.version, version.rawValue)
-        set(CurlOption.pipeWait, version == .http1 ? 0 : 1)
+        // Before 7.80 libcurl waits for ever for the connection that a challenged tunnel has closed.
+        let closesTunnels = route?.asker != nil && !CurlLibrary.current.tellsOfRequests
+        set(CurlOption.pipeWait, version == .http1 || closesTunnels ? 0 : 1)
         set(CurlOption.freshConnection, isFresh ? 1 : 0)
     }
 }
@@ -288,6 +290,7 @@ extension CurlOptions {
 
     private mutating func set(_ route: CurlRoute?) {
         self.route = route
+        plainVersion = nil
         lookup = route?.lookup.map { CurlLine($0) }
         set(CurlOption.lookups, pointer: lookup?.pointer)
         set(CurlOption.unixSocket, route?.unixSocket)
@@ -315,7 +318,8 @@ enum CurlVersion: Int {
         case .http1: return .http1
         case .http2: return .http2
         case .negotiated:
-            return negotiates && request.url.isHTTPS && libcurl.hasHTTP2 ? .negotiated : .http1
+            let isFit = negotiates && request.url.isHTTPS && libcurl.hasHTTP2
+            return isFit && libcurl.receivesOverHTTP2(request) ? .negotiated : .http1
         }
     }
 }
@@ -367,4 +371,10 @@ struct CurlLibrary: Sendable {
 
     /// Whether it wants to write to a socket while the window of an HTTP/2 upload is closed: versions 7.87 and 7.88.
     var spinsOverHTTP2: Bool { (0x075700..<0x080000).contains(number) }
+
+    /// Versions before 7.88 take another window from the peer each time that a paused response goes on, and end it when
+    /// 64 MiB of it wait: what may be held back goes by HTTP/1.1 there.
+    func receivesOverHTTP2(_ request: TransportRequest) -> Bool {
+        number >= 0x075800 || request.initialAllowance == .max
+    }
 }

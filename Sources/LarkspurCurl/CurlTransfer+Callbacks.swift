@@ -45,6 +45,7 @@ extension CurlTransfer {
         }
         loop.sockets.didOpen(descriptor)
         opened.append(descriptor)
+        hop?.socket = descriptor
         return descriptor
     }
 

@@ -124,9 +124,10 @@ final class CurlTransfer {
         opened.removeAll(keepingCapacity: true)
         errorText.pointee = 0
         if let proxy = hop.route?.asker {
-            // Whether a remembered challenge was answered cannot be told before 7.80: there, each request is asked anew.
-            if asker != nil, asker != proxy || !CurlLibrary.current.tellsOfRequests { renew() }
-            hop.answersOldChallenge = asker != nil
+            // Whether a remembered challenge was answered cannot be told before 7.80: there, each hop is challenged.
+            let forgets = !CurlLibrary.current.tellsOfRequests
+            if asker != nil, asker != proxy || forgets && hop.sends == 0 { renew() }
+            hop.answersOldChallenge = asker != nil && !forgets
             asker = proxy
         }
         hop.beginSending(at: loop.now)
@@ -326,10 +327,8 @@ final class CurlTransfer {
         if let upload = hop.upload, hop.isConnected, !upload.isOver { return .sending }
         if hop.isConnected { return .waiting }
         if clarkspur_easy_offset(easy, CurlInfo.nameLookupTime) == 0 { return .nameLookup }
-        // The time of the connection is set when it is secured, its port before, but from 8.12 on with the time.
-        let isSecuring =
-            hop.request.url.scheme == "https"
-            && (clarkspur_easy_long(easy, CurlInfo.localPort) > 0 || clarkspur_tls_has_begun(easy))
+        // libcurl sets the time of a connection when it is secured; its socket is connected before.
+        let isSecuring = hop.request.url.scheme == "https" && clarkspur_socket_is_connected(hop.socket)
         return isSecuring ? .securing : .connecting
     }
 

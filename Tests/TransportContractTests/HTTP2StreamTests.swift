@@ -7,7 +7,7 @@
         "Streams over HTTP/2", .timeLimit(.minutes(10)),
         .enabled(
             if: Environment.port("LARKSPUR_H2_FAULTS") != nil && Environment.trusting != nil,
-            "LARKSPUR_H2_FAULTS and LARKSPUR_CA_FILE name no server"))
+            "LARKSPUR_H2_FAULTS and LARKSPUR_CA_FILE name no server"), .holdsStreams)
     struct HTTP2StreamTests {
         /// How much the server would send, if it were let.
         private static let length = 128 << 20

@@ -75,6 +75,7 @@ void clarkspur_easy_on_sockets(
 // The timeout, in milliseconds, is TCP_USER_TIMEOUT; 0 leaves the system's.
 int clarkspur_socket_open(const void *address, int user_timeout);
 void clarkspur_socket_close(int descriptor);
+bool clarkspur_socket_is_connected(int descriptor);
 // 0 if it has none.
 int clarkspur_socket_local_port(int descriptor);
 // Ends the connection of the socket in both directions, if it is the one between these ends.

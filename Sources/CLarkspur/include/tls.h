@@ -9,9 +9,6 @@
 // Whether that can be asked at all: libcurl's TLS may be another library's.
 bool clarkspur_tls_load(void);
 
-// Whether the transfer's connection is at least in its TLS handshake.
-bool clarkspur_tls_has_begun(void *easy);
-
 typedef void (*clarkspur_certificate_function)(void *context, const uint8_t *bytes, size_t count);
 
 // Gives the chain as the verification has put it together, leaf first, in DER: what a peer sends beside it is not in it.
