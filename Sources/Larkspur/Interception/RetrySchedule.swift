@@ -20,6 +20,8 @@ struct RetrySchedule: Sendable {
     var minimumDelay = Duration.zero
     /// The longest `Retry-After` that is waited for. A longer one ends the attempts.
     var maximumRetryAfter: Duration
+    /// The public name of that setting, for the refusal.
+    var maximumName = "maximumRetryAfter"
     /// The methods of requests that may be sent twice; nil allows all, for protocols that make each request repeatable.
     var methods: Set<HTTPMethod>?
     /// The field by which a server recognises other requests that it has seen.
@@ -36,7 +38,7 @@ struct RetrySchedule: Sendable {
         guard asked <= maximumRetryAfter else {
             return .refuse(
                 RetryRefusal(
-                    "the server asks to wait for \(asked), longer than the maximum of \(maximumRetryAfter)"))
+                    "the server asks to wait for \(asked), longer than \(maximumName) (\(maximumRetryAfter))"))
         }
         let delay = max(asked, minimumDelay)
         return .retry(after: delay...delay + delay * backoff.jitter.addition)

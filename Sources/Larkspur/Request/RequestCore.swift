@@ -220,7 +220,8 @@ package final class RequestCore: Sendable {
         let channel = receiver.map { ByteChannel(capacity: $0.capacity) }
         let isLimited = request.options.timeouts.spanHops
         var transportRequest = request.transportRequest(
-            initialAllowance: channel?.capacity ?? (isGated ? BodySink.gatedAllowance : .max), timeLeft: isLimited ? timeLeft : nil)
+            initialAllowance: channel?.capacity ?? (isGated ? BodySink.gatedAllowance : .max),
+            timeLeft: isLimited ? timeLeft : nil)
         if let trust = context.trust, request.url.isHTTPS, let host = request.url.host {
             transportRequest.asksForTrust = trust.covers(String(host))
         }

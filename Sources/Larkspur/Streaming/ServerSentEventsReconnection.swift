@@ -169,7 +169,8 @@ struct ServerSentEventsReconnection: Sendable {
         return RetrySchedule(
             limit: policy.maximumAttempts,
             backoff: RetryPolicy.Backoff(scale: pause, cap: policy.maximumDelay, jitter: .added(policy.jitter)),
-            minimumDelay: policy.minimumDelay, maximumRetryAfter: policy.maximumDelay)
+            minimumDelay: policy.minimumDelay, maximumRetryAfter: policy.maximumDelay,
+            maximumName: "maximumDelay")
     }
 
     /// Whether the connection to come follows a failure: an error, or more than one connection in a row without a byte.

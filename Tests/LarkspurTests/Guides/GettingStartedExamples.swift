@@ -79,7 +79,8 @@ struct GettingStartedExamples {
         let (name, age, city, zip) = ("Ada", 36, "London", 1_234)
         let added = try await session.request(
             "users", method: .post,
-            parameters: ["name": name, "age": age, "address": ["city": city, "zip": zip] as MixedParameters], encoder: .json
+            parameters: ["name": name, "age": age, "address": ["city": city, "zip": zip] as MixedParameters],
+            encoder: .json
         ).serializingDecodable(User.self).value
         #expect(added.id == 7)
         let body = try JSON(text: try #require(log.requests.last?.text))

@@ -100,7 +100,8 @@ struct ResponseGateTests {
         try await server.wait { $0.connectionCount == 0 }
     }
 
-    @Test("While it is asked no more than the first part of the body comes, and then the rest", arguments: Kind.allCases)
+    @Test(
+        "While it is asked no more than the first part of the body comes, and then the rest", arguments: Kind.allCases)
     func firstPart(kind: Kind) async throws {
         let part = Data(count: 64 * 1024)
         let session = log.session { _, _ in .response(chunks: Array(repeating: part, count: 4)) }

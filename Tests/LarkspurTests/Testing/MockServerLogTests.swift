@@ -1,7 +1,7 @@
 import Testing
 
-@testable import LarkspurTesting
 @testable import Larkspur
+@testable import LarkspurTesting
 
 @Suite("MockServer: its log and its routes", .timeLimit(.minutes(3)))
 struct MockServerLogTests {

@@ -78,7 +78,8 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
         let attempts = request.attempts
-        guard let sent = attempts.last?.request, sent.options.usesCredentials != false, (try? authenticator.authenticates(sent)) == true, !isWorkingForRefresh,
+        guard let sent = attempts.last?.request, sent.options.usesCredentials != false,
+            (try? authenticator.authenticates(sent)) == true, !isWorkingForRefresh,
             let asked = attempts.last?.hops.last?.request, asked.url.origin == sent.url.origin
         else { return .doNotRetry }
         let refusals = attempts.map { attempt in

@@ -40,7 +40,8 @@ struct LoginTests {
         #expect(log.requests.map { $0["Authorization"] } == [nil, "Bearer t1"])
     }
 
-    @Test("A login does not wait for a refresh, and fails with the server's refusal", arguments: [nil, Date.distantPast])
+    @Test(
+        "A login does not wait for a refresh, and fails with the server's refusal", arguments: [nil, Date.distantPast])
     func again(renewalDate: Date?) async throws {
         let refreshes = Counter()
         let old = BearerToken("old", refreshToken: "r", renewalDate: renewalDate)
