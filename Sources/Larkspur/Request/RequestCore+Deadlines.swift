@@ -86,7 +86,9 @@ extension RequestCore {
     private func end(by deadline: Deadline, _ face: any Request) {
         switch deadline.scope {
         case .attempt: cutHop(by: deadline)
-        case .total: cancel(face, RequestError(wrapping: deadline.error, as: .timedOut, stage: read { $0.phase.stage }))
+        case .total:
+            let stage = read { $0.attempt?.isAtGates == true ? .validating : $0.phase.stage }
+            cancel(face, RequestError(wrapping: deadline.error, as: .timedOut, stage: stage))
         }
     }
 

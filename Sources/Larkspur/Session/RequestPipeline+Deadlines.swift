@@ -26,7 +26,14 @@ extension RequestPipeline {
 
     /// Asks the gates; the exchange that it gives has failed if they had not answered in time.
     func passGatesInTime(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
-        guard let limit, !core.read({ $0.settings.gates }).isEmpty else {
+        let hasGates = core.read { state in
+            guard !state.settings.gates.isEmpty else { return false }
+            state.attempt?.isAtGates = true
+            return true
+        }
+        guard hasGates else { return exchange }
+        defer { _ = core.read { $0.attempt?.isAtGates = false } }
+        guard let limit else {
             try await passGates(exchange)
             return exchange
         }

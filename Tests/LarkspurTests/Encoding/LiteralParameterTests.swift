@@ -22,8 +22,9 @@ struct LiteralParameterTests {
             _ = try await session.request("http://h/", method: .post, parameters: parameters, encoder: .json)
                 .serializingData().value
         }
-        _ = try await session.request("http://h/", method: .post, parameters: ["a": nil, "b": true], encoder: .json)
-            .serializingData().value
+        _ = try await session.request(
+            "http://h/", method: .post, parameters: ["a": nil, "b": true], encoder: JSONParameterEncoder.sortedKeys
+        ).serializingData().value
         #expect(
             log.requests.suffix(3).map(\.text) == ["null", #"{"a":null,"b":[1,"x"]}"#, #"{"a":null,"b":true}"#])
     }
