@@ -113,7 +113,9 @@ private struct GraphQLReader {
         let inner = text.dropFirst(quotes.count)
         let isClosed = inner.hasSuffix(quotes)
         let content = String(isClosed ? inner.dropLast(quotes.count) : inner)
-        let shown = redaction.namesSecret(in: content) ? Redaction.replacement : redaction.reference(content)
+        let isURL = content.contains("?") && !content.contains(where: \.isWhitespace)
+        let isSecret = !isURL && redaction.namesSecret(in: content)
+        let shown = isSecret ? Redaction.replacement : redaction.reference(content)
         output += (quotes + shown + (isClosed ? quotes : "")).unicodeScalars
     }
 

@@ -1,0 +1,56 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+@Suite("Cookies and threads", .timeLimit(.minutes(3)))
+struct CookieThreadTests {
+    /// How a caller gets its response: while it waits, after the request has finished, and twice.
+    private enum Reading: Int, CaseIterable { case waiting, late, twice }
+
+    /// Most responses are read on the thread of their awaiter, some on the transport's. The thread sanitizer watches both.
+    @Test("What a response sets is in the jar when the response is delivered, on whatever thread that is")
+    func manyAtOnce() async throws {
+        let server = try MockServer { request in
+            guard let pair = request.query, request.path == "/set" else { return .text("ok") }
+            return .response(200, headers: ["Set-Cookie": "\(pair); Path=/"], chunks: [Data("ok".utf8)])
+        }
+        let session = Session()
+        let jar = try #require(session.cookieJar)
+        let url = try RequestURL(server.url)
+        let failures = await withTaskGroup(of: Int.self) { group in
+            for caller in 0..<8 {
+                group.addTask {
+                    var failures = 0
+                    for turn in 0..<40 {
+                        let path = turn.isMultiple(of: 4) ? "/plain" : "/set"
+                        let reading = Reading(rawValue: turn % 3) ?? .waiting
+                        let text = await Self.text(
+                            session, "\(url.text)\(path.dropFirst())?c\(caller)=\(turn)", reading)
+                        let value = jar.cookies(for: url).first { $0.name == "c\(caller)" }?.value
+                        let isKept = path == "/plain" || value == "\(turn)"
+                        if text != "ok" || !isKept { failures += 1 }
+                    }
+                    return failures
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(failures == 0)
+        #expect(jar.cookies(for: url).count == 8)
+    }
+
+    private static func text(_ session: Session, _ url: String, _ reading: Reading) async -> String? {
+        let request = await session.request(url)
+        switch reading {
+        case .waiting: return await request.serializingString().response.value
+        case .late:
+            request.resume()
+            _ = await request.serializingData().response
+            return await request.serializingString().response.value
+        case .twice:
+            async let data = request.serializingData().response
+            async let text = request.serializingString().response
+            return await data.data.map { String(decoding: $0, as: UTF8.self) } == text.value ? "ok" : nil
+        }
+    }
+}
