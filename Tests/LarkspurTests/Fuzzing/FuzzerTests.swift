@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("Fuzzers' checks", .timeLimit(.minutes(10)))
+@Suite("Fuzzers' checks", .timeLimit(.minutes(3)))
 struct FuzzerTests {
     private static let corpus = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../Fuzz/Corpus").standardizedFileURL

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Deadlines", .timeLimit(.minutes(10)))
+@Suite("Deadlines", .timeLimit(.minutes(3)))
 struct DeadlineTests {
     enum Place: CaseIterable { case modifier, adapter, handler, hop, gate, validator, serializer, retrier, backOff }
     enum End: CaseIterable { case cancel, total, attempt }

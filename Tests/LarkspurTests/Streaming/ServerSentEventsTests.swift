@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Server-sent events", .timeLimit(.minutes(10)))
+@Suite("Server-sent events", .timeLimit(.minutes(3)))
 struct ServerSentEventsTests {
     private let url = "http://example.com/events"
     private let clock = ManualClock()

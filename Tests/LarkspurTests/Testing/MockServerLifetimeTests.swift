@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("MockServer: lifetime", .serialized, .timeLimit(.minutes(10)))
+@Suite("MockServer: lifetime", .serialized, .timeLimit(.minutes(3)))
 struct MockServerLifetimeTests {
     @Test("A stopped server has closed its listener and its connections, and ignores handlers under way")
     func stopped() async throws {

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("MockServer: requests", .timeLimit(.minutes(10)))
+@Suite("MockServer: requests", .timeLimit(.minutes(3)))
 struct MockServerRequestTests {
     @Test("A request is answered by its method and path, then by its path, then by the fallback")
     func routes() async throws {

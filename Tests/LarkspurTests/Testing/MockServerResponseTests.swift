@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("MockServer: responses", .timeLimit(.minutes(10)))
+@Suite("MockServer: responses", .timeLimit(.minutes(3)))
 struct MockServerResponseTests {
     private static func received(
         _ response: MockResponse, method: String = "GET"
