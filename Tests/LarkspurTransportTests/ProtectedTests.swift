@@ -2,7 +2,7 @@ import Foundation
 import LarkspurTransport
 import Testing
 
-@Suite("Protected", .timeLimit(.minutes(10)))
+@Suite("Protected", .timeLimit(.minutes(3)))
 struct ProtectedTests {
     @Test("one at a time reaches the value")
     func mutualExclusion() async {

@@ -1,7 +1,7 @@
 import LarkspurTransport
 import Testing
 
-@Suite("RequestURL: errors", .timeLimit(.minutes(10)))
+@Suite("RequestURL: errors", .timeLimit(.minutes(3)))
 struct RequestURLErrorTests {
     static let table: [(String, RequestURLError.Reason, Int)] = [
         ("", .schemeMissing, 0), ("example.com", .schemeMissing, 0), ("/path", .schemeMissing, 0),
@@ -85,7 +85,7 @@ struct RequestURLErrorTests {
     }
 }
 
-@Suite("RequestURL: userinfo", .timeLimit(.minutes(10)))
+@Suite("RequestURL: userinfo", .timeLimit(.minutes(3)))
 struct RequestURLUserInfoTests {
     static let table: [(String, String?, String?, String)] = [
         ("http://u:p@h/", "u", "p", "http://h/"), ("http://u@h/", "u", nil, "http://h/"),

@@ -1,7 +1,7 @@
 import LarkspurTransport
 import Testing
 
-@Suite("RequestURL: any input", .timeLimit(.minutes(10)))
+@Suite("RequestURL: any input", .timeLimit(.minutes(3)))
 struct RequestURLFuzzTests {
     #if DEBUG
         static let rounds = 25_000

@@ -1,7 +1,7 @@
 import LarkspurTransport
 import Testing
 
-@Suite("RequestURL: hosts", .timeLimit(.minutes(10)))
+@Suite("RequestURL: hosts", .timeLimit(.minutes(3)))
 struct RequestURLHostTests {
     static let longLabel = String(repeating: "a", count: 63)
     static let longName = [longLabel, longLabel, longLabel, String(longLabel.dropLast(2))].joined(separator: ".")

@@ -1,7 +1,7 @@
 import LarkspurTransport
 import Testing
 
-@Suite("RequestURL: resolving references", .timeLimit(.minutes(10)))
+@Suite("RequestURL: resolving references", .timeLimit(.minutes(3)))
 struct RequestURLResolvingTests {
     /// RFC 3986 section 5.4.1
     static let normal: [(String, String)] = [
@@ -118,7 +118,7 @@ struct RequestURLResolvingTests {
     }
 }
 
-@Suite("RequestURL: changing the query", .timeLimit(.minutes(10)))
+@Suite("RequestURL: changing the query", .timeLimit(.minutes(3)))
 struct RequestURLQueryTests {
     static let appended: [(String, String, String)] = [
         ("http://h/", "a=1", "http://h/?a=1"), ("http://h/?", "a=1", "http://h/?a=1"),

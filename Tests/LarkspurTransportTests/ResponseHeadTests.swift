@@ -1,7 +1,7 @@
 import LarkspurTransport
 import Testing
 
-@Suite("ResponseHead", .timeLimit(.minutes(10)))
+@Suite("ResponseHead", .timeLimit(.minutes(3)))
 struct ResponseHeadTests {
     struct Reading: Sendable, CustomTestStringConvertible {
         let rule: String

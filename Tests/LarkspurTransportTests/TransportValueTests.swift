@@ -2,7 +2,7 @@ import Foundation
 import LarkspurTransport
 import Testing
 
-@Suite("TransportReply", .timeLimit(.minutes(10)))
+@Suite("TransportReply", .timeLimit(.minutes(3)))
 struct TransportReplyTests {
     @Test("an unanswered reply is nil, a refusal")
     func unanswered() {
@@ -50,7 +50,7 @@ struct TransportReplyTests {
     }
 }
 
-@Suite("TransportBody", .timeLimit(.minutes(10)))
+@Suite("TransportBody", .timeLimit(.minutes(3)))
 struct TransportBodyTests {
     private static func stream(_ length: UInt64?, isReplayable: Bool) -> TransportBody {
         .stream(
@@ -80,7 +80,7 @@ struct TransportBodyTests {
     }
 }
 
-@Suite("TransportError", .timeLimit(.minutes(10)))
+@Suite("TransportError", .timeLimit(.minutes(3)))
 struct TransportErrorTests {
     private static let descriptions: [(error: TransportError, text: String)] = [
         (TransportError(.timedOut), "timedOut"),
@@ -120,7 +120,7 @@ struct TransportErrorTests {
     }
 }
 
-@Suite("ClientIdentity", .timeLimit(.minutes(10)))
+@Suite("ClientIdentity", .timeLimit(.minutes(3)))
 struct ClientIdentityTests {
     @Test("no description shows the key or its password")
     func secrets() {
@@ -137,7 +137,7 @@ struct ClientIdentityTests {
     }
 }
 
-@Suite("TransportRequest", .timeLimit(.minutes(10)))
+@Suite("TransportRequest", .timeLimit(.minutes(3)))
 struct TransportRequestTests {
     @Test("a request is a GET without fields and body whose response may run freely")
     func defaults() throws {

@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension TransportContractTests {
-    @Suite("Heads and bodies", .timeLimit(.minutes(10)))
+    @Suite("Heads and bodies", .timeLimit(.minutes(3)))
     struct Bodies {}
 }
 

@@ -7,7 +7,7 @@
     private let curlIsThere = FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")
 
     /// What Larkspur sends and what curl sends, given the command that describes it.
-    @Suite("cURL commands", .timeLimit(.minutes(10)), .enabled(if: curlIsThere, "there is no curl to run"))
+    @Suite("cURL commands", .timeLimit(.minutes(3)), .enabled(if: curlIsThere, "there is no curl to run"))
     struct CURLDescriptionTests {
         private static func data(_ text: String) -> TransportBody { .data(Data(text.utf8)) }
 

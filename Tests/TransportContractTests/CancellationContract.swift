@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension TransportContractTests {
-    @Suite("Cancelling", .timeLimit(.minutes(10)))
+    @Suite("Cancelling", .timeLimit(.minutes(3)))
     struct Cancelling {}
 }
 

@@ -6,7 +6,7 @@
 
     /// When a proxy's challenge comes while a body is sent, and when the connection goes: libcurl sends the body once more,
     /// over this connection or another one.
-    @Suite("When a proxy asks", .timeLimit(.minutes(10)))
+    @Suite("When a proxy asks", .timeLimit(.minutes(3)))
     struct ChallengeTimingTests {
         private static let challenge =
             "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n"

@@ -4,7 +4,7 @@
 
     @testable import LarkspurCurl
 
-    @Suite("What collects a body", .timeLimit(.minutes(10)))
+    @Suite("What collects a body", .timeLimit(.minutes(3)))
     struct CurlBufferTests {
         private func append(_ bytes: [UInt8], of rest: Int?, to buffer: inout CurlBuffer) -> Bool {
             bytes.withUnsafeBytes { buffer.append($0, of: rest) }

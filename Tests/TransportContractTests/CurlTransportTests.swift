@@ -13,7 +13,7 @@
         }
     }
 
-    @Suite("CurlTransport", .timeLimit(.minutes(10)))
+    @Suite("CurlTransport", .timeLimit(.minutes(3)))
     struct CurlTransportTests {
         private static let limited = CurlTransport.Configuration { $0.maximumConnectionsPerHost = 1 }
 

@@ -4,7 +4,7 @@
     import Testing
 
     /// Proxies that ask who is there, and libcurl, which remembers what they asked.
-    @Suite("Proxies that ask", .timeLimit(.minutes(5)))
+    @Suite("Proxies that ask", .timeLimit(.minutes(3)))
     struct DigestProxyTests {
         /// A proxy that wants an answer to its latest challenge, and takes each answer once.
         private final class Forgetful: Sendable {

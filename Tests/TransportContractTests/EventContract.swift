@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension TransportContractTests {
-    @Suite("Events", .timeLimit(.minutes(10)))
+    @Suite("Events", .timeLimit(.minutes(3)))
     struct Events {}
 }
 

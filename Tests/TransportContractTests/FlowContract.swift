@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension TransportContractTests {
-    @Suite("Suspension and allowance", .timeLimit(.minutes(10)))
+    @Suite("Suspension and allowance", .timeLimit(.minutes(3)))
     struct Flow {}
 }
 

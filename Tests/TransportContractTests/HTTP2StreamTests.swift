@@ -4,7 +4,7 @@
 
     /// Streams over HTTP/2, where what is under way is bounded by windows and not by the kernels' buffers.
     @Suite(
-        "Streams over HTTP/2", .timeLimit(.minutes(10)),
+        "Streams over HTTP/2", .timeLimit(.minutes(3)),
         .enabled(
             if: Environment.port("LARKSPUR_H2_FAULTS") != nil && Environment.trusting != nil,
             "LARKSPUR_H2_FAULTS and LARKSPUR_CA_FILE name no server"), .holdsStreams)

@@ -5,7 +5,7 @@
     import Testing
 
     /// Which connections are kept, and for how long.
-    @Suite("Kept connections", .timeLimit(.minutes(10)))
+    @Suite("Kept connections", .timeLimit(.minutes(3)))
     struct KeptConnectionTests {
         /// Longer than libcurl takes for one second.
         private static let moreThanOneSecond = Duration.milliseconds(2_100)

@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension TransportContractTests {
-    @Suite("Lifetime", .timeLimit(.minutes(10)))
+    @Suite("Lifetime", .timeLimit(.minutes(3)))
     struct Lifetime {}
 }
 

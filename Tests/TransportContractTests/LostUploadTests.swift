@@ -4,7 +4,7 @@
     import Testing
 
     /// Uploads whose connection is lost in their midst.
-    @Suite("Lost uploads", .timeLimit(.minutes(10)))
+    @Suite("Lost uploads", .timeLimit(.minutes(3)))
     struct LostUploadTests {
         private static let size = 250_000
 

@@ -2,7 +2,7 @@
     import Larkspur
     import Testing
 
-    @Suite("Proxies", .timeLimit(.minutes(10)))
+    @Suite("Proxies", .timeLimit(.minutes(3)))
     struct ProxiesTests {
         struct Read: Sendable, CustomTestStringConvertible {
             let text: String

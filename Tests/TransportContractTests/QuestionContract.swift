@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension TransportContractTests {
-    @Suite("Questions", .timeLimit(.minutes(10)))
+    @Suite("Questions", .timeLimit(.minutes(3)))
     struct Questions {}
 }
 

@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension TransportContractTests {
-    @Suite("Bodies of requests", .timeLimit(.minutes(10)))
+    @Suite("Bodies of requests", .timeLimit(.minutes(3)))
     struct RequestBodies {}
 }
 

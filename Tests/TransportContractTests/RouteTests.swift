@@ -4,7 +4,7 @@
     import Testing
 
     /// Ways to a host that are not the direct one.
-    @Suite("Routes", .timeLimit(.minutes(10)))
+    @Suite("Routes", .timeLimit(.minutes(3)))
     struct RouteTests {
         private func transport(
             through server: MockServer, as user: String = "", _ authentication: Proxy.Authentication = .basic,
@@ -170,7 +170,7 @@
     }
 
     @Suite(
-        "Routes, for real", .timeLimit(.minutes(10)),
+        "Routes, for real", .timeLimit(.minutes(3)),
         .enabled(if: Environment.port("LARKSPUR_TINYPROXY") != nil, "no LARKSPUR_TINYPROXY"))
     struct RealRouteTests {
         enum Server: String, CaseIterable {

@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension TransportContractTests {
-    @Suite("Making and starting", .timeLimit(.minutes(10)))
+    @Suite("Making and starting", .timeLimit(.minutes(3)))
     struct Starting {}
 }
 

@@ -4,7 +4,7 @@
     import Testing
 
     @Suite(
-        "What a transport is told of TLS, for real", .timeLimit(.minutes(10)),
+        "What a transport is told of TLS, for real", .timeLimit(.minutes(3)),
         .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"))
     struct TLSConfigurationTests {
         private let trusting: CurlTransport.Configuration

@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension TransportContractTests {
-    @Suite("Time", .timeLimit(.minutes(10)))
+    @Suite("Time", .timeLimit(.minutes(3)))
     struct Time {}
 }
 

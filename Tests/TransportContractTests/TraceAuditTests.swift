@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 /// The audit is what most tests of the contract stand on, so it has to see each break itself.
-@Suite("Contract audit", .timeLimit(.minutes(10)))
+@Suite("Contract audit", .timeLimit(.minutes(3)))
 struct TraceAuditTests {
     private static let head = TransportEvent.head(ResponseHead(status: 200))
     private static let body = TransportEvent.body(Data([1]))

@@ -4,5 +4,5 @@ import Testing
 ///
 /// A test's name begins with the number of the sentence that it holds a transport to. Each test also audits the whole
 /// trace of every task it makes, so a transport that breaks T4 to T7 on the side is seen wherever it does so.
-@Suite("Transport contract", .timeLimit(.minutes(10)))
+@Suite("Transport contract", .timeLimit(.minutes(3)))
 enum TransportContractTests {}

@@ -4,7 +4,7 @@
 
     /// Uploads to a server that hashes them, and forms to a parser that is not ours.
     @Suite(
-        "Uploads", .timeLimit(.minutes(10)), .serialized,
+        "Uploads", .timeLimit(.minutes(3)), .serialized,
         .enabled(if: Environment.port("LARKSPUR_UPLOADS") != nil, "LARKSPUR_UPLOADS names no server"))
     struct UploadTests {
         private struct Digest: Decodable {

@@ -7,7 +7,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite("Bodies of files", .timeLimit(.minutes(10)))
+@Suite("Bodies of files", .timeLimit(.minutes(3)))
 struct FileBodyTests {
     private let folder: TemporaryFolder
 

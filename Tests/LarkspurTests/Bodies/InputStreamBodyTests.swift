@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("Bodies of input streams", .timeLimit(.minutes(10)))
+@Suite("Bodies of input streams", .timeLimit(.minutes(3)))
 struct InputStreamBodyTests {
     @Test(
         "Every byte is sent, of known and of unknown length", arguments: [0, 1, 65_536, 262_144, 600_000],

@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("Bodies joined to one", .timeLimit(.minutes(10)))
+@Suite("Bodies joined to one", .timeLimit(.minutes(3)))
 struct JoinedBodyTests {
     private let folder: TemporaryFolder
 

@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("Bodies of asynchronous sequences", .timeLimit(.minutes(10)))
+@Suite("Bodies of asynchronous sequences", .timeLimit(.minutes(3)))
 struct SequenceBodyTests {
     /// Around the ring's size and the buffers'.
     private static let lengths = [0, 1, 2, 65_537, 262_143, 262_144, 262_145, 600_000]

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Throttled bodies", .timeLimit(.minutes(10)))
+@Suite("Throttled bodies", .timeLimit(.minutes(3)))
 struct ThrottledBodyTests {
     @Test("So many bytes go out, then none until the pause has passed")
     func packets() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 #if os(Linux)
     /// Bodies of every kind on their way through a session and over a socket.
-    @Suite("Bodies over the wire", .timeLimit(.minutes(10)))
+    @Suite("Bodies over the wire", .timeLimit(.minutes(3)))
     struct UploadBodyTests {
         enum Kind: String, CaseIterable {
             case data, file, sequence, inputStream, joined, form

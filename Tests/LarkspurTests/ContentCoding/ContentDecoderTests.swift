@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Content codings", .timeLimit(.minutes(10)))
+@Suite("Content codings", .timeLimit(.minutes(3)))
 struct ContentDecoderTests {
     @Test("A whole body becomes the text, however it comes in pieces", arguments: CodedBody.all + CodedBody.stacked)
     func whole(_ body: CodedBody) throws {

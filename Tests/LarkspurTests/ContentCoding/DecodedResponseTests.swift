@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Decoded responses", .timeLimit(.minutes(10)))
+@Suite("Decoded responses", .timeLimit(.minutes(3)))
 struct DecodedResponseTests {
     private let server: MockServer
     private let session = Session()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Limits of decoding", .timeLimit(.minutes(10)))
+@Suite("Limits of decoding", .timeLimit(.minutes(3)))
 struct DecodingLimitsTests {
     /// How many bytes were handed out, and how it ended.
     private func outcome(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Dates of cookies", .timeLimit(.minutes(10)))
+@Suite("Dates of cookies", .timeLimit(.minutes(3)))
 struct CookieDateTests {
     @Test(
         "A date is read from its parts, in any order, whatever stands between them",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Cookie jars in files", .timeLimit(.minutes(10)))
+@Suite("Cookie jars in files", .timeLimit(.minutes(3)))
 struct CookieFileTests {
     private let folder: TemporaryFolder
     private var file: URL { folder["cookies.json"] }

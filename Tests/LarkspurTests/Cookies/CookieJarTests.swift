@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("The cookie jar", .timeLimit(.minutes(10)))
+@Suite("The cookie jar", .timeLimit(.minutes(3)))
 struct CookieJarTests {
     private let clock = MovedClock()
     private let jar: CookieJar

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Cookies of every kind", .timeLimit(.minutes(10)))
+@Suite("Cookies of every kind", .timeLimit(.minutes(3)))
 struct CookieRobustnessTests {
     private static let words = [
         "a", "=", ";", " ", "\t", "1", "Path", "/", "Domain", "h.com", ".", "com", "Max-Age", "-", "999999999999999999",

@@ -5,7 +5,7 @@ import Testing
 @testable import Larkspur
 
 /// Cookies on the way of requests: sessions over a stub transport.
-@Suite("Cookies of sessions", .timeLimit(.minutes(10)))
+@Suite("Cookies of sessions", .timeLimit(.minutes(3)))
 struct CookieSessionTests {
     private let log = TransportLog()
 

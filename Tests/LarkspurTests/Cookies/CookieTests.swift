@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Cookies made by hand", .timeLimit(.minutes(10)))
+@Suite("Cookies made by hand", .timeLimit(.minutes(3)))
 struct CookieTests {
     @Test(
         "What could not be sent, or must not be, is refused",

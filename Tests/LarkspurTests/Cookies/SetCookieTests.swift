@@ -2,7 +2,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Set-Cookie fields", .timeLimit(.minutes(10)))
+@Suite("Set-Cookie fields", .timeLimit(.minutes(3)))
 struct SetCookieTests {
     typealias Example = SetCookieExample
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("What downloads leave behind", .timeLimit(.minutes(10)))
+@Suite("What downloads leave behind", .timeLimit(.minutes(3)))
 struct DownloadLeftoverTests {
     enum Ending: String, CaseIterable, Sendable {
         case success, lost, lostWithoutTag, neverConnected, refused, undecodable, tooLarge, cancelled

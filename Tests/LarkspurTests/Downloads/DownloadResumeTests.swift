@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Downloads that are continued", .timeLimit(.minutes(10)))
+@Suite("Downloads that are continued", .timeLimit(.minutes(3)))
 struct DownloadResumeTests {
     private let folder: Folder
     private let log = TransportLog()
@@ -328,7 +328,7 @@ struct DownloadResumeTests {
     }
 }
 
-@Suite("What continues a file", .timeLimit(.minutes(10)))
+@Suite("What continues a file", .timeLimit(.minutes(3)))
 struct ResumptionTests {
     @Test(
         "Only what is a range of bytes is one",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Downloads", .timeLimit(.minutes(10)))
+@Suite("Downloads", .timeLimit(.minutes(3)))
 struct DownloadTests {
     private let folder: Folder
     private let log = TransportLog()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Suggested file names", .timeLimit(.minutes(10)))
+@Suite("Suggested file names", .timeLimit(.minutes(3)))
 struct SuggestedNameTests {
     private func name(_ disposition: String?, _ url: String = "http://h/files/photo.png?q=1") throws -> String {
         var headers: HTTPHeaders = [:]

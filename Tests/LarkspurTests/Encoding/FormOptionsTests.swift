@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("The form encoder's options", .timeLimit(.minutes(10)))
+@Suite("The form encoder's options", .timeLimit(.minutes(3)))
 struct FormOptionsTests {
     /// The form without the escapes, to read the keys.
     private func form(_ value: some Encodable, _ encoder: URLEncodedFormEncoder) throws -> String {

@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("The form encoder and odd values", .timeLimit(.minutes(10)))
+@Suite("The form encoder and odd values", .timeLimit(.minutes(3)))
 struct FormRobustnessTests {
     private func isEncodingFailure(_ error: any Error, _ words: String) -> Bool {
         (error as? RequestError)?.code == .encodingFailed && "\(error)".contains(words)

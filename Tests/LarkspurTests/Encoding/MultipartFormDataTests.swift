@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("MultipartFormData", .timeLimit(.minutes(10)))
+@Suite("MultipartFormData", .timeLimit(.minutes(3)))
 struct MultipartFormDataTests {
     private let folder: TemporaryFolder
 

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Parameters in a request", .timeLimit(.minutes(10)))
+@Suite("Parameters in a request", .timeLimit(.minutes(3)))
 struct ParameterEncoderTests {
     private struct Pair: Codable, Equatable {
         var b = 1

@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("The form encoder", .timeLimit(.minutes(10)))
+@Suite("The form encoder", .timeLimit(.minutes(3)))
 struct URLEncodedFormEncoderTests {
     /// The form without the escapes, to read the keys.
     private func form(_ value: some Encodable) throws -> String {

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("RequestError", .timeLimit(.minutes(10)))
+@Suite("RequestError", .timeLimit(.minutes(3)))
 struct RequestErrorTests {
     private let log = TransportLog()
 

@@ -19,7 +19,7 @@ struct Signed: RequestAdapter {
     }
 }
 
-@Suite("The guide for those who come from Alamofire", .timeLimit(.minutes(10)))
+@Suite("The guide for those who come from Alamofire", .timeLimit(.minutes(3)))
 struct AlamofireExamples {
     private let log = TransportLog()
     private let recorder = EventRecorder()

@@ -4,7 +4,7 @@ import Testing
 
 // What the guides to credentials, retries and deadlines show, word for word.
 
-@Suite("The guides to credentials and retries", .timeLimit(.minutes(10)))
+@Suite("The guides to credentials and retries", .timeLimit(.minutes(3)))
 struct CredentialExamples {
     private let log = TransportLog()
     private let key = "key", password = "word", secret = "secret", other = "another"

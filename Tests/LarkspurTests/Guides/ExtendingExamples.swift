@@ -97,7 +97,7 @@ final class Staging: Transport {
     func invalidate() { inner.invalidate() }
 }
 
-@Suite("The guide to extending", .timeLimit(.minutes(10)))
+@Suite("The guide to extending", .timeLimit(.minutes(3)))
 struct ExtendingExamples {
     private let log = TransportLog()
 

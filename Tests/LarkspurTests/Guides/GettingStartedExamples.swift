@@ -9,7 +9,7 @@ private struct User: Codable, Sendable {
     let name: String
 }
 
-@Suite("The guide to begin with", .timeLimit(.minutes(10)))
+@Suite("The guide to begin with", .timeLimit(.minutes(3)))
 struct GettingStartedExamples {
     private let log = TransportLog()
 

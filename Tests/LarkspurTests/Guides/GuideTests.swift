@@ -6,7 +6,7 @@ import Testing
 /// A block may be in parts, which are divided by a blank line or by a line that is only `…`. Each part is found as a whole:
 /// its lines one after another, whatever their indentation. A block that is no code of this library has the comment
 /// `<!-- not compiled: why -->` on the line before it.
-@Suite("The guides", .timeLimit(.minutes(10)))
+@Suite("The guides", .timeLimit(.minutes(3)))
 struct GuideTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     private static let root = folder.appendingPathComponent("../../..").standardizedFileURL

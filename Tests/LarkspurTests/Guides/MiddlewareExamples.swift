@@ -74,7 +74,7 @@ private struct Faults: RequestMiddleware {
     }
 }
 
-@Suite("The guide to middleware", .timeLimit(.minutes(10)))
+@Suite("The guide to middleware", .timeLimit(.minutes(3)))
 struct MiddlewareExamples {
     private let log = TransportLog()
 

@@ -4,7 +4,7 @@ import Testing
 
 // What the guide to monitoring shows, word for word.
 
-@Suite("The guide to monitoring", .timeLimit(.minutes(10)))
+@Suite("The guide to monitoring", .timeLimit(.minutes(3)))
 struct MonitoringExamples {
     private let log = TransportLog()
     private let folder: TemporaryFolder

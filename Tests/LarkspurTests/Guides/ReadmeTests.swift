@@ -4,7 +4,7 @@ import LarkspurTesting
 import Testing
 
 /// The README's examples, word for word: what is promised there compiles, and does what it says.
-@Suite("The README", .timeLimit(.minutes(10)))
+@Suite("The README", .timeLimit(.minutes(3)))
 struct ReadmeTests {
     struct NewUser: Encodable, Sendable { let name: String }
     struct User: Decodable, Sendable { let name: String }
@@ -105,7 +105,7 @@ struct ReadmeTests {
     }
 }
 
-@Suite("The source itself", .timeLimit(.minutes(10)))
+@Suite("The source itself", .timeLimit(.minutes(3)))
 struct SourceTests {
     @Test("R6: unchecked sendability stands in Protected, in libcurl's loop and in Foundation's progress alone")
     func unchecked() throws {

@@ -4,7 +4,7 @@ import Testing
 
 // What the guides to security, trust, redirects, cookies and connections show, word for word.
 
-@Suite("The guides to security", .timeLimit(.minutes(10)))
+@Suite("The guides to security", .timeLimit(.minutes(3)))
 struct SecurityExamples {
     private let log = TransportLog()
     private let folder: TemporaryFolder

@@ -4,7 +4,7 @@ import Testing
 
 // What "Testing your app" shows, word for word.
 
-@Suite("The guide to tests", .timeLimit(.minutes(10)))
+@Suite("The guide to tests", .timeLimit(.minutes(3)))
 struct TestingExamples {
     private func stubbed() -> (Session, StubTransport) {
         let stub = StubTransport { request in

@@ -6,7 +6,7 @@ import Testing
 
 private struct Tick: Decodable, Sendable { let price: Int }
 
-@Suite("The guides to bodies", .timeLimit(.minutes(10)))
+@Suite("The guides to bodies", .timeLimit(.minutes(3)))
 struct TransferExamples {
     private let log = TransportLog()
     private let folder: TemporaryFolder

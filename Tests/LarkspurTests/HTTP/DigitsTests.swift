@@ -2,7 +2,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Digits", .timeLimit(.minutes(10)))
+@Suite("Digits", .timeLimit(.minutes(3)))
 struct DigitsTests {
     @Test(
         "A number is digits and nothing else, and the largest where it is too large",

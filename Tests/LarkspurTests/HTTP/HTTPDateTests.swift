@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Dates of HTTP", .timeLimit(.minutes(10)))
+@Suite("Dates of HTTP", .timeLimit(.minutes(3)))
 struct HTTPDateTests {
     /// 2026-01-01T00:00:00Z.
     private static let now = Date(timeIntervalSince1970: 1_767_225_600)

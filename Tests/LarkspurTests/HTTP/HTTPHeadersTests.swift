@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Header fields", .timeLimit(.minutes(10)))
+@Suite("Header fields", .timeLimit(.minutes(3)))
 struct HTTPHeadersTests {
     private let sample: HTTPHeaders = ["B": "1", "a": "2", "b": "3", "C": "4"]
 
@@ -189,7 +189,7 @@ struct HTTPHeadersTests {
     }
 }
 
-@Suite("Default fields", .timeLimit(.minutes(10)))
+@Suite("Default fields", .timeLimit(.minutes(3)))
 struct DefaultHeadersTests {
     private let log = TransportLog()
 

@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 /// Seen through the forms that use them.
-@Suite("Types of files", .timeLimit(.minutes(10)))
+@Suite("Types of files", .timeLimit(.minutes(3)))
 struct MIMETypeTests {
     private func type(of bytes: [UInt8], named name: String) async throws -> String {
         var form = MultipartFormData()

@@ -3,7 +3,7 @@ import LarkspurTesting
 import Testing
 
 /// The bridge to Foundation's value, both ways.
-@Suite("OutgoingRequest.urlRequest", .timeLimit(.minutes(10)))
+@Suite("OutgoingRequest.urlRequest", .timeLimit(.minutes(3)))
 struct OutgoingRequestFoundationTests {
     private func sample() throws -> OutgoingRequest {
         OutgoingRequest(

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("What must never be sent", .timeLimit(.minutes(10)))
+@Suite("What must never be sent", .timeLimit(.minutes(3)))
 struct OutgoingRequestTests {
     private let log = TransportLog()
 

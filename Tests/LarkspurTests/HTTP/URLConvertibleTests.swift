@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("What can name a target", .timeLimit(.minutes(10)))
+@Suite("What can name a target", .timeLimit(.minutes(3)))
 struct URLConvertibleTests {
     /// A value that computes its URL, and counts how often it is asked.
     private struct Counting: URLConvertible {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Hashes", .timeLimit(.minutes(10)))
+@Suite("Hashes", .timeLimit(.minutes(3)))
 struct StreamingHashTests {
     /// Who computes: the system's library, or Swift where it is missing.
     enum Engine: CaseIterable, Sendable {

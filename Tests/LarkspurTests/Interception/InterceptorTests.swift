@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Adapters", .timeLimit(.minutes(10)))
+@Suite("Adapters", .timeLimit(.minutes(3)))
 struct AdapterTests {
     private let log = TransportLog()
     private let journal = Journal()

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Cancelling in middleware", .timeLimit(.minutes(10)))
+@Suite("Cancelling in middleware", .timeLimit(.minutes(3)))
 struct MiddlewareCancellationTests {
     enum Place: CaseIterable { case before, inside, after, afterFailure, behindCancel }
 

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Middleware that fails", .timeLimit(.minutes(10)))
+@Suite("Middleware that fails", .timeLimit(.minutes(3)))
 struct MiddlewareErrorTests {
     private let log = TransportLog()
 

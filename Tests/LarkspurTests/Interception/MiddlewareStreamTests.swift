@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Middleware around streams", .timeLimit(.minutes(10)))
+@Suite("Middleware around streams", .timeLimit(.minutes(3)))
 struct MiddlewareStreamTests {
     private let log = TransportLog()
 

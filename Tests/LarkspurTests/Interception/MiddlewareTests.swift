@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Middleware", .timeLimit(.minutes(10)))
+@Suite("Middleware", .timeLimit(.minutes(3)))
 struct MiddlewareTests {
     private let log = TransportLog()
     private let journal = Journal()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Compressing requests", .timeLimit(.minutes(10)))
+@Suite("Compressing requests", .timeLimit(.minutes(3)))
 struct RequestCompressorTests {
     private let server: MockServer
     private let session = Session()

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Retriers", .timeLimit(.minutes(10)))
+@Suite("Retriers", .timeLimit(.minutes(3)))
 struct RetrierTests {
     private let log = TransportLog()
     private let journal = Journal()

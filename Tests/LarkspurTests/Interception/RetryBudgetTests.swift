@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("The retry budget", .timeLimit(.minutes(10)))
+@Suite("The retry budget", .timeLimit(.minutes(3)))
 struct RetryBudgetTests {
     private let log = TransportLog()
     private let clock = ManualClock()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("The retry policy", .timeLimit(.minutes(10)))
+@Suite("The retry policy", .timeLimit(.minutes(3)))
 struct RetryPolicyTests {
     private let log = TransportLog()
 

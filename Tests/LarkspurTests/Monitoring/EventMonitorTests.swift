@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Events: in order, off the transport's thread, free when nobody listens", .timeLimit(.minutes(10)))
+@Suite("Events: in order, off the transport's thread, free when nobody listens", .timeLimit(.minutes(3)))
 struct EventMonitorTests {
     let recorder = EventRecorder()
 
@@ -136,7 +136,7 @@ struct EventMonitorTests {
     }
 }
 
-@Suite("R1 and R2: where user code runs", .timeLimit(.minutes(10)))
+@Suite("R1 and R2: where user code runs", .timeLimit(.minutes(3)))
 struct UserCodeTests {
     @Test("R1: no user code runs under a lock; R2: none runs on a transport's thread")
     func everywhere() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("The order of events, for every kind of request and end", .timeLimit(.minutes(10)))
+@Suite("The order of events, for every kind of request and end", .timeLimit(.minutes(3)))
 struct EventOrderTests {
     private let recorder = EventRecorder()
     private let url = "http://example.com/"

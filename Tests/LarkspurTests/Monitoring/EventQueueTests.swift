@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Slow monitors: nobody waits for them, and what passes them by are whole requests", .timeLimit(.minutes(10)))
+@Suite("Slow monitors: nobody waits for them, and what passes them by are whole requests", .timeLimit(.minutes(3)))
 struct EventQueueTests {
     private let session = Session(transport: StubTransport { _ in .text("x") })
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Events as sequences, closures and notifications", .timeLimit(.minutes(10)))
+@Suite("Events as sequences, closures and notifications", .timeLimit(.minutes(3)))
 struct EventSequenceTests {
     private let session = Session(transport: StubTransport { _ in .text("x") })
     private let url = "http://example.com/?token=s3cret"

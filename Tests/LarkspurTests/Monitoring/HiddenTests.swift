@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Secrets in descriptions", .timeLimit(.minutes(10)))
+@Suite("Secrets in descriptions", .timeLimit(.minutes(3)))
 struct HiddenTests {
     private static let secret = "hunter2"
 

@@ -186,7 +186,7 @@ extension LogExample {
     }
 }
 
-@Suite("What a log says", .timeLimit(.minutes(10)))
+@Suite("What a log says", .timeLimit(.minutes(3)))
 struct LogFormatTests {
     /// The log of one request, which gets these answers; failures that may pass are tried again after a second.
     private func log(of example: LogExample) async throws -> String {

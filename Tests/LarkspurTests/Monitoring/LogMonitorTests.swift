@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("The log: its levels, where it goes, and what never shows", .timeLimit(.minutes(10)))
+@Suite("The log: its levels, where it goes, and what never shows", .timeLimit(.minutes(3)))
 struct LogMonitorTests {
     private let journal = Journal()
     private let url = "http://example.com/a"

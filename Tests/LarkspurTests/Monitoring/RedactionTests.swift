@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Redaction and cURL", .timeLimit(.minutes(10)))
+@Suite("Redaction and cURL", .timeLimit(.minutes(3)))
 struct RedactionTests {
     private func request(_ url: String = "https://h/p", _ change: (inout OutgoingRequest) -> Void = { _ in }) throws
         -> OutgoingRequest

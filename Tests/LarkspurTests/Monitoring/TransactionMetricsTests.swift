@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Where the time of a hop went", .timeLimit(.minutes(10)))
+@Suite("Where the time of a hop went", .timeLimit(.minutes(3)))
 struct TransactionMetricsTests {
     private func metrics(
         _ head: ResponseHead? = ResponseHead(status: 200), _ change: (inout TransportMetrics) -> Void

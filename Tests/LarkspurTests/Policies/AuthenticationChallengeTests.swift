@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("Challenges of WWW-Authenticate", .timeLimit(.minutes(10)))
+@Suite("Challenges of WWW-Authenticate", .timeLimit(.minutes(3)))
 struct AuthenticationChallengeTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let fields: [String]

@@ -6,7 +6,7 @@ private let basic = "Basic " + Data("ada:s3cret".utf8).base64EncodedString()
 private let credential = Credential(username: "ada", password: "s3cret")
 
 /// The rules alone: heads and requests in, a verdict out.
-@Suite("Challenges in the hop policy", .timeLimit(.minutes(10)))
+@Suite("Challenges in the hop policy", .timeLimit(.minutes(3)))
 struct ChallengePolicyTests {
     private func request(
         _ url: String = "http://h/a", headers: HTTPHeaders = [:], body: TransportBody = .none,
@@ -134,7 +134,7 @@ extension MockResponse {
 }
 
 /// The whole way, over a server that knows one user.
-@Suite("Authentication", .timeLimit(.minutes(10)))
+@Suite("Authentication", .timeLimit(.minutes(3)))
 struct AuthenticationTests {
     private let server: MockServer
     private let session = Session()

@@ -9,7 +9,7 @@ private func basic(_ credential: Credential) -> String {
     "Basic " + Data("\(credential.username):\(credential.password)".utf8).base64EncodedString()
 }
 
-@Suite("Credentials of sessions", .timeLimit(.minutes(10)))
+@Suite("Credentials of sessions", .timeLimit(.minutes(3)))
 struct CredentialStoreTests {
     private let log = TransportLog()
     private let store = CredentialStore()

@@ -3,7 +3,7 @@ import LarkspurTesting
 import Testing
 
 /// The rules alone: heads and requests in, a verdict out.
-@Suite("The hop policy", .timeLimit(.minutes(10)))
+@Suite("The hop policy", .timeLimit(.minutes(3)))
 struct HopPolicyTests {
     private static let contentFields = [
         "Content-Type", "content-length", "Content-Encoding", "Content-Language", "Transfer-Encoding",

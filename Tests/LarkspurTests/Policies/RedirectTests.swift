@@ -3,7 +3,7 @@ import LarkspurTesting
 import Testing
 
 /// The hop policy at work: a session over a stub transport.
-@Suite("Redirects", .timeLimit(.minutes(10)))
+@Suite("Redirects", .timeLimit(.minutes(3)))
 struct RedirectTests {
     private let log = TransportLog()
 

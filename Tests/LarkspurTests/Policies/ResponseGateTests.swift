@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Response gates", .timeLimit(.minutes(10)))
+@Suite("Response gates", .timeLimit(.minutes(3)))
 struct ResponseGateTests {
     private let log = TransportLog()
     private let journal = Journal()

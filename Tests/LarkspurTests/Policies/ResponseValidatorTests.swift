@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Validation", .timeLimit(.minutes(10)))
+@Suite("Validation", .timeLimit(.minutes(3)))
 struct ResponseValidatorTests {
     private let log = TransportLog()
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Larkspur
 
 /// Limits that change while they run, and waits that nothing but the session's end would end.
-@Suite("Limits and ends, once broken", .timeLimit(.minutes(10)))
+@Suite("Limits and ends, once broken", .timeLimit(.minutes(3)))
 struct LimitRegressions {
     private let clock = ManualClock()
     private let log = TransportLog()

@@ -4,7 +4,7 @@ import Testing
 @testable import Larkspur
 
 /// Bugs that were found and mended, one test each.
-@Suite("Regressions of requests", .timeLimit(.minutes(10)))
+@Suite("Regressions of requests", .timeLimit(.minutes(3)))
 struct RequestRegressions {
     typealias Serializer = SerializerRulesTests.Serializer
     struct Refused: Error {}

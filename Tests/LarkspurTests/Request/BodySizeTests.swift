@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("The size of bodies", .timeLimit(.minutes(10)))
+@Suite("The size of bodies", .timeLimit(.minutes(3)))
 struct BodySizeTests {
     private let server: MockServer
     private let session: Session

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("The byte channel", .timeLimit(.minutes(10)))
+@Suite("The byte channel", .timeLimit(.minutes(3)))
 struct ByteChannelTests {
     @Test("Chunks come out as they went in, then the end")
     func order() async throws {

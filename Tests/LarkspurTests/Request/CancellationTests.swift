@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Cancelling", .timeLimit(.minutes(10)))
+@Suite("Cancelling", .timeLimit(.minutes(3)))
 struct CancellationTests {
     let stalling = Session(transport: StubTransport { _ in StubAnswer([.stall]) })
 

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Data streams", .timeLimit(.minutes(10)))
+@Suite("Data streams", .timeLimit(.minutes(3)))
 struct DataStreamTests {
     let url = "http://example.com/stream"
 

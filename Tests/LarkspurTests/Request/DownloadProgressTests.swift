@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Download progress", .timeLimit(.minutes(10)))
+@Suite("Download progress", .timeLimit(.minutes(3)))
 struct DownloadProgressTests {
     private let log = TransportLog()
 

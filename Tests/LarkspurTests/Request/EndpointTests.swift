@@ -18,7 +18,7 @@ extension Endpoint where Response == Void {
     fileprivate static func delete(_ id: Int) -> Self { Endpoint(.delete, "users/\(id)", headers: ["If-Match": "*"]) }
 }
 
-@Suite("Endpoints", .timeLimit(.minutes(10)))
+@Suite("Endpoints", .timeLimit(.minutes(3)))
 struct EndpointTests {
     private let log = TransportLog()
 

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Bodies as input streams", .timeLimit(.minutes(10)))
+@Suite("Bodies as input streams", .timeLimit(.minutes(3)))
 struct InputStreamTests {
     private let url = "http://example.com/stream"
     private let recorder = EventRecorder()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Starting, suspending, resuming", .timeLimit(.minutes(10)))
+@Suite("Starting, suspending, resuming", .timeLimit(.minutes(3)))
 struct PaceTests {
     @Test("A request is lazy: nothing happens before its first serializer")
     func lazy() async {

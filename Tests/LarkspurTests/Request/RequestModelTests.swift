@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("R4: every handler is answered exactly once, whatever happens in which order", .timeLimit(.minutes(10)))
+@Suite("R4: every handler is answered exactly once, whatever happens in which order", .timeLimit(.minutes(3)))
 struct RequestModelTests {
     static let interleavings = 20_000
 

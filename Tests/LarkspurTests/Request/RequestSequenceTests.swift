@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Sequences of what is sent and what comes", .timeLimit(.minutes(10)))
+@Suite("Sequences of what is sent and what comes", .timeLimit(.minutes(3)))
 struct RequestSequenceTests {
     private let log = TransportLog()
 

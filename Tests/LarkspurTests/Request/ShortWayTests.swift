@@ -4,7 +4,7 @@ import Testing
 @testable import Larkspur
 
 #if os(Linux)
-    @Suite("The short way", .timeLimit(.minutes(10)))
+    @Suite("The short way", .timeLimit(.minutes(3)))
     struct ShortWayTests {
         let transport = HeldTransport()
         let session: Session

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Handlers of streams", .timeLimit(.minutes(10)))
+@Suite("Handlers of streams", .timeLimit(.minutes(3)))
 struct StreamHandlerTests {
     private let url = "http://example.com/stream"
 

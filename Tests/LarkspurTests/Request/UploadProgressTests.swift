@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Upload progress", .timeLimit(.minutes(10)))
+@Suite("Upload progress", .timeLimit(.minutes(3)))
 struct UploadProgressTests {
     private let transport = HeldTransport()
 

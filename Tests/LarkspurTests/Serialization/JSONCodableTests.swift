@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-@Suite("JSON and Codable", .timeLimit(.minutes(10)))
+@Suite("JSON and Codable", .timeLimit(.minutes(3)))
 struct JSONCodableTests {
     struct User: Codable, Equatable {
         var name: String

@@ -29,7 +29,7 @@ extension SeededRandom {
     }
 }
 
-@Suite("JSON under stress", .timeLimit(.minutes(10)))
+@Suite("JSON under stress", .timeLimit(.minutes(3)))
 struct JSONRobustnessTests {
     @Test("Whatever is written can be read, and is the same", arguments: 0..<8)
     func roundTrip(seed: UInt64) async throws {

@@ -19,7 +19,7 @@ struct JSONSyntaxCase: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 }
 
-@Suite("JSON syntax", .timeLimit(.minutes(10)))
+@Suite("JSON syntax", .timeLimit(.minutes(3)))
 struct JSONSyntaxTests {
     @Test("JSON is accepted, means what Foundation takes it for, and can be written again", arguments: accepted)
     func accepts(example: JSONSyntaxCase) throws {

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-@Suite("The JSON value", .timeLimit(.minutes(10)))
+@Suite("The JSON value", .timeLimit(.minutes(3)))
 struct JSONTests {
     @Test("Literals of every kind make the value they look like")
     func literals() {
@@ -169,7 +169,7 @@ struct JSONTests {
     }
 }
 
-@Suite("JSON numbers", .timeLimit(.minutes(10)))
+@Suite("JSON numbers", .timeLimit(.minutes(3)))
 struct JSONNumberTests {
     @Test(
         "A number read and written again is the same decimal",

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-@Suite("JSON of values whose types are known at run time", .timeLimit(.minutes(10)))
+@Suite("JSON of values whose types are known at run time", .timeLimit(.minutes(3)))
 struct JSONValuesTests {
     private enum Color: String { case red }
 

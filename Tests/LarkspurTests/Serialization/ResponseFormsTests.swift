@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("The forms of an answer", .timeLimit(.minutes(10)))
+@Suite("The forms of an answer", .timeLimit(.minutes(3)))
 struct ResponseFormsTests {
     private let log = TransportLog()
 

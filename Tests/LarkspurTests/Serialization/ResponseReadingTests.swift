@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Reading responses", .timeLimit(.minutes(10)))
+@Suite("Reading responses", .timeLimit(.minutes(3)))
 struct ResponseReadingTests {
     private struct User: Codable, Sendable, Equatable { var name: String }
 

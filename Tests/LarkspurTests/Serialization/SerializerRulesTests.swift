@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Serializers: chained, held, retried, late", .timeLimit(.minutes(10)))
+@Suite("Serializers: chained, held, retried, late", .timeLimit(.minutes(3)))
 struct SerializerRulesTests {
     let exchanges = Counter()
 

@@ -19,7 +19,7 @@ struct XMLSyntaxCase: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 }
 
-@Suite("XML syntax", .timeLimit(.minutes(10)))
+@Suite("XML syntax", .timeLimit(.minutes(3)))
 struct XMLSyntaxTests {
     @Test("A document is accepted, and what is written of it says the same", arguments: accepted)
     func accepts(example: XMLSyntaxCase, written: String) throws {

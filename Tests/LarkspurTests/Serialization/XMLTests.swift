@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-@Suite("The XML value", .timeLimit(.minutes(10)))
+@Suite("The XML value", .timeLimit(.minutes(3)))
 struct XMLTests {
     private let feed = try? XML(
         text: """
@@ -93,7 +93,7 @@ struct XMLTests {
     }
 }
 
-@Suite("The XML event parser", .timeLimit(.minutes(10)))
+@Suite("The XML event parser", .timeLimit(.minutes(3)))
 struct XMLEventParserTests {
     private func events(_ text: String) throws -> [XML.Event] {
         var parser = try XMLEventParser(data: Data(text.utf8))

@@ -5,7 +5,7 @@ import Testing
 
 /// Whole requests against each other, in an order that chance decides: attempts, refusals, refreshes, delays, deadlines,
 /// cancels, over a transport without a network and on a clock that stands still until it is moved.
-@Suite("Random interleavings of whole requests", .timeLimit(.minutes(10)))
+@Suite("Random interleavings of whole requests", .timeLimit(.minutes(3)))
 struct InterleavingTests {
     /// Fewer where every step takes ten times as long.
     static let count = ProcessInfo.processInfo.environment["LARKSPUR_INTERLEAVINGS"].flatMap(Int.init) ?? 10_000

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Child sessions", .timeLimit(.minutes(10)))
+@Suite("Child sessions", .timeLimit(.minutes(3)))
 struct SessionExtendingTests {
     private let log = TransportLog()
 

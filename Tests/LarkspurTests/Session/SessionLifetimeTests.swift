@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Session and request lifetimes", .timeLimit(.minutes(10)))
+@Suite("Session and request lifetimes", .timeLimit(.minutes(3)))
 struct SessionLifetimeTests {
     @Test("A started request keeps its session's machinery alive")
     func temporary() async throws {

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(3)))
 struct SmokeTests {
     @Test func aGetDeliversItsBody() async throws {
         let session = Session(transport: StubTransport { _ in .json(#"{"setup": "knock"}"#) })

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Uploads", .timeLimit(.minutes(10)))
+@Suite("Uploads", .timeLimit(.minutes(3)))
 struct UploadTests {
     private let server: MockServer
     private let session = Session()

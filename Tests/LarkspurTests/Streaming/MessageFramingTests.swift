@@ -63,7 +63,7 @@ private struct Example: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("Messages of streams", .timeLimit(.minutes(10)))
+@Suite("Messages of streams", .timeLimit(.minutes(3)))
 struct MessageFramingTests {
     @Test("JSON lines are read without blank ones", arguments: Example.jsonLines)
     fileprivate func jsonLines(_ example: Example) {

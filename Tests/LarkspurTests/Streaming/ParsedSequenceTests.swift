@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Sequences of a stream's values", .timeLimit(.minutes(10)))
+@Suite("Sequences of a stream's values", .timeLimit(.minutes(3)))
 struct ParsedSequenceTests {
     private struct Tick: Codable, Sendable, Equatable {
         let count: Int

@@ -97,7 +97,7 @@ private struct Example: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("Server-sent events", .timeLimit(.minutes(10)))
+@Suite("Server-sent events", .timeLimit(.minutes(3)))
 struct ServerSentEventParserTests {
     @Test("A stream means what the standard says, wherever its chunks end", arguments: Example.all)
     fileprivate func meaning(_ example: Example) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Reconnection of server-sent events", .timeLimit(.minutes(10)))
+@Suite("Reconnection of server-sent events", .timeLimit(.minutes(3)))
 struct ServerSentEventsReconnectionTests {
     private typealias Machine = ServerSentEventsReconnection
 

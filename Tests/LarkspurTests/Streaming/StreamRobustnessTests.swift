@@ -18,7 +18,7 @@ extension SeededRandom {
     }
 }
 
-@Suite("Parsers of streams under stress", .timeLimit(.minutes(10)))
+@Suite("Parsers of streams under stress", .timeLimit(.minutes(3)))
 struct StreamRobustnessTests {
     /// Counts the documents of which the parser makes something else in one chunk than in many.
     private func differences<Parser: StreamParser>(_ parser: Parser, _ pieces: [String], seed: UInt64) async -> Int

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Lines and text of streams", .timeLimit(.minutes(10)))
+@Suite("Lines and text of streams", .timeLimit(.minutes(3)))
 struct TextParserTests {
     @Test(
         "Lines end with a line feed, alone or behind a carriage return; empty ones count",

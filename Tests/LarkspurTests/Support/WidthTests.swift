@@ -4,7 +4,7 @@
     import Testing
 
     /// What the tests themselves rely on: those that keep time get their turns.
-    @Suite("Width", .timeLimit(.minutes(10)))
+    @Suite("Width", .timeLimit(.minutes(3)))
     struct WidthTests {
         private static let running = Protected(0)
 

@@ -2,7 +2,7 @@ import Larkspur
 
 /// A plain socket to this machine, to see a server's very bytes.
 ///
-/// Its calls block; each runs on a thread of its own, because those of tasks are few and the servers' handlers need them.
+/// Each call that may block runs on a thread of its own: the threads that tasks share are as few as the machine has cores.
 final class WireClient: Sendable {
     enum End: Sendable { case open, closed, reset }
 
@@ -21,35 +21,16 @@ final class WireClient: Sendable {
     private let descriptor: Int32
     private let isClosed = Protected(false)
 
-    init(port: Int) throws {
-        #if os(Linux)
-            let kind = Int32(SOCK_STREAM.rawValue)
-        #else
-            let kind = SOCK_STREAM
-        #endif
-        descriptor = socket(AF_INET, kind, 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(UInt16(port).bigEndian)
-        address.sin_addr.s_addr = in_addr_t(UInt32(0x7F00_0001).bigEndian)
-        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isConnected = withUnsafeBytes(of: &address) { bytes in
-            bytes.baseAddress.map { connect(descriptor, $0.assumingMemoryBound(to: sockaddr.self), size) == 0 } ?? false
-        }
-        if !isConnected {
-            let reason = POSIXErrorCode(rawValue: errno) ?? .EIO
-            close()
-            throw POSIXError(reason)
-        }
-        var limit = timeval(tv_sec: 500, tv_usec: 0)  // a test that waits in vain ends
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    /// Connects. Where the peer does not answer, the system tries again for minutes.
+    init(port: Int) async throws {
+        descriptor = try await Self.onThread { try Self.connected(to: port) }
     }
 
     deinit { close() }
 
     /// One request over a connection of its own, and all that comes back until the server closes it.
     static func exchange(_ port: Int, _ request: String) async throws -> Received {
-        let client = try WireClient(port: port)
+        let client = try await WireClient(port: port)
         try await client.send(request)
         return try await client.receive()
     }
@@ -65,7 +46,7 @@ final class WireClient: Sendable {
     func send(_ text: String) async throws { try await send(Array(text.utf8)) }
 
     func send(_ bytes: [UInt8]) async throws {
-        try await onThread { [self] in try sendAtOnce(bytes) }
+        try await Self.onThread { [self] in try sendAtOnce(bytes) }
     }
 
     /// Blocks the thread it is called on, so it is for few bytes.
@@ -85,7 +66,7 @@ final class WireClient: Sendable {
 
     /// Reads until it is enough, or to the end.
     func receive(until isEnough: @escaping @Sendable (Received) -> Bool = { _ in false }) async throws -> Received {
-        try await onThread { [self] in
+        try await Self.onThread { [self] in
             var received = Received()
             var buffer = [UInt8](repeating: 0, count: 64 * 1024)
             while received.end == .open, !isEnough(received) {
@@ -103,7 +84,32 @@ final class WireClient: Sendable {
         try await receive { $0.bytes.suffix(text.utf8.count) == Array(text.utf8)[...] }
     }
 
-    private func onThread<Result: Sendable>(
+    private static func connected(to port: Int) throws -> Int32 {
+        #if os(Linux)
+            let kind = Int32(SOCK_STREAM.rawValue)
+        #else
+            let kind = SOCK_STREAM
+        #endif
+        let descriptor = socket(AF_INET, kind, 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(port).bigEndian)
+        address.sin_addr.s_addr = in_addr_t(UInt32(0x7F00_0001).bigEndian)
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isConnected = withUnsafeBytes(of: &address) { bytes in
+            bytes.baseAddress.map { connect(descriptor, $0.assumingMemoryBound(to: sockaddr.self), size) == 0 } ?? false
+        }
+        guard isConnected else {
+            let reason = POSIXErrorCode(rawValue: errno) ?? .EIO
+            Foundation.close(descriptor)
+            throw POSIXError(reason)
+        }
+        var limit = timeval(tv_sec: 120, tv_usec: 0)  // a test that waits in vain ends before its time limit
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        return descriptor
+    }
+
+    private static func onThread<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in

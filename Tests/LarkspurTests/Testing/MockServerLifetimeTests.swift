@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("MockServer: lifetime", .serialized, .timeLimit(.minutes(10)))
+@Suite("MockServer: lifetime", .serialized, .timeLimit(.minutes(3)))
 struct MockServerLifetimeTests {
     @Test("A stopped server has closed its listener and its connections, and ignores handlers under way")
     func stopped() async throws {
@@ -11,7 +11,7 @@ struct MockServerLifetimeTests {
             await gate.pass()
             return .text("too late")
         }
-        let (idle, busy) = (try WireClient(port: server.port), try WireClient(port: server.port))
+        let (idle, busy) = (try await WireClient(port: server.port), try await WireClient(port: server.port))
         try await busy.send("GET / HTTP/1.1\r\n\r\n")
         await gate.arrived()
         try await server.wait { $0.connectionCount == 2 }
@@ -23,14 +23,17 @@ struct MockServerLifetimeTests {
             let received = try await client.receive()
             #expect(received.bytes.isEmpty && received.end != .open)
         }
-        #expect(throws: POSIXError.self) { try WireClient(port: server.port) }
+        await #expect(throws: POSIXError.self) { try await WireClient(port: server.port) }
         await server.stop()
     }
 
     @Test("A server that nobody keeps stops")
     func dropped() async throws {
         var server: MockServer? = try MockServer()
-        let client = try WireClient(port: try #require(server).port)
+        let client = try await WireClient(port: try #require(server).port)
+        // The end of a connection that the server has accepted is sent until it arrives. A connection that still waits in
+        // the system's queue is reset, once: the client waits for good where that packet is lost, and busy systems lose some.
+        try await server?.wait { $0.connectionCount == 1 }
         server = nil
         #expect(try await client.receive().end != .open)
     }
@@ -49,7 +52,7 @@ struct MockServerLifetimeTests {
             let before = try Self.resources()
             for _ in 0..<500 {
                 let server = try MockServer()
-                let client = try WireClient(port: server.port)
+                let client = try await WireClient(port: server.port)
                 try await server.wait { $0.connectionCount == 1 }
                 await server.stop()
                 client.close()
@@ -73,7 +76,8 @@ struct MockServerLifetimeTests {
     func manyConnections() async throws {
         let server = try MockServer { request in .text("<\(request.connection)>") }
         let count = Self.affordableConnections()
-        let clients = try (0..<count).map { _ in try WireClient(port: server.port) }
+        var clients: [WireClient] = []
+        for _ in 0..<count { clients.append(try await WireClient(port: server.port)) }
         try await server.wait { $0.connectionCount == count }
         for client in clients { try client.sendAtOnce("GET / HTTP/1.1\r\n\r\n".utf8) }
         try await server.wait { $0.requests.count == count }

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("MockServer: responses", .timeLimit(.minutes(10)))
+@Suite("MockServer: responses", .timeLimit(.minutes(3)))
 struct MockServerResponseTests {
     private static func received(
         _ response: MockResponse, method: String = "GET"
@@ -95,7 +95,7 @@ struct MockServerResponseTests {
         arguments: [MockResponse.stall, .text("abc").truncated(after: 1, by: .stall)])
     func stall(response: MockResponse) async throws {
         let server = try MockServer { _ in response }
-        let client = try WireClient(port: server.port)
+        let client = try await WireClient(port: server.port)
         try await client.send("GET / HTTP/1.1\r\n\r\n")
         try await server.wait { $0.requests.count == 1 && $0.connectionCount == 1 }
         client.close()
@@ -112,7 +112,7 @@ struct MockServerResponseTests {
                 .body(Data("cd".utf8)),
             ])
         }
-        let client = try WireClient(port: server.port)
+        let client = try await WireClient(port: server.port)
         try await client.send("GET /paused HTTP/1.1\r\nConnection: close\r\n\r\n")
         #expect(try await client.receive("ab").text.contains("Content-Length: 4\r\n"))
         await gate.arrived()
@@ -165,7 +165,7 @@ struct MockServerResponseTests {
                 },
             ])
         }
-        let client = try WireClient(port: server.port)
+        let client = try await WireClient(port: server.port)
         try await client.send("GET /endless HTTP/1.1\r\n\r\n")
         _ = try await client.receive { $0.bytes.count > 1_000 }
         for _ in 0..<50 { _ = try await WireClient.exchange(server.port, "GET / HTTP/1.0\r\n\r\n") }

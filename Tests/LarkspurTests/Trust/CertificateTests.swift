@@ -2,7 +2,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Certificates and pins", .timeLimit(.minutes(10)))
+@Suite("Certificates and pins", .timeLimit(.minutes(3)))
 struct CertificateTests {
     @Test("A certificate tells whom it is for, who vouches for it, from when to when, and its key")
     func parts() throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Server trust", .timeLimit(.minutes(10)))
+@Suite("Server trust", .timeLimit(.minutes(3)))
 struct ServerTrustTests {
     private let log = TransportLog()
     private let own: Certificate

@@ -5,7 +5,7 @@ import Testing
 private let content = [UInt8].pattern(10_000)
 
 /// Where uploads go and who sends them, their records and their ends.
-@Suite("The rules of resumable uploads", .timeLimit(.minutes(10)))
+@Suite("The rules of resumable uploads", .timeLimit(.minutes(3)))
 struct ResumableUploadRulesTests {
     private let folder: TemporaryFolder
     private let file: URL

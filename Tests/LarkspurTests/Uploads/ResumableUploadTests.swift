@@ -10,7 +10,7 @@ extension ResumableUploadProtocol: CustomTestStringConvertible {
 }
 
 /// The whole way, against a little server of either kind.
-@Suite("Resumable uploads", .timeLimit(.minutes(10)))
+@Suite("Resumable uploads", .timeLimit(.minutes(3)))
 struct ResumableUploadTests {
     private let folder: TemporaryFolder
     private let file: URL

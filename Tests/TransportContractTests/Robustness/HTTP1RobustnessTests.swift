@@ -5,7 +5,7 @@
 
     /// What peers break over HTTP/1.1: every fault ends as a response or as an error of its kind, in time, and leaves a
     /// transport that works.
-    @Suite("Robustness: HTTP/1.1", .timeLimit(.minutes(10)))
+    @Suite("Robustness: HTTP/1.1", .timeLimit(.minutes(3)))
     struct HTTP1RobustnessTests {
         @Test("over a plain connection", arguments: Fault.all)
         func plain(fault: Fault) async throws {

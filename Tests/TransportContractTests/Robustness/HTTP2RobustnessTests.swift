@@ -4,7 +4,7 @@
 
     /// What peers break over HTTP/2, as a scripted server plays it.
     @Suite(
-        "Robustness: HTTP/2", .timeLimit(.minutes(10)),
+        "Robustness: HTTP/2", .timeLimit(.minutes(3)),
         .enabled(
             if: Environment.port("LARKSPUR_H2_FAULTS") != nil && Environment.trusting != nil,
             "LARKSPUR_H2_FAULTS and LARKSPUR_CA_FILE name no server"))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Authentication", .timeLimit(.minutes(10)))
+@Suite("Authentication", .timeLimit(.minutes(3)))
 struct AuthenticationInterceptorTests {
     private let log = TransportLog()
     private let refreshes = Counter()

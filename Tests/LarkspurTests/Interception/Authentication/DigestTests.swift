@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Digest", .timeLimit(.minutes(10)))
+@Suite("Digest", .timeLimit(.minutes(3)))
 struct DigestTests {
     private let log = TransportLog()
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Larkspur
 
 /// The machine alone, where a whole request cannot be had to come at the moment.
-@Suite("The state of a refresh", .timeLimit(.minutes(10)))
+@Suite("The state of a refresh", .timeLimit(.minutes(3)))
 struct RefreshStateTests {
     private typealias State = RefreshState<Key>
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Larkspur
 
 /// Many requests, one refresh.
-@Suite("Single-flight refresh", .timeLimit(.minutes(10)))
+@Suite("Single-flight refresh", .timeLimit(.minutes(3)))
 struct SingleFlightTests {
     private let refreshes = Counter()
     private let clock = ManualClock()

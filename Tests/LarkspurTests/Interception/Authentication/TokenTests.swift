@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Tokens, passwords and keys", .timeLimit(.minutes(10)))
+@Suite("Tokens, passwords and keys", .timeLimit(.minutes(3)))
 struct TokenTests {
     private let log = TransportLog()
     private let now = Protected(Date(timeIntervalSince1970: 1_000_000))
