@@ -1,6 +1,7 @@
 #include "coding.h"
 #include "curl.h"
 #include "file.h"
+#include "flag.h"
 #include "hash.h"
 #include "loopback.h"
 #include "poller.h"

@@ -28,7 +28,7 @@ extension RequestPipeline {
     /// Asks the gates about the response that is the answer. Leaves the pipeline if one of them cancels.
     func passGates(_ exchange: CompletedExchange) async throws(RequestCore.Exit) {
         guard let head = exchange.head else { return }
-        for gate in core.read({ $0.settings.gates }) {
+        for gate in core.enter(.validating, with: { $0.settings.gates }) {
             let disposition = await gate(head)
             // One that was left behind has no say any more.
             guard core.isWithPipeline, !Task.isCancelled else { throw .abandon }

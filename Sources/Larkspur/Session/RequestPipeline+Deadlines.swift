@@ -2,6 +2,12 @@
 ///
 /// Attempts without one pay nothing for it.
 extension RequestPipeline {
+    /// The session's interceptors, then the request's, which are about to run in this stage.
+    func interceptors(at stage: RequestError.Stage) -> [any RequestInterceptor] {
+        let own = core.context.configuration.interceptors
+        return own + core.enter(stage, isNeeded: !own.isEmpty) { $0.settings.interceptors }
+    }
+
     private var limit: Deadline? { core.read { $0.deadlines.attempt } }
 
     /// Builds and adapts. Nil if the request was taken away meanwhile.
