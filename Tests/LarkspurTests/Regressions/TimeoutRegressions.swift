@@ -12,12 +12,14 @@ struct TimeoutRegressions {
         let hop = try #require(response.attempts.last?.hops.last)
         return [
             "\(error.code)", "\(error.stage.map { "\($0)" } ?? "no stage")", error.message, "\(error.isTimeout)",
-            "\(error.isConnectivity)", "\(error.attempts)", "\(error.url?.text ?? "no URL")", "\(hop.error?.code.rawValue ?? "no error")",
+            "\(error.isConnectivity)", "\(error.attempts)", "\(error.url?.text ?? "no URL")",
+            "\(hop.error?.code.rawValue ?? "no error")",
         ]
     }
 
     private let expected = [
-        "timedOut", "sending", "the total timeout of 5.0 seconds has passed", "true", "true", "1", "http://h/", "timedOut",
+        "timedOut", "sending", "the total timeout of 5.0 seconds has passed", "true", "true", "1", "http://h/",
+        "timedOut",
     ]
 
     private func session(_ transport: any Transport, on clock: any Clock<Duration>) -> Session {

@@ -85,7 +85,9 @@ struct DeadlineTimerTests {
         #expect(held == nil)
     }
 
-    @Test("A request that has finished within its limits is held by no timer, whatever clock it has", arguments: [false, true])
+    @Test(
+        "A request that has finished within its limits is held by no timer, whatever clock it has",
+        arguments: [false, true])
     func finished(onManualClock: Bool) async throws {
         let clock = ManualClock()
         let configuration = SessionConfiguration {
