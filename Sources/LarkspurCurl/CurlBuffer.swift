@@ -19,7 +19,7 @@ struct CurlBuffer: ~Copyable {
     }
 
     deinit {
-        free(block)
+        if let block, capacity == Self.limit { pool.give(block) } else { free(block) }
     }
 
     var isEmpty: Bool { count == 0 }
@@ -43,7 +43,8 @@ struct CurlBuffer: ~Copyable {
     }
 
     private mutating func grow(to wanted: Int) -> Bool {
-        guard wanted == Self.limit else {
+        // What is longer than half a block is not given to the system's allocator, which would keep the memory.
+        guard wanted >= Self.limit / 2 else {
             guard let larger = realloc(block, wanted) else { return false }
             (block, capacity) = (larger, wanted)
             return true
@@ -53,7 +54,7 @@ struct CurlBuffer: ~Copyable {
             memcpy(pooled, block, count)
             free(block)
         }
-        (block, capacity) = (pooled, wanted)
+        (block, capacity) = (pooled, Self.limit)
         return true
     }
 
@@ -80,24 +81,24 @@ struct CurlBuffer: ~Copyable {
 
 /// Blocks of memory for long bodies, which come back when their bytes were read.
 ///
-/// One after the other they come from the transport's thread and go elsewhere, and the system's allocator would return
-/// them to the system and ask for them again, page by page. The last one that has come back is the next one that goes out: the
-/// processor still has it at hand.
+/// One after the other they come from the transport's thread and go elsewhere. The system's allocator would keep what is freed
+/// after a burst, gigabytes of it, or map each block and unmap it again. The pool maps blocks itself, keeps a few, and returns
+/// the others to the system. The last one that has come back is the next one that goes out: the processor still has it at hand.
 final class CurlBlockPool: Sendable {
-    /// How many wait at most: a stream has hardly more under way.
-    private static let kept = 4
+    /// The maximum number of unused blocks: a stream has hardly more under way.
+    private static let kept = 8
 
     /// Addresses, because pointers are for one thread.
     private let blocks = Protected<[UInt]>([])
 
     deinit {
-        for block in blocks.withLock({ $0 }) { free(UnsafeMutableRawPointer(bitPattern: block)) }
+        for block in blocks.withLock({ $0 }) { Self.unmap(UnsafeMutableRawPointer(bitPattern: block)) }
     }
 
     /// Nil if there is no memory.
     func take() -> UnsafeMutableRawPointer? {
         let block = blocks.withLock { $0.popLast() }
-        return block.flatMap { UnsafeMutableRawPointer(bitPattern: $0) } ?? malloc(CurlBuffer.limit)
+        return block.flatMap { UnsafeMutableRawPointer(bitPattern: $0) } ?? Self.map()
     }
 
     func give(_ block: UnsafeMutableRawPointer) {
@@ -107,6 +108,13 @@ final class CurlBlockPool: Sendable {
             blocks.append(address)
             return true
         }
-        if !isKept { free(block) }
+        if !isKept { Self.unmap(block) }
     }
+
+    private static func map() -> UnsafeMutableRawPointer? {
+        let block = mmap(nil, CurlBuffer.limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        return block == MAP_FAILED ? nil : block
+    }
+
+    private static func unmap(_ block: UnsafeMutableRawPointer?) { munmap(block, CurlBuffer.limit) }
 }

@@ -1,6 +1,7 @@
 #include "coding.h"
 #include "curl.h"
 #include "file.h"
+#include "flag.h"
 #include "hash.h"
 #include "http2.h"
 #include "loopback.h"

@@ -19,6 +19,7 @@ actor DownloadFile: BodyReceiver {
     // Immutable
     nonisolated var actor: (any Actor)? { self }
     nonisolated let capacity: UInt64 = 1 << 20
+    nonisolated let budget: BufferBudget? = .downloads
     nonisolated let canBeginAgain = true
     private nonisolated let thread: FileThread
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -102,12 +103,7 @@ actor DownloadFile: BodyReceiver {
                     .fileUnwritable, "the folder \(folder.path) cannot be created: \(error)", underlying: error)
             }
         }
-        var isDirectory: ObjCBool = false
-        guard checking, FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return }
-        if isDirectory.boolValue {
-            throw RequestError(.fileIsDirectory, "\(path), where a download goes, is a directory")
-        }
-        if !options.contains(.removePreviousFile) { throw RequestError.fileExists(path) }
+        if checking { try FilePlace.check(path, replacing: options.contains(.removePreviousFile)) }
     }
 
     // MARK: While the body comes

@@ -9,8 +9,10 @@ public struct DownloadOption: Hashable, Sendable {
     /// Creates the folders that are missing on the way to the file.
     public static let createIntermediateDirectories = DownloadOption(kind: .createsFolders)
 
-    /// Replaces a file that is there, in one step, when the new one is whole. Without it such a file is an error, and not
-    /// a byte is fetched where its name is known before.
+    /// Replaces a regular file, or a symbolic link to one or to nothing, in one step, when the new file is whole. Directories,
+    /// devices, pipes and sockets are never replaced: `.fileIsDirectory`, `.fileNotRegular`.
+    ///
+    /// Without this option a file that exists is an error, and not a byte is fetched where its name is known before.
     public static let removePreviousFile = DownloadOption(kind: .replaces)
 
     /// Does not go on with what an earlier request to the same place has left.

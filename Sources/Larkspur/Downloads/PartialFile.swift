@@ -32,16 +32,22 @@ final class PartialFile {
     /// Begins anew. The bytes go before the record of others comes, or a kill in between would join the two.
     func restart(_ record: DownloadRecord?) throws {
         if file.length > 0 { try file.truncate() }
-        self.record = record
+        self.record = nil
         guard let record else {
             unlink(recordPath)
             return
         }
         let new = recordPath + ".new"
         unlink(new)
-        // For the owner's eyes: URLs carry tokens.
-        try WritableFile.create(new, mode: 0o600).append(JSONEncoder().encode(record))
-        guard rename(new, recordPath) == 0 else { throw RequestError.system("renamed", new) }
+        do {
+            // For the owner's eyes: URLs carry tokens.
+            try WritableFile.create(new, mode: 0o600).append(JSONEncoder().encode(record))
+            guard rename(new, recordPath) == 0 else { throw RequestError.system("renamed", new) }
+        } catch {
+            unlink(new)  // a full disk would keep an empty file
+            throw error
+        }
+        self.record = record
     }
 
     func discard() {
@@ -77,6 +83,9 @@ final class PartialFile {
             // Not every file system has links.
             if errno == EEXIST || access(target, F_OK) == 0 { throw RequestError.fileExists(target) }
         }
+        // A special file that is put there between this look and the rename is replaced: a rename has no condition on the kind
+        // of file. Only who may change the folder can do that, and may remove the special file as well.
+        try FilePlace.check(target, replacing: replacing)
         guard rename(path, target) != 0 else { return }
         throw errno == EXDEV ? Elsewhere() : RequestError.system("put in its place", target)
     }

@@ -31,7 +31,7 @@ extension RequestError {
         public static let fileMissing = Code(rawValue: "fileMissing")
         /// A directory stands where a file has to.
         public static let fileIsDirectory = Code(rawValue: "fileIsDirectory")
-        /// A device, a pipe or a socket, which has no length.
+        /// A device, a pipe or a socket: it has no length to be sent, and a download does not replace it.
         public static let fileNotRegular = Code(rawValue: "fileNotRegular")
         /// The system does not let the file be read.
         public static let fileUnreadable = Code(rawValue: "fileUnreadable")

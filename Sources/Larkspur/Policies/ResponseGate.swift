@@ -31,8 +31,8 @@ extension RequestPipeline {
     /// Asks the gates about the response that is the answer. Leaves the pipeline if one of them cancels.
     func passGates(_ exchange: CompletedExchange) async throws(RequestCore.Exit) {
         guard let head = exchange.head else { return }
-        let (gates, passed) = core.read { ($0.settings.gates, $0.attempt?.passedGates ?? 0) }
-        for gate in gates.dropFirst(passed) {
+        let gates = core.enter(.validating) { Array($0.settings.gates.dropFirst($0.attempt?.passedGates ?? 0)) }
+        for gate in gates {
             let disposition = await gate(head)
             // One that was left behind has no say any more.
             guard core.isWithPipeline, !Task.isCancelled else { throw .abandon }
@@ -49,6 +49,7 @@ extension RequestPipeline {
     /// - Returns: The end of the hop.
     func collect(_ head: CompletedExchange) async throws(RequestCore.Exit) -> Step {
         let gated = core.read { $0.settings.gatesSeeHead } ? try await passGatesInTime(head) : head
+        core.enter(.sending, isNeeded: true) { _ in [Never]() }  // the rest of the body is waited for
         guard case .ended(let exchange) = await core.hopEnd(gated.error == nil ? .collected : .unwanted) else {
             throw .abandon
         }

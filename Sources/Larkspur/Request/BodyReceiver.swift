@@ -8,6 +8,9 @@ package protocol BodyReceiver: Sendable {
     /// How much of the body may wait between the transport and the receiver.
     var capacity: UInt64 { get }
 
+    /// What the receiver shares its buffers' memory with; nil if nothing.
+    var budget: BufferBudget? { get }
+
     /// Whether another attempt may follow one that has failed.
     var canBeginAgain: Bool { get }
 
@@ -29,12 +32,17 @@ package protocol BodyReceiver: Sendable {
     /// The exchange that serializers are given, with what has become of its body.
     func result(_ exchange: CompletedExchange) async -> CompletedExchange
 
+    /// The request was cancelled: nothing more is delivered. Called from any thread, and must not wait.
+    func stopDelivering()
+
     /// The request has finished, whatever has happened before; called once, from any thread, and must not wait.
     func end(_ error: RequestError?)
 }
 
 extension BodyReceiver {
     package var actor: (any Actor)? { nil }
+    package var budget: BufferBudget? { nil }
+    package func stopDelivering() {}
     package func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest { request }
     package func take(_ body: ByteChannel) async throws -> Bool { false }
     package func result(_ exchange: CompletedExchange) async -> CompletedExchange { exchange }

@@ -1,7 +1,8 @@
 /// A bounded pipe of body bytes from the transport to one reader.
 ///
 /// The transport's side never waits: bytes are always accepted, and the bound is kept by telling the transport how far
-/// it may go, as an absolute position (`capacity` beyond what was read). At most one buffer more than that is held.
+/// it may go, as an absolute position (`capacity` beyond what was read). At most one buffer more than that is held. A channel
+/// with a share of a budget may hold less (`BufferBudget`).
 package final class ByteChannel: Sendable {
     private typealias Reader = Suspension<Result<Data?, any Error>>
     /// Tells the transport how far it may go.
@@ -25,6 +26,10 @@ package final class ByteChannel: Sendable {
         var reader: (number: UInt64, continuation: Reader)?
         var readers: UInt64 = 0
         var end = End.open
+        /// Whether bytes are dropped because the request was cancelled.
+        var isCut = false
+        /// Whether the reader has got the end of the body.
+        var isOver = false
         var allow: Allow?
         /// Who takes the bytes as they come, in place of a reader; one thread at a time gives them.
         var taker: Taker?
@@ -50,10 +55,20 @@ package final class ByteChannel: Sendable {
         }
     }
 
+    // Immutable
     package let capacity: UInt64
+    private let share: BufferShare?
+
+    // Guarded by the box
     private let box = Protected(State())
 
-    package init(capacity: UInt64 = 1 << 20) { self.capacity = capacity }
+    package init(capacity: UInt64 = 1 << 20, budget: BufferBudget? = nil) {
+        self.capacity = capacity
+        share = budget.map { BufferShare(of: $0, capacity: capacity) }
+    }
+
+    /// How far the transport may go before the channel has any bytes.
+    package var initialAllowance: UInt64 { share?.initialAllowance ?? capacity }
 
     package var buffered: UInt64 { box.withLock { $0.received - $0.read } }
 
@@ -68,48 +83,58 @@ package final class ByteChannel: Sendable {
             state.read = 0
             return state.allow
         }
-        withExtendedLifetime(released) { allow(capacity) }
+        withExtendedLifetime(released) { allow(initialAllowance) }
     }
 
     /// The transport's side: the next bytes.
     package func receive(_ bytes: Data) {
         guard !bytes.isEmpty else { return }
-        let action: (reader: Reader?, allow: Allow?, position: UInt64) = box.withLock { state in
+        let action: (reader: Reader?, allow: Allow?, consumed: UInt64) = box.withLock { state in
+            let isFirst = state.received == 0
             state.received += UInt64(bytes.count)
             switch state.end {
             case .ended: return (nil, nil, 0)
-            case .abandoned:
-                state.read = state.received
-                return (nil, state.allow, state.read + capacity)
-            case .open:
+            case .open where !state.isCut:
+                // The budget counts what the reader works on, so there is more room when the reader comes back.
+                let shared = share != nil && isFirst ? state.allow : nil
                 guard state.taker == nil, let reader = state.reader else {
                     state.chunks.append(bytes)
-                    return (nil, nil, 0)
+                    return (nil, shared, 0)
                 }
                 state.reader = nil
                 state.read += UInt64(bytes.count)
-                return (reader.continuation, state.allow, state.read + capacity)
+                return share == nil ? (reader.continuation, state.allow, state.read) : (reader.continuation, shared, 0)
+            case .open, .abandoned:
+                state.read = state.received
+                return (nil, state.allow, state.read)
             }
         }
-        action.allow?(action.position)
+        action.allow?(position(behind: action.consumed))
         guard let reader = action.reader else { return give() }
         reader.resume(returning: .success(bytes))
     }
 
+    /// How far the transport may go when the reader has done with so many bytes.
+    private func position(behind consumed: UInt64) -> UInt64 {
+        share?.advance(behind: consumed) ?? consumed + capacity
+    }
+
     /// The end of the body: what waits can still be read, then the end or the error follows.
     package func end(_ error: RequestError?) {
-        let (reader, released) = box.withLock { state -> (Reader?, Allow?) in
-            guard case .open = state.end else { return (nil, nil) }
+        let (reader, received, released) = box.withLock { state -> (Reader?, UInt64, Allow?) in
+            guard case .open = state.end else { return (nil, state.received, nil) }
             state.end = .ended(error)
             // Who takes has the rest first.
-            if state.taker != nil { return (nil, nil) }
+            if state.taker != nil { return (nil, state.received, nil) }
             defer {
                 state.allow = nil
                 state.reader = nil
             }
-            return (state.reader?.continuation, state.allow)
+            state.isOver = state.reader != nil && error == nil
+            return (state.reader?.continuation, state.received, state.allow)
         }
         withExtendedLifetime(released) {}
+        share?.end(at: received)
         guard let reader else { return give() }
         reader.resume(returning: error.map { .failure($0) } ?? .success(nil))
     }
@@ -175,19 +200,36 @@ package final class ByteChannel: Sendable {
 
     /// The reader will not come again: bytes are thrown away from now on, so that the hop can end.
     package func abandon() {
-        let action = box.withLock { state -> (allow: Allow?, position: UInt64) in
+        let action = box.withLock { state -> (allow: Allow?, consumed: UInt64) in
             guard case .open = state.end else { return (nil, 0) }
             state.end = .abandoned
             state.drop()
             state.read = state.received
-            return (state.allow, state.read + capacity)
+            return (state.allow, state.read)
         }
-        action.allow?(action.position)
+        action.allow?(position(behind: action.consumed))
+    }
+
+    /// The request was cancelled: drops what waits and what is still to come. The reader gets the end next.
+    ///
+    /// - Parameter error: What the reader gets if the body has ended well, and the reader does not know that yet.
+    package func cut(_ error: RequestError) {
+        let action = box.withLock { state -> (allow: Allow?, consumed: UInt64) in
+            switch state.end {
+            case .open: state.isCut = true
+            case .ended(let earlier): if !state.isOver { state.end = .ended(earlier ?? error) }
+            case .abandoned: break
+            }
+            state.drop()
+            state.read = state.received
+            return (state.allow, state.read)
+        }
+        action.allow?(position(behind: action.consumed))
     }
 
     private enum Answer: Sendable {
-        case wait
-        case bytes(Data, allow: Allow?, position: UInt64)
+        case wait(allow: Allow?, consumed: UInt64)
+        case bytes(Data, allow: Allow?, consumed: UInt64)
         case end(RequestError?)
     }
 
@@ -196,21 +238,26 @@ package final class ByteChannel: Sendable {
             precondition(state.reader == nil, "a byte channel has one reader at a time")
             if state.taker == nil, state.first < state.chunks.count {
                 let bytes = state.takeFirst()
+                let before = state.read
                 state.read += UInt64(bytes.count)
-                return .bytes(bytes, allow: state.allow, position: state.read + capacity)
+                return .bytes(bytes, allow: state.allow, consumed: share == nil ? state.read : before)
             }
             switch state.end {
-            case .ended(let error) where state.taker == nil: return .end(error)
+            case .ended(let error) where state.taker == nil:
+                state.isOver = error == nil
+                return .end(error)
             case .abandoned: return .end(nil)
             case .open, .ended:
                 state.reader = (number, continuation)
-                return .wait
+                return .wait(allow: share == nil ? nil : state.allow, consumed: state.read)
             }
         }
         switch answer {
-        case .wait: give()
-        case .bytes(let bytes, let allow, let position):
-            allow?(position)
+        case .wait(let allow, let consumed):
+            allow?(position(behind: consumed))
+            give()
+        case .bytes(let bytes, let allow, let consumed):
+            allow?(position(behind: consumed))
             continuation.resume(returning: .success(bytes))
         case .end(let error): continuation.resume(returning: error.map { .failure($0) } ?? .success(nil))
         }

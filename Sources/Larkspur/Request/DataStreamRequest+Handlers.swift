@@ -93,6 +93,9 @@ extension DataStreamRequest {
         } catch let error as RequestError where self.error?.isSame(as: error) != true {
             // The request has nothing to go on for if this was its last reader.
             return await tell(.failure(error), token, cancelsOnError, handler) ?? (hub.isUnread ? error : nil)
+        } catch is CancellationError where hub.isCut.isRaised {
+            // The request may have finished before, and have no error.
+            return .requestCancelled
         } catch {}  // the request's own, which the completion has
         return nil
     }

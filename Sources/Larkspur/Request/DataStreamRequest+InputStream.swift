@@ -7,7 +7,7 @@ extension DataStreamRequest {
     /// It is a reader like `bytes`: opening it starts the request, not reading stops the peer, and closing it, or letting go
     /// of it, cancels the request if it was the last reader. A read waits for bytes, on the caller's thread: leave it to a
     /// thread, because a task that blocks holds up the others. Where the body does not arrive whole it gives what has come,
-    /// then -1, and `streamError` is what `bytes` would have thrown. It is read, not scheduled: a run loop has no part in it.
+    /// then -1, and `streamError` is what `bytes` would have thrown; after a cancel it gives nothing but -1. It is read, not scheduled: a run loop has no part in it.
     public func asInputStream() -> sending InputStream { BodyInputStream(bytes) }
 }
 
@@ -15,6 +15,7 @@ extension DataStreamRequest {
 private final class BodyInputStream: InputStream {
     // Immutable
     private let pipe: BodyPipe
+    private let isCut: Flag
     private let failure: Protected<(any Error)?>
     private let hasNews = DispatchSemaphore(value: 0)
 
@@ -25,6 +26,7 @@ private final class BodyInputStream: InputStream {
     init(_ chunks: DataStream) {
         let failure = Protected<(any Error)?>(nil)
         self.failure = failure
+        isCut = chunks.request.hub.isCut
         pipe = BodyPipe(length: nil) { pipe in
             // The one task of an open stream: somebody has to wait for the chunks. The pipe is not told of a failure, or it
             // would drop what waits in it.
@@ -57,6 +59,10 @@ private final class BodyInputStream: InputStream {
 
     override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength: Int) -> Int {
         while status == .open, maxLength > 0 {
+            if isCut.isRaised {
+                end(CancellationError())
+                break
+            }
             switch pipe.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: maxLength)) {
             case .bytes(let count): return count
             case .pending: hasNews.wait()

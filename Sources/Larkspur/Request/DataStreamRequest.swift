@@ -28,8 +28,13 @@ public final class DataStreamRequest: Request {
     }
 }
 
+extension DataStreamRequest {
+    /// Whether the request, or the task that reads it, was cancelled: the reader is given nothing more.
+    @usableFromInline var isOverForReader: Bool { hub.isCut.isRaised || Task.isCancelled }
+}
+
 /// A streamed body, chunk by chunk. It ends by throwing where the body does not arrive whole: a `RequestError`, or
-/// `CancellationError` if the request was cancelled.
+/// `CancellationError` if the request was cancelled. Nothing is delivered after a cancel, also if it was there already.
 public struct DataStream: AsyncSequence, Sendable {
     let request: DataStreamRequest
     private let automaticallyCancelling: Bool
@@ -73,7 +78,12 @@ final class StreamReader: Sendable {
         request.hub.begin(channel)
         request.handle.core.demand(request)
         do {
-            return try await channel.next()
+            while true {
+                try Task.checkCancellation()
+                guard let chunk = try await channel.next() else { return nil }
+                // A chunk that was on its way when the request was cancelled is dropped. The channel gives the reason next.
+                if !request.isOverForReader { return chunk }
+            }
         } catch let error as RequestError where !error.isCancelled {
             throw error
         } catch {
@@ -83,7 +93,8 @@ final class StreamReader: Sendable {
     }
 
     private func leave() {
-        let isStarted = request.handle.core.read { $0.phase != .idle }
-        if request.hub.leave(channel, isStarted: isStarted), automaticallyCancelling { request.cancel() }
+        let phase = request.handle.core.read { $0.phase }
+        let isLast = request.hub.leave(channel, isStarted: phase != .idle)
+        if isLast, automaticallyCancelling, phase != .finished { request.cancel() }
     }
 }

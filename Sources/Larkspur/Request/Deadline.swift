@@ -6,7 +6,7 @@ final class Deadline: Sendable {
     private typealias Cut = @Sendable (any Error) -> Void
 
     private enum Status {
-        case running(timer: Task<Void, Never>?, cut: Cut?)
+        case running(timer: DeadlineTimer?, cut: Cut?)
         case passed
         case stopped
         /// Another one, or none, is in its place: what began under this one goes on under that.
@@ -32,8 +32,11 @@ final class Deadline: Sendable {
 
     var timeLeft: Duration { max(.zero, limit - elapsed()) }
 
-    /// Whether it has passed by the clock, or will before anybody could notice: a transport's clock is as fine as this.
-    var isDue: Bool { timeLeft < .milliseconds(2) }
+    /// Whether the limit has passed, or is about to pass.
+    ///
+    /// A transport is given the time that is left, and may measure it from a moment a little earlier than this clock does.
+    /// So it can end a hop before the limit passes here.
+    var isDue: Bool { timeLeft < max(.milliseconds(2), min(.milliseconds(20), limit / 16)) }
 
     var hasPassed: Bool {
         status.withLock { if case .passed = $0 { true } else { false } }
@@ -44,12 +47,11 @@ final class Deadline: Sendable {
     }
 
     /// Calls the closure when the time is over, unless it is stopped before.
-    ///
-    /// Unstructured, one for each limit that runs: the pipeline's task may be held up in code that does not listen.
     func start(_ act: @escaping @Sendable () -> Void) {
-        let timer = Task {
-            do { try await clock.sleep(for: timeLeft) } catch { return }
-            guard !Task.isCancelled, let cut = pass() else { return }
+        let timer = DeadlineTimer(on: clock, after: { self.timeLeft }) { [self] in
+            // This clock stands still while the system sleeps, and the queue's does not.
+            if clock is SuspendingClock, timeLeft > .zero { return start(act) }
+            guard let cut = pass() else { return }
             cut(error)
             act()
         }
@@ -83,7 +85,7 @@ final class Deadline: Sendable {
 
     /// Ends the watch, and has what runs under it go on: under the next one, if there is one.
     func retire(for next: Deadline?) {
-        let (timer, late) = status.withLock { status -> (Task<Void, Never>?, Cut?) in
+        let (timer, late) = status.withLock { status -> (DeadlineTimer?, Cut?) in
             guard case .running(let timer, let cut) = status else { return (nil, nil) }
             status = .replaced(by: next)
             guard let next, let cut, !next.take(cut) else { return (timer, nil) }

@@ -81,15 +81,40 @@ extension RequestCore {
         if let next { next.start { self.end(by: next, face) } }
     }
 
+    // MARK: Stages
+
+    /// Notes the stage that the pipeline enters if it has something to do there: whether `parts` gives something.
+    ///
+    /// Code that an attempt's limit has left behind changes nothing: its task is cancelled.
+    @discardableResult
+    func enter<Part: Sendable>(
+        _ stage: RequestError.Stage, isNeeded: Bool = false, with parts: (inout RequestState) -> [Part]
+    ) -> [Part] {
+        let isLeftBehind = Task.isCancelled
+        return read { state in
+            let parts = parts(&state)
+            if isNeeded || !parts.isEmpty, !isLeftBehind { state.stage = stage }
+            return parts
+        }
+    }
+
     // MARK: Passing
 
     private func end(by deadline: Deadline, _ face: any Request) {
         switch deadline.scope {
         case .attempt: cutHop(by: deadline)
-        case .total:
-            let stage = read { $0.attempt?.isAtGates == true ? .validating : $0.phase.stage }
-            cancel(face, RequestError(wrapping: deadline.error, as: .timedOut, stage: stage))
+        case .total: end(byTotal: deadline.error, face)
         }
+    }
+
+    /// Ends the request. The stage is read in the same step: a moment later the pipeline is somewhere else.
+    private func end(byTotal error: RequestError, _ face: any Request) {
+        let action = box.withLock { state in
+            // The record of the hop says why it ended, not how.
+            if state.cancellation == nil { state.hop?.refuse(TransportError(.timedOut, error.message)) }
+            return state.cancel(RequestError(wrapping: error, as: .timedOut, stage: state.stage), face)
+        }
+        act(on: action)
     }
 
     /// Ends the hop under way, if there is one: it fails, and with it the attempt.
@@ -127,17 +152,6 @@ extension Deadline.Scope {
         switch self {
         case .attempt: \.attempt
         case .total: \.total
-        }
-    }
-}
-
-extension RequestPhase {
-    /// The stage that a request in this phase is at, where there can be only one.
-    fileprivate var stage: RequestError.Stage? {
-        switch self {
-        case .transferring, .receiving, .cancellingHop: .sending
-        case .backingOff: .retrying
-        case .idle, .preparing, .settling, .unwinding, .finished: nil
         }
     }
 }

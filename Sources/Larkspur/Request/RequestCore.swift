@@ -74,7 +74,10 @@ package final class RequestCore: Sendable {
     }
 
     func cancel(_ face: any Request, _ reason: RequestError = .requestCancelled) {
-        act(on: box.withLock { $0.cancel(reason, face) })
+        let action = box.withLock { $0.cancel(reason, face) }
+        // After the finish too: a stream's readers may still have bytes to read.
+        if reason.isCancelled || action.isEffective && !reason.isTimeout { receiver?.stopDelivering() }
+        act(on: action)
     }
 
     func act(on action: RequestState.CancelAction) {
@@ -217,10 +220,10 @@ package final class RequestCore: Sendable {
         request.renewCookies { cookies(for: $0) }
         request.renewCredentials(from: context.configuration.credentials)
         let id = context.registerTask(of: self)
-        let channel = receiver.map { ByteChannel(capacity: $0.capacity) }
+        let channel = receiver.map { ByteChannel(capacity: $0.capacity, budget: $0.budget) }
         let isLimited = request.options.timeouts.spanHops
         var transportRequest = request.transportRequest(
-            initialAllowance: channel?.capacity ?? (isGated ? BodySink.gatedAllowance : .max),
+            initialAllowance: channel?.initialAllowance ?? (isGated ? BodySink.gatedAllowance : .max),
             timeLeft: isLimited ? timeLeft : nil)
         if let trust = context.trust, request.url.isHTTPS, let host = request.url.host {
             transportRequest.asksForTrust = trust.covers(String(host))

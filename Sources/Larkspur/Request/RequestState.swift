@@ -20,6 +20,8 @@ struct RequestState: ~Copyable {
     private(set) var pace = Pace.flowing
     private(set) var cancellation: RequestError?
     var deadlines = Deadlines()
+    /// What the pipeline is doing, for the error of a limit that ends the request from outside.
+    var stage = RequestError.Stage.building
     /// What tells the server that attempts are of one request, if somebody has asked for it.
     var idempotencyKey: String?
     /// Whether the session's budget of retries has had its part for this request.
@@ -92,6 +94,7 @@ struct RequestState: ~Copyable {
         if let attempt { earlierAttempts.append(attempt) }
         attempt = Attempt()
         answer = nil
+        stage = .building
     }
 
     // MARK: Phases
@@ -146,6 +149,9 @@ struct RequestState: ~Copyable {
         case cancelHop((any TransportTask)?)
         /// Do what was left to an awaiter, who may be long in coming.
         case shortWork
+
+        /// Whether the request was under way, and was cancelled by this.
+        var isEffective: Bool { if case .none = self { false } else { true } }
     }
 
     /// The exchange that serializers of a cancelled request are shown.
@@ -225,7 +231,10 @@ struct RequestState: ~Copyable {
     mutating func nextWork(finishingBy event: RequestPhase.Event, with exchange: CompletedExchange) -> NextWork {
         let (next, verdict) = phase.receiving(event)
         guard verdict == .proceed else { return .abandon }
-        if let next = queue.nextWaiting() { return .serialize(slot: next.slot, next.job) }
+        if let next = queue.nextWaiting() {
+            stage = .serializing
+            return .serialize(slot: next.slot, next.job)
+        }
         phase = next
         self.exchange = exchange
         let deliveries = queue.deliverHeld()
@@ -273,7 +282,7 @@ struct RequestState: ~Copyable {
     /// Hands a hop over, or tells the pipeline what else to do.
     mutating func beginHop(_ progress: HopProgress) -> RequestPhase.Verdict {
         let verdict = step(.beginHop)
-        if verdict == .proceed { (hop, ended) = (progress, nil) }
+        if verdict == .proceed { (hop, ended, stage) = (progress, nil, .sending) }
         return verdict
     }
 

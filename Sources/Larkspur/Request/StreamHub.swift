@@ -29,9 +29,12 @@ final class StreamHub: BodyReceiver {
         var sent: UInt64 = 0
         /// Goes on when there is room.
         var sender: (@Sendable () -> Void)?
+        /// Whether the request was cancelled: nothing more is delivered.
+        var isCut = false
 
         var hasRoom: Bool {
             if case .ended = stage { return true }
+            if isCut { return true }
             return readers.isEmpty ? audience != .expected : readers.values.allSatisfy { $0.room > sent }
         }
 
@@ -40,6 +43,8 @@ final class StreamHub: BodyReceiver {
 
     /// Of what may be held in all, most waits with the hop: what waits there is the same for all readers.
     let limit: UInt64
+    /// Raised by a cancel. Readers look at it before each element.
+    let isCut = Flag()
     private let box = Protected(State())
 
     init(limit: Int) { self.limit = UInt64(max(4, limit)) }
@@ -81,6 +86,9 @@ final class StreamHub: BodyReceiver {
         return isLast
     }
 
+    /// How many bytes were handed on.
+    var sent: UInt64 { box.withLock { $0.sent } }
+
     var isUnread: Bool { box.withLock { $0.readers.isEmpty } }
 
     /// From now on the body waits for nobody who is not reading it: somebody wants the end.
@@ -105,7 +113,7 @@ final class StreamHub: BodyReceiver {
 
     var capacity: UInt64 { limit - limit / 4 }
 
-    var canBeginAgain: Bool { box.withLock { $0.sent == 0 } }
+    var canBeginAgain: Bool { sent == 0 }
 
     func begin(_ exchange: CompletedExchange) {}
 
@@ -135,7 +143,8 @@ final class StreamHub: BodyReceiver {
     }
 
     private func handOn(_ bytes: Data) {
-        let channels = box.withLock { state in
+        let channels = box.withLock { state -> [ByteChannel] in
+            if state.isCut { return [] }
             state.sent += UInt64(bytes.count)
             return state.readers.values.map(\.channel)
         }
@@ -144,10 +153,23 @@ final class StreamHub: BodyReceiver {
 
     func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) {}
 
-    func end(_ error: RequestError?) {
+    func stopDelivering() {
         let (channels, sender) = box.withLock { state in
-            state.stage = .ended(error)
+            state.isCut = true
             return (state.readers.values.map(\.channel), state.takeSender())
+        }
+        for channel in channels { channel.cut(.requestCancelled) }
+        // Last: a reader that drops what it has must find the end in its channel, and not the end of the body.
+        isCut.raise()
+        sender?()
+    }
+
+    func end(_ error: RequestError?) {
+        let (channels, error, sender) = box.withLock { state in
+            // A request that ends well while it is cancelled has ended well, but not for its readers.
+            let error = error ?? (state.isCut ? .requestCancelled : nil)
+            state.stage = .ended(error)
+            return (state.readers.values.map(\.channel), error, state.takeSender())
         }
         for channel in channels { channel.end(error) }
         sender?()

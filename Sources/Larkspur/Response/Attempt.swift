@@ -14,8 +14,6 @@ public struct Attempt: Sendable {
 
     /// How many response gates have let the response pass.
     var passedGates = 0
-    /// Whether response gates are being asked: the hop may be under way, but it is not what the request waits for.
-    var isAtGates = false
 
     /// The head of the last hop's response.
     public var head: ResponseHead? { lastHop?.head }

@@ -2,6 +2,12 @@
 ///
 /// Attempts without one pay nothing for it.
 extension RequestPipeline {
+    /// The session's interceptors, then the request's, which are about to run in this stage.
+    func interceptors(at stage: RequestError.Stage) -> [any RequestInterceptor] {
+        let own = core.context.configuration.interceptors
+        return own + core.enter(stage, isNeeded: !own.isEmpty) { $0.settings.interceptors }
+    }
+
     private var limit: Deadline? { core.read { $0.deadlines.attempt } }
 
     /// Builds and adapts. Nil if the request was taken away meanwhile.
@@ -26,14 +32,7 @@ extension RequestPipeline {
 
     /// Asks the gates; the exchange that it gives has failed if they had not answered in time.
     func passGatesInTime(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
-        let hasGates = core.read { state in
-            guard !state.settings.gates.isEmpty else { return false }
-            state.attempt?.isAtGates = true
-            return true
-        }
-        guard hasGates else { return exchange }
-        defer { _ = core.read { $0.attempt?.isAtGates = false } }
-        guard let limit else {
+        guard let limit, !core.read({ $0.settings.gates }).isEmpty else {
             try await passGates(exchange)
             return exchange
         }

@@ -28,6 +28,7 @@ extension RequestPipeline {
             let start = await start(of: chunks)
             return failed(error, try await end().0.with(start))
         }
+        core.read { $0.stage = .sending }
         var problem: (any Error)?
         if let receiver = core.receiver { problem = await pass(chunks, of: head, to: receiver, on: receiver.actor) }
         let (ended, hopError) = try await end()

@@ -76,7 +76,7 @@ struct RequestPipeline: Sendable {
         let limits = core.read { $0.settings.timeouts }
         var request = try await core.source.build(in: core.context, within: limits)
         let built = request
-        for interceptor in core.context.configuration.interceptors + core.read({ $0.settings.interceptors }) {
+        for interceptor in interceptors(at: .adapting) {
             guard core.isWithPipeline, !Task.isCancelled else { return nil }
             let state = RequestAdapterState(
                 requestID: core.id, session: session, attempt: number, timeLeft: core.timeLeft, core: core)
@@ -122,7 +122,7 @@ struct RequestPipeline: Sendable {
         }
         for handler in try core.didCreate(request) where core.isWithPipeline { await show(request, to: handler) }
         core.emit(.create(request))
-        let middleware = core.read { $0.settings.middleware }
+        let middleware = core.enter(.sending) { $0.settings.middleware }
         guard middleware.isEmpty else { return try await send(request, through: middleware, attempt: number) }
         return try await goThroughHops(core.perform(request, for: session))
     }
@@ -205,7 +205,7 @@ struct RequestPipeline: Sendable {
 
     /// Validators in order: the session's are the first of the request's. The first failure ends it.
     func validate(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
-        let validators = core.read { $0.settings.validators }
+        let validators = core.enter(.validating) { $0.settings.validators }
         guard !validators.isEmpty else { return exchange }
         for validator in validators {
             guard core.isWithPipeline else { throw .abandon }
@@ -232,7 +232,7 @@ struct RequestPipeline: Sendable {
 
     /// Asks the session's retriers, then the request's, and waits if one of them wants another attempt.
     private func askRetriers(_ error: RequestError) async throws(Exit) -> Decision {
-        let interceptors = core.context.configuration.interceptors + core.read { $0.settings.interceptors }
+        let interceptors = interceptors(at: .retrying)
         guard !interceptors.isEmpty, core.receiver?.canBeginAgain ?? true else { return .over(nil) }
         let delay: Duration
         switch await ComposedInterceptor(interceptors).retry(face, for: session, dueTo: error) {

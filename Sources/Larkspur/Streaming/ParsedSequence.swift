@@ -100,6 +100,11 @@ struct ParsedElements<Parser: StreamParser> {
 
     @inlinable
     mutating func next() throws -> Parser.Output? {
+        if place == .open, let request, request.isOverForReader {
+            // The base says why there is no more: it has dropped what waited there.
+            (chunk, used) = (Data(), 0)
+            return nil
+        }
         do {
             guard let value = try parsed() else { return nil }
             count += 1

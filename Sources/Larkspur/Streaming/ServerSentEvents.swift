@@ -81,7 +81,7 @@ final class EventReader {
         switch action {
         case .connect(let fields):
             connection = try await source.connect(fields)
-            elements = ParsedElements(parser: source.parser)
+            elements = ParsedElements(parser: source.parser, of: connection?.request)
             action = .read
         case .read, .none: try await read()
         case .wait(let pauses):

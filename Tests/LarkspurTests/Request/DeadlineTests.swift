@@ -5,7 +5,21 @@ import Testing
 
 @Suite("Deadlines", .timeLimit(.minutes(3)))
 struct DeadlineTests {
-    enum Place: CaseIterable { case modifier, adapter, handler, hop, gate, validator, serializer, retrier, backOff }
+    enum Place: CaseIterable {
+        case modifier, adapter, handler, hop, gate, validator, serializer, retrier, backOff
+
+        /// What the error of a limit says.
+        var stage: RequestError.Stage {
+            switch self {
+            case .modifier: .building
+            case .adapter, .handler: .adapting
+            case .hop: .sending
+            case .gate, .validator: .validating
+            case .serializer: .serializing
+            case .retrier, .backOff: .retrying
+            }
+        }
+    }
     enum End: CaseIterable { case cancel, total, attempt }
 
     private let clock = ManualClock()
@@ -115,6 +129,7 @@ struct DeadlineTests {
         case .total:
             let error = try #require(response.error)
             #expect(error.isTimeout && !error.isCancelled && error.message.contains("total timeout of 5"))
+            #expect(error.stage == place.stage)
             #expect(error.isConnectivity == (place == .hop), "only there the network was waited for")
             #expect(request.status == .finished && request.error?.isTimeout == true)
             await #expect(throws: RequestError.self) { try await task.value }

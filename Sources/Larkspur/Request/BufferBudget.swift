@@ -1,0 +1,116 @@
+/// Bounds what several channels hold together: each may hold its part of a limit, and always a minimum.
+///
+/// Without it the memory of downloads grows with their number. A hop's end frees its connection for the next download while
+/// its bytes still wait for the disk.
+///
+/// The parts are equal among the channels that have bytes. A channel that holds more than its part gets no more room until
+/// its reader has taken what is above it. No channel waits for another one: each gets the minimum as soon as its reader
+/// comes back, and asks for the rest of its part then.
+package final class BufferBudget: Sendable {
+    /// The budget of all downloads of the process: what waits for its disks.
+    package static let downloads = BufferBudget(limit: 32 << 20)
+
+    /// What every channel may hold, which is one piece of libcurl's.
+    static let minimum: UInt64 = 16 << 10
+
+    /// The part of one channel.
+    private struct Part {
+        /// How far the transport may go.
+        var allowed: UInt64
+        /// How much the reader has done with.
+        var consumed: UInt64 = 0
+        var hasBegun = false
+        var hasEnded = false
+
+        var held: UInt64 { hasBegun && allowed > consumed ? allowed - consumed : 0 }
+    }
+
+    private struct State {
+        var parts: [UInt64: Part] = [:]
+        var numbers: UInt64 = 0
+        /// How many of them have bytes, or will have.
+        var active: UInt64 = 0
+        var held: UInt64 = 0
+
+        mutating func change<Value>(_ number: UInt64, _ body: (inout Part, borrowing State) -> Value) -> Value? {
+            guard var part = parts[number] else { return nil }
+            held -= part.held
+            active -= part.hasBegun ? 1 : 0
+            let value = body(&part, self)
+            held += part.held
+            let isDone = part.hasEnded && part.consumed >= part.allowed
+            active += part.hasBegun && !isDone ? 1 : 0
+            parts[number] = isDone ? nil : part
+            return value
+        }
+    }
+
+    private let limit: UInt64
+    private let box = Protected(State())
+
+    package init(limit: UInt64) { self.limit = limit }
+
+    /// How much is held, or may come at any time, in all channels that have bytes.
+    package var held: UInt64 { box.withLock { $0.held } }
+
+    fileprivate func add(allowing position: UInt64) -> UInt64 {
+        box.withLock { state in
+            state.numbers += 1
+            state.parts[state.numbers] = Part(allowed: position)
+            return state.numbers
+        }
+    }
+
+    fileprivate func remove(_ number: UInt64) {
+        box.withLock { state in
+            _ = state.change(number) { part, _ in (part.hasEnded, part.consumed) = (true, .max) }
+        }
+    }
+
+    fileprivate func advance(_ number: UInt64, behind consumed: UInt64, capacity: UInt64) -> UInt64 {
+        let position = box.withLock { state in
+            state.change(number) { part, others -> UInt64 in
+                part.hasBegun = true
+                part.consumed = max(part.consumed, consumed)
+                guard !part.hasEnded else { return part.allowed }
+                let fair = min(capacity, limit / (others.active + 1))
+                let free = limit - min(limit, others.held)
+                let room = max(part.held, min(fair, free), min(capacity, Self.minimum))
+                part.allowed = part.consumed + room
+                return part.allowed
+            }
+        }
+        return position ?? consumed + capacity
+    }
+
+    fileprivate func end(_ number: UInt64, at received: UInt64) {
+        box.withLock { state in
+            _ = state.change(number) { part, _ in (part.hasEnded, part.allowed) = (true, received) }
+        }
+    }
+}
+
+/// A channel's share of a budget, for as long as the channel is there.
+final class BufferShare: Sendable {
+    private let budget: BufferBudget
+    private let number: UInt64
+    private let capacity: UInt64
+    let initialAllowance: UInt64
+
+    init(of budget: BufferBudget, capacity: UInt64) {
+        self.budget = budget
+        self.capacity = capacity
+        initialAllowance = min(capacity, BufferBudget.minimum)
+        number = budget.add(allowing: initialAllowance)
+    }
+
+    deinit { budget.remove(number) }
+
+    /// The reader has done with so many bytes; returns how far the transport may go.
+    func advance(behind consumed: UInt64) -> UInt64 {
+        budget.advance(number, behind: consumed, capacity: capacity)
+    }
+
+    /// No more comes than this.
+    func end(at received: UInt64) { budget.end(number, at: received) }
+}

@@ -1,0 +1,82 @@
+/// Elements by their times: adding one, removing one and taking the earliest take O(log n).
+struct TimerHeap<Element> {
+    /// Names an element for as long as it is there, and nothing afterwards.
+    struct ID: Hashable, Sendable {
+        fileprivate let slot: Int
+        fileprivate let use: UInt64
+    }
+
+    typealias Time = ContinuousClock.Instant
+
+    private struct Slot {
+        var use: UInt64 = 0
+        /// Where the slot's node is in the heap.
+        var node = 0
+        var element: Element?
+    }
+
+    private var nodes: [(time: Time, slot: Int)] = []
+    private var slots: [Slot] = []
+    private var free: [Int] = []
+
+    var count: Int { nodes.count }
+
+    /// The earliest time.
+    var firstTime: Time? { nodes.first?.time }
+
+    mutating func insert(_ element: Element, at time: Time) -> ID {
+        let slot = free.popLast() ?? slots.count
+        if slot == slots.count { slots.append(Slot()) }
+        slots[slot].use += 1
+        slots[slot].element = element
+        nodes.append((time, slot))
+        moveUp(nodes.count - 1)
+        return ID(slot: slot, use: slots[slot].use)
+    }
+
+    /// Removes the element, if it is still there, and returns it.
+    mutating func remove(_ id: ID) -> Element? {
+        guard slots[id.slot].use == id.use, let element = slots[id.slot].element.take() else { return nil }
+        free.append(id.slot)
+        let hole = slots[id.slot].node
+        let last = nodes.removeLast()
+        if hole < nodes.count {
+            nodes[hole] = last
+            moveUp(hole)
+            moveDown(slots[last.slot].node)
+        }
+        return element
+    }
+
+    /// Removes the earliest element and returns it, unless its time is later than this.
+    mutating func removeFirst(until time: Time) -> Element? {
+        guard let first = nodes.first, first.time <= time else { return nil }
+        return remove(ID(slot: first.slot, use: slots[first.slot].use))
+    }
+
+    private mutating func moveUp(_ start: Int) {
+        var child = start
+        while child > 0, case let parent = (child - 1) / 2, nodes[child].time < nodes[parent].time {
+            nodes.swapAt(child, parent)
+            slots[nodes[child].slot].node = child
+            child = parent
+        }
+        slots[nodes[child].slot].node = child
+    }
+
+    private mutating func moveDown(_ start: Int) {
+        var parent = start
+        while true {
+            var first = parent
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < nodes.count && nodes[child].time < nodes[first].time {
+                first = child
+            }
+            guard first != parent else { break }
+            nodes.swapAt(parent, first)
+            slots[nodes[parent].slot].node = parent
+            parent = first
+        }
+        slots[nodes[parent].slot].node = parent
+    }
+}
