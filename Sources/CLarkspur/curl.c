@@ -1,11 +1,7 @@
 #define _GNU_SOURCE
 #include "curl.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -35,13 +31,6 @@ typedef struct {
     int features;
     const char *ssl_version;
 } version_info;
-
-// The first members of curl_sockaddr.
-typedef struct {
-    int family;
-    int type;
-    int protocol;
-} socket_address;
 
 struct blob {
     void *data;
@@ -259,68 +248,6 @@ void clarkspur_easy_on_sockets(
     curl.curl_easy_setopt(easy, opt_open_socket_data, open_context);
     curl.curl_easy_setopt(easy, opt_close_socket_function, close);
     curl.curl_easy_setopt(easy, opt_close_socket_data, close_context);
-}
-
-int clarkspur_socket_open(const void *address, int user_timeout) {
-    const socket_address *wanted = address;
-#if defined(SOCK_CLOEXEC)
-    int descriptor = socket(wanted->family, wanted->type | SOCK_CLOEXEC, wanted->protocol);
-#else
-    int descriptor = socket(wanted->family, wanted->type, wanted->protocol);
-    if (descriptor >= 0) { fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
-#endif
-    if (descriptor < 0) { return -errno; }
-#if defined(TCP_USER_TIMEOUT)
-    // The connection works without the option too.
-    if (user_timeout > 0 && (wanted->family == AF_INET || wanted->family == AF_INET6)) {
-        (void)setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout, sizeof user_timeout);
-    }
-#endif
-    return descriptor;
-}
-
-void clarkspur_socket_close(int descriptor) { close(descriptor); }
-
-// Writes the address as text, at least INET6_ADDRSTRLEN bytes. Returns the port, 0 if there is none.
-static int end_of(int descriptor, int (*get)(int, struct sockaddr *, socklen_t *), char *text) {
-    struct sockaddr_storage address;
-    socklen_t size = sizeof address;
-    if (get(descriptor, (struct sockaddr *)&address, &size) != 0) { return 0; }
-    if (address.ss_family == AF_INET) {
-        const struct sockaddr_in *four = (const struct sockaddr_in *)&address;
-        inet_ntop(AF_INET, &four->sin_addr, text, INET6_ADDRSTRLEN);
-        return ntohs(four->sin_port);
-    }
-    if (address.ss_family != AF_INET6) { return 0; }
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&address;
-    inet_ntop(AF_INET6, &six->sin6_addr, text, INET6_ADDRSTRLEN);
-    return ntohs(six->sin6_port);
-}
-
-static int local_name(int descriptor, struct sockaddr *address, socklen_t *size) {
-    return getsockname(descriptor, address, size);
-}
-
-static int remote_name(int descriptor, struct sockaddr *address, socklen_t *size) {
-    return getpeername(descriptor, address, size);
-}
-
-int clarkspur_socket_local_port(int descriptor) {
-    char text[INET6_ADDRSTRLEN];
-    return end_of(descriptor, local_name, text);
-}
-
-void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remote_address, int remote_port) {
-    char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
-    if (!remote_address || end_of(descriptor, local_name, local) != local_port) { return; }
-    if (end_of(descriptor, remote_name, remote) != remote_port || strcmp(remote, remote_address) != 0) { return; }
-    shutdown(descriptor, SHUT_RDWR);
-}
-
-bool clarkspur_socket_is_connected(int descriptor) {
-    struct sockaddr_storage peer;
-    socklen_t length = sizeof peer;
-    return getpeername(descriptor, (struct sockaddr *)&peer, &length) == 0;
 }
 
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context) {
