@@ -3,16 +3,39 @@
 /// Debug builds check that each wait ends exactly once (R4) and trap if not; release builds do not pay for the check,
 /// which costs an allocation a wait.
 #if DEBUG
-    package typealias Suspension<Value> = CheckedContinuation<Value, Never>
+    package struct Suspension<Value>: Sendable {
+        private let continuation: CheckedContinuation<Value, Never>
+        private let handover: Protected<Void>
+
+        fileprivate init(_ continuation: CheckedContinuation<Value, Never>, _ handover: Protected<Void>) {
+            self.continuation = continuation
+            self.handover = handover
+        }
+
+        package func resume(returning value: sending Value) {
+            handover.withLock { _ in }
+            continuation.resume(returning: value)
+        }
+
+        package func resume() where Value == Void { resume(returning: ()) }
+    }
 #else
     package typealias Suspension<Value> = UnsafeContinuation<Value, Never>
 #endif
 
+/// Waits until `body`'s continuation is resumed.
+///
+/// A continuation that is resumed while its task is about to wait hands the value over by an atomic of the Swift runtime, which
+/// the thread sanitizer does not see: it reports a race between the thread that made the value and the task that reads it. So
+/// debug builds take a lock on both sides, which the sanitizer does see.
 func suspended<Value>(
     isolation: isolated (any Actor)? = #isolation, _ body: (Suspension<Value>) -> Void
 ) async -> sending Value {
     #if DEBUG
-        await withCheckedContinuation(body)
+        let handover = Protected<Void>(())
+        let value = await withCheckedContinuation { body(Suspension($0, handover)) }
+        handover.withLock { _ in }
+        return value
     #else
         await withUnsafeContinuation(body)
     #endif

@@ -4,10 +4,12 @@ import Testing
 
 @Suite("Cookies and threads", .timeLimit(.minutes(3)))
 struct CookieThreadTests {
-    /// How a caller gets its response: while it waits, after the request has finished, and twice.
-    private enum Reading: Int, CaseIterable { case waiting, late, twice }
+    /// How a caller gets its response: while it waits, after the request has finished, twice, and from a task of the request's
+    /// own, which adapters cause.
+    private enum Reading: Int { case waiting, late, twice, adapted }
 
-    /// Most responses are read on the thread of their awaiter, some on the transport's. The thread sanitizer watches both.
+    /// Responses are read on the thread of their awaiter, on the transport's and on the request's task. The thread sanitizer
+    /// watches how they get there.
     @Test("What a response sets is in the jar when the response is delivered, on whatever thread that is")
     func manyAtOnce() async throws {
         let server = try MockServer { request in
@@ -23,7 +25,7 @@ struct CookieThreadTests {
                     var failures = 0
                     for turn in 0..<40 {
                         let path = turn.isMultiple(of: 4) ? "/plain" : "/set"
-                        let reading = Reading(rawValue: turn % 3) ?? .waiting
+                        let reading = caller < 4 ? Reading(rawValue: turn % 3) ?? .waiting : .adapted
                         let text = await Self.text(
                             session, "\(url.text)\(path.dropFirst())?c\(caller)=\(turn)", reading)
                         let value = jar.cookies(for: url).first { $0.name == "c\(caller)" }?.value
@@ -43,6 +45,8 @@ struct CookieThreadTests {
         let request = await session.request(url)
         switch reading {
         case .waiting: return await request.serializingString().response.value
+        case .adapted:
+            return await request.adapt(using: .adapter { _, _ in }).serializingString().response.value
         case .late:
             request.resume()
             _ = await request.serializingData().response
