@@ -97,7 +97,8 @@ extension CurlTransfer {
         hop.lastActivity = loop.now
         let line = UnsafeRawBufferPointer(start: bytes, count: count).assumingMemoryBound(to: UInt8.self)
         let isTrailer = hop.challenge != nil && !line.starts(with: "HTTP/".utf8)
-        if !isTrailer { hop.challenge = nil }
+        // Another head: the challenge was answered. Before 7.80 libcurl does not ask before it sends the answer.
+        if !isTrailer, hop.challenge != nil { (hop.challenge, hop.answersOldChallenge) = (nil, false) }
         switch isTrailer ? hop.challenge?.reader.add(line) : hop.head.add(line) {
         case .more, nil: return count
         case .head(let head) where head.status == 101 && !hop.asksForUpgrade:

@@ -124,10 +124,8 @@ final class CurlTransfer {
         opened.removeAll(keepingCapacity: true)
         errorText.pointee = 0
         if let proxy = hop.route?.asker {
-            // Whether a remembered challenge was answered cannot be told before 7.80: there, each hop is challenged.
-            let forgets = !CurlLibrary.current.tellsOfRequests
-            if asker != nil, asker != proxy || forgets && hop.sends == 0 { renew() }
-            hop.answersOldChallenge = asker != nil && !forgets
+            if asker != proxy, asker != nil { renew() }
+            hop.answersOldChallenge = asker != nil
             asker = proxy
         }
         hop.beginSending(at: loop.now)

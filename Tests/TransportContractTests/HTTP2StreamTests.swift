@@ -32,7 +32,9 @@
             #expect(taken == Self.length)
         }
 
-        @Test("A reader that takes little and stands still, again and again, gets the whole body, and the peer stays stopped")
+        @Test(
+            "A reader that takes little and stands still, again and again, gets the whole body, and the peer stays stopped"
+        )
         func haltingReader() async throws {
             let flood = UUID().uuidString
             let session = try Self.session()

@@ -83,8 +83,8 @@ final class PartialFile {
             // Not every file system has links.
             if errno == EEXIST || access(target, F_OK) == 0 { throw RequestError.fileExists(target) }
         }
-        // A special file that is put there between this look and the rename is replaced: a rename has no condition on the kind
-        // of file. Only who may change the folder can do that, and may remove the special file as well.
+        // A special file that another process puts there between this look and the rename is replaced: a rename has no
+        // condition on the kind of file. A process that may do so may also remove the special file.
         try FilePlace.check(target, replacing: replacing)
         guard rename(path, target) != 0 else { return }
         throw errno == EXDEV ? Elsewhere() : RequestError.system("put in its place", target)

@@ -4,8 +4,8 @@
 /// its bytes still wait for the disk.
 ///
 /// The parts are equal among the channels that have bytes. A channel that holds more than its part gets no more room until
-/// its reader has taken what is above it. No channel waits for another one: each gets the minimum as soon as its reader
-/// comes back, and asks for the rest of its part then.
+/// its reader has taken the excess. No channel waits for another one: each gets the minimum as soon as its reader comes
+/// back, and asks for the rest of its part then.
 package final class BufferBudget: Sendable {
     /// The budget of all downloads of the process: what waits for its disks.
     package static let downloads = BufferBudget(limit: 32 << 20)
