@@ -1,8 +1,9 @@
 extension Redaction {
-    /// A body of this type without the values of secrets: JSON, whatever its type, and GraphQL and forms of both kinds by theirs.
+    /// A body of this type without the values of secrets: JSON, whatever its type, and GraphQL and forms of both kinds
+    /// by theirs.
     ///
-    /// Any other body is returned as it is, unless the name of a secret stands in it. Then the place of the secret is unknown, and
-    /// only the number of bytes is told.
+    /// Any other body is returned as it is, unless the name of a secret stands in it. Then the place of the secret is
+    /// unknown, and only the number of bytes is told.
     func body(_ data: Data, type: String?) -> Data {
         if isNone || data.isEmpty { return data }
         let kind = type?.lowercased() ?? ""
