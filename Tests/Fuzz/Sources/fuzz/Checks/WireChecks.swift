@@ -142,8 +142,9 @@
 
         private func read(for limit: Duration) -> [UInt8]? {
             var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard poll(&event, 1, Int32(limit.components.seconds * 1_000 + limit.components.attoseconds / 1_000_000_000_000_000)) > 0
-            else { return nil }
+            let time = limit.components
+            let milliseconds = time.seconds * 1_000 + time.attoseconds / 1_000_000_000_000_000
+            guard poll(&event, 1, Int32(milliseconds)) > 0 else { return nil }
             return [UInt8](unsafeUninitializedCapacity: 4_096) { buffer, count in
                 count = max(0, recv(descriptor, buffer.baseAddress, buffer.count, 0))
             }
