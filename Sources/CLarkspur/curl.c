@@ -176,8 +176,8 @@ int clarkspur_easy_set_function(void *easy, int option, void (*function)(void)) 
     return curl.curl_easy_setopt(easy, option, function);
 }
 
-int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count) {
-    struct blob blob = {(void *)bytes, count, blob_copy};
+int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count, bool is_copied) {
+    struct blob blob = {(void *)bytes, count, is_copied ? blob_copy : 0};
     return curl.curl_easy_setopt(easy, option, &blob);
 }
 

@@ -12,6 +12,26 @@ enum CurlAuthorities {
         paths.lazy.compactMap { FileManager.default.contents(atPath: $0) }.first.map { [UInt8]($0) } ?? []
 }
 
+/// Certificates of authorities in memory that libcurl reads in place, also those that each new handle is given.
+final class CurlCertificates {
+    let bytes: UnsafeRawBufferPointer
+
+    /// Nil where they are in files.
+    init?(_ authorities: CurlTransport.Configuration.Authorities) {
+        let certificates: [UInt8]
+        switch authorities {
+        case .system, .file: return nil
+        case .pem(let own): certificates = own
+        case .systemAnd(let own): certificates = CurlAuthorities.system + [UInt8(ascii: "\n")] + own
+        }
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: certificates.count, alignment: 1)
+        memory.copyBytes(from: certificates)
+        bytes = UnsafeRawBufferPointer(memory)
+    }
+
+    deinit { bytes.deallocate() }
+}
+
 extension CurlTransport.Configuration {
     /// What this libcurl, or this system, cannot do of it; requests are not sent then.
     var problem: TransportError? {

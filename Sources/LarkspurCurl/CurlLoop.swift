@@ -22,6 +22,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var now = CurlClock.zero
     private(set) var keyLog: Int32 = -1
+    private(set) var authorities: CurlCertificates?
     @exclusivity(unchecked) var sockets = CurlSockets()
     @exclusivity(unchecked) var sessions = CurlSessions()
     /// The transfers that may use HTTP/2, by their easy handles.
@@ -104,6 +105,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             return TransportError(.unavailable, "libcurl could not make a multi handle")
         }
         self.multi = multi
+        authorities = CurlCertificates(configuration.certificateAuthorities)
         guard let path = configuration.keyLogFile else { return nil }
         keyLog = clarkspur_tls_open_key_log(path)
         guard keyLog < 0 else { return nil }
@@ -239,7 +241,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         deliver()
         for task in rest { task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers { transfer.close() }
-        transfers = []
+        (transfers, owners) = ([], [:])
         multi.map(clarkspur_multi_close)
         multi = nil
         if keyLog >= 0 { clarkspur_socket_close(keyLog) }

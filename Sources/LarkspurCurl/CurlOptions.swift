@@ -121,14 +121,16 @@ struct CurlOptions {
         text.withCString { _ = clarkspur_easy_set_pointer(easy, option, $0) }
     }
     private func set(_ option: Int32, _ bytes: [UInt8]) {
-        bytes.withUnsafeBytes { _ = clarkspur_easy_set_blob(easy, option, $0.baseAddress, $0.count) }
+        bytes.withUnsafeBytes { _ = clarkspur_easy_set_blob(easy, option, $0.baseAddress, $0.count, true) }
     }
     private func set(_ option: Int32, pointer: UnsafeRawPointer?) { clarkspur_easy_set_pointer(easy, option, pointer) }
 
     /// What all transfers have in common.
     ///
     /// - Parameter keyLog: The descriptor of the file for keys, negative if there is none.
-    mutating func setUp(_ configuration: CurlTransport.Configuration, url: UnsafeRawPointer, keyLog: Int32) {
+    mutating func setUp(
+        _ configuration: CurlTransport.Configuration, authorities: CurlCertificates?, url: UnsafeRawPointer, keyLog: Int32
+    ) {
         set(CurlOption.parsedURL, pointer: url)
         set(CurlOption.noSignal, 1)
         set(CurlOption.quickExit, 1)  // or the end of a transfer waits for its name lookup, from 7.87 on
@@ -149,7 +151,7 @@ struct CurlOptions {
         set(CurlOption.connectTimeout, 86_400_000)  // the loop keeps the time
         set(CurlOption.idleLifetime, seconds(configuration.idleLifetime))
         if let lifetime = configuration.connectionLifetime { set(CurlOption.lifetime, seconds(lifetime)) }
-        setUpTLS(configuration)
+        setUpTLS(configuration, authorities)
         self.keyLog = keyLog
         resumesTLS = !configuration.requiresStapledStatus
         setUpConnections()
@@ -162,7 +164,7 @@ struct CurlOptions {
         set(CurlOption.resumesTLS, resumesTLS && !asksForTrust ? 1 : 0)
     }
 
-    private func setUpTLS(_ configuration: CurlTransport.Configuration) {
+    private func setUpTLS(_ configuration: CurlTransport.Configuration, _ authorities: CurlCertificates?) {
         let newest = configuration.maximumTLSVersion?.rawValue ?? 0
         set(CurlOption.tlsVersion, configuration.minimumTLSVersion.rawValue | newest << 16)
         set(CurlOption.proxyTLSVersion, configuration.minimumTLSVersion.rawValue | newest << 16)
@@ -186,22 +188,18 @@ struct CurlOptions {
             leaveOutFolders()
             set(CurlOption.authorityFile, path)
             set(CurlOption.proxyAuthorityFile, path)
-        case .pem(let bytes):
-            leaveOutFolders()
-            believe(bytes)
-        case .systemAnd(let bytes):
-            believe(CurlAuthorities.system + [UInt8(ascii: "\n")] + bytes)
+        case .pem: leaveOutFolders()
+        case .systemAnd: break
+        }
+        if let bytes = authorities?.bytes {
+            clarkspur_easy_set_blob(easy, CurlOption.authorities, bytes.baseAddress, bytes.count, false)
+            clarkspur_easy_set_blob(easy, CurlOption.proxyAuthorities, bytes.baseAddress, bytes.count, false)
         }
     }
 
     private func leaveOutFolders() {
         set(CurlOption.authorityFolder, pointer: nil)
         set(CurlOption.proxyAuthorityFolder, pointer: nil)
-    }
-
-    private func believe(_ certificates: [UInt8]) {
-        set(CurlOption.authorities, certificates)
-        set(CurlOption.proxyAuthorities, certificates)
     }
 
     private func seconds(_ duration: Duration) -> Int {

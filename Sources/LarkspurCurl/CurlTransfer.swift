@@ -42,7 +42,7 @@ final class CurlTransfer {
     private func setUp() {
         asker = nil
         options = CurlOptions(easy: easy)
-        options.setUp(loop.configuration, url: url.handle, keyLog: loop.keyLog)
+        options.setUp(loop.configuration, authorities: loop.authorities, url: url.handle, keyLog: loop.keyLog)
         setCallbacks()
     }
 

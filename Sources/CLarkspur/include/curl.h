@@ -42,8 +42,8 @@ int clarkspur_easy_set_long(void *easy, int option, long value);
 int clarkspur_easy_set_offset(void *easy, int option, int64_t value);
 int clarkspur_easy_set_pointer(void *easy, int option, const void *value);
 int clarkspur_easy_set_function(void *easy, int option, void (*function)(void));
-// libcurl copies the bytes.
-int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count);
+// Bytes that libcurl does not copy live as long as the handle.
+int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count, bool is_copied);
 int clarkspur_easy_pause(void *easy, int directions);
 long clarkspur_easy_long(void *easy, int info);
 int64_t clarkspur_easy_offset(void *easy, int info);
