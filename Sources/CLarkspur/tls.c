@@ -42,6 +42,7 @@
     F(BIO_free, int, (void *)) \
     F(BIO_new_socket, void *, (int, int)) \
     F(BIO_up_ref, int, (void *)) \
+    F(SSL_get0_alpn_selected, void, (const void *, const uint8_t **, unsigned *)) \
     F(SSL_get_error, int, (const void *, int)) \
     F(SSL_get_rbio, void *, (const void *)) \
     F(SSL_has_pending, int, (const void *)) \
@@ -119,11 +120,19 @@ static bool has_only_tls(void *ssl, int descriptor) {
     return wants_more;
 }
 
+static bool speaks_http2(void *ssl) {
+    const uint8_t *name = NULL;
+    unsigned length = 0;
+    bound.SSL_get0_alpn_selected(ssl, &name, &length);
+    return length == 2 && memcmp(name, "h2", 2) == 0;
+}
+
 bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested) {
     char byte;
     bool is_empty = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     void *ssl = session_of(easy);
     if (!ssl) { return is_empty; }
+    if (speaks_http2(ssl)) { return true; }
     if (is_empty && !bound.SSL_has_pending(ssl)) { return true; }
     return !is_nested && has_only_tls(ssl, descriptor);
 }

@@ -71,6 +71,9 @@ struct CurlHead {
             return .more
         }
         if bytes[0] == 0x0D || bytes[0] == 0x0A { return end() }
+        if fields.isEmpty, Self.isBlank(bytes[0]) {
+            return .broken(Self.violation("the response's head continues a field before the first one"))
+        }
         if checksFields, !Self.isBlank(bytes[0]), memchr(bytes, 0x3A, line.count) == nil {
             return .broken(Self.violation("the response's head has a line without a colon"))
         }

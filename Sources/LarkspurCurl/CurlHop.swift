@@ -35,8 +35,6 @@ final class CurlHop {
     var needsFreshConnection = false
     /// Whether bytes that answer no request wait on the connection that libcurl chose.
     var isConnectionNoisy = false
-    /// The socket that the request goes over; negative where that is not known.
-    var descriptor: Int32 = -1
     /// The session of HTTP/2 that carries the hop, and the number of its stream.
     var stream: (session: CurlSessions.ID, number: Int32)?
     var isBodyPaused = false
@@ -162,7 +160,7 @@ final class CurlHop {
         sends += 1
         isConnected = false
         connectionsBefore = 0
-        (descriptor, stream) = (-1, nil)
+        stream = nil
         socketError = 0
         lastSend = now
     }

@@ -129,7 +129,8 @@ struct CurlOptions {
     ///
     /// - Parameter keyLog: The descriptor of the file for keys, negative if there is none.
     mutating func setUp(
-        _ configuration: CurlTransport.Configuration, authorities: CurlCertificates?, url: UnsafeRawPointer, keyLog: Int32
+        _ configuration: CurlTransport.Configuration, authorities: CurlCertificates?, url: UnsafeRawPointer,
+        keyLog: Int32
     ) {
         set(CurlOption.parsedURL, pointer: url)
         set(CurlOption.noSignal, 1)
@@ -256,8 +257,8 @@ struct CurlOptions {
         }
         var isPlain = false
         if request.method == "GET", case .bodiless = shape { isPlain = true }
-        if isPlain, plainVersion == version { return }
-        plainVersion = isPlain ? version : nil
+        if isPlain, !isFresh, plainVersion == version { return }
+        plainVersion = isPlain && !isFresh ? version : nil
         set(CurlOption.postFields, pointer: nil)  // while it is set, libcurl before 8.7 rewinds no upload
         set(CurlOption.get, 1)  // undoes what the transfer before had
         switch shape {

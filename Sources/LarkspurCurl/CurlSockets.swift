@@ -8,7 +8,6 @@ struct CurlSockets {
         /// Opened and closed through us, so that we know when the number stands for another socket.
         var isConnection = false
         var ends: Ends?
-        var speaksHTTP2 = false
         /// How often libcurl had the socket writable in a row and sent nothing.
         var idleWrites = 0
     }
@@ -119,21 +118,16 @@ struct CurlSockets {
     // MARK: Connections
 
     /// Notes which of the sockets that libcurl has opened became the connection.
-    mutating func place(_ ends: Ends, among opened: [Int32]) -> Int32 {
+    mutating func place(_ ends: Ends, among opened: [Int32]) {
         let isOnly = opened.count == 1
         let found = opened.first { isOnly || clarkspur_socket_local_port($0) == ends.localPort }
-        guard let descriptor = found, ends.localPort != 0 else { return found ?? -1 }
+        guard let descriptor = found, ends.localPort != 0 else { return }
         entries[place(of: descriptor)].ends = ends
         descriptors[ends] = descriptor
-        return descriptor
     }
 
     /// The socket of a connection; nil if it has none that is known.
     func descriptor(of ends: Ends) -> Int32? { descriptors[ends] }
-
-    mutating func didSpeakHTTP2(_ descriptor: Int32) { entries[place(of: descriptor)].speaksHTTP2 = true }
-
-    func speaksHTTP2(_ descriptor: Int32) -> Bool { entries[Int(descriptor)].speaksHTTP2 }
 
     /// Ends a connection in both directions. libcurl sees that when it wants to use it again.
     func shutDown(localPort: Int, remoteAddress: UnsafePointer<CChar>?, remotePort: Int) {

@@ -54,13 +54,12 @@ extension CurlTransfer {
     private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
         guard let ends else { return true }
         if !opened.isEmpty {
-            hop.descriptor = loop.sockets.place(ends, among: opened)
+            loop.sockets.place(ends, among: opened)
             opened.removeAll(keepingCapacity: true)
             return true
         }
         guard let descriptor = loop.sockets.descriptor(of: ends) else { return true }
-        hop.descriptor = descriptor
-        return loop.sockets.speaksHTTP2(descriptor) || hop.request.version == .http2
+        return hop.request.version == .http2
             || clarkspur_tls_is_silent(easy, descriptor, hop.route?.proxy?.kind == .https)
     }
 
@@ -108,10 +107,7 @@ extension CurlTransfer {
             return CurlAnswer.fail
         case .head(let head):
             prepareForBody(of: hop, status: head.status)
-            if hop.head.isHTTP2 {
-                loop.speaksHTTP2(hop.origin)
-                if hop.descriptor >= 0 { loop.sockets.didSpeakHTTP2(hop.descriptor) }
-            }
+            if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
             loop.setAlarm(hop.deadline.time, for: slot)
             if hop.holds(head) {
                 hop.connectionsBefore = clarkspur_easy_long(easy, CurlInfo.connections)

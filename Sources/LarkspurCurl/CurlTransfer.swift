@@ -139,13 +139,20 @@ final class CurlTransfer {
         options.set(
             task.request, shape: prepareBody(of: hop),
             version: version,
-            fields: fields.set(task.request, handedOver: handsOver), route: hop.route, isFresh: hop.needsFreshConnection
+            fields: fields.set(task.request, handedOver: handsOver), route: hop.route,
+            isFresh: hop.needsFreshConnection || isChallenged(hop)
         )
         if clarkspur_multi_add(loop.multi, easy) != 0 {
             hop.fault = TransportError(.other, "libcurl did not take the request")
             return loop.setAlarm(loop.now, for: slot)
         }
         loop.setAlarm(hop.deadline.time, for: slot)
+    }
+
+    /// Whether a proxy will challenge a request with a body because its handle is new. Proxies that challenge on a kept connection may wait
+    /// for all of the body, which libcurl no longer sends.
+    private func isChallenged(_ hop: CurlHop) -> Bool {
+        hop.route?.asker != nil && hop.request.body.length != 0 && CurlLibrary.current.readsFreedFields
     }
 
     private func prepareBody(of hop: CurlHop) -> CurlOptions.Shape {
