@@ -1,0 +1,56 @@
+#if os(Linux)
+    import Testing
+
+    @testable import LarkspurCurl
+
+    /// How much a session of HTTP/2 may send beside responses.
+    @Suite("Budgets of HTTP/2 sessions", .timeLimit(.minutes(1)))
+    struct CurlSessionsTests {
+        private let (one, other): (CurlSessions.ID, CurlSessions.ID)
+        private let memory = UnsafeMutableRawPointer.allocate(byteCount: 2, alignment: 1)
+
+        init() { (one, other) = (memory, memory + 1) }
+
+        /// Sends frames until the session is refused one, and returns how many it was allowed.
+        private func frames(
+            of session: CurlSessions.ID, in sessions: inout CurlSessions, atMost limit: Int = .max, at now: UInt64 = 0
+        ) -> Int {
+            var count = 0
+            while count < limit, sessions.mayReceive(frames: 1, bytes: 9, from: session, at: now) { count += 1 }
+            return count
+        }
+
+        @Test("Frames and bytes without progress are limited for each session, and progress comes too late then")
+        func limits() {
+            defer { memory.deallocate() }
+            var sessions = CurlSessions()
+            let allowed = frames(of: one, in: &sessions)
+            #expect(allowed == CurlSessions.frameLimit)
+            let progress = [sessions.mayProgress(one), sessions.mayProgress(other)]
+            #expect(progress == [false, true])
+            let bytes = [CurlSessions.byteLimit, 1].map {
+                sessions.mayReceive(frames: 0, bytes: $0, from: other, at: 0)
+            }
+            #expect(bytes == [true, false])
+        }
+
+        @Test("Progress, an upload, time and another session at the same address begin the count again")
+        func beginnings() {
+            defer { memory.deallocate() }
+            let most = CurlSessions.frameLimit - 1
+            let later = CurlSessions.period + 1
+            var sessions = CurlSessions()
+            var allowed = [frames(of: one, in: &sessions, atMost: most)]
+            let mayProgress = sessions.mayProgress(one)
+            #expect(mayProgress)
+            allowed.append(frames(of: one, in: &sessions, atMost: most))
+            sessions.didUpload()
+            allowed.append(frames(of: one, in: &sessions, atMost: most))
+            allowed.append(frames(of: one, in: &sessions, atMost: most, at: later))
+            #expect(allowed == [most, most, most, most])
+            sessions.didOpen(one)
+            let afterwards = frames(of: one, in: &sessions, at: later)
+            #expect(afterwards == CurlSessions.frameLimit)
+        }
+    }
+#endif
