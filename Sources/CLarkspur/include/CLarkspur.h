@@ -3,6 +3,7 @@
 #include "file.h"
 #include "flag.h"
 #include "hash.h"
+#include "heap.h"
 #include "http2.h"
 #include "loopback.h"
 #include "names.h"

@@ -1,3 +1,5 @@
+internal import CLarkspur
+
 /// Bounds what several channels hold together: each may hold its part of a limit, and always a minimum.
 ///
 /// Without it the memory of downloads grows with their number. A hop's end frees its connection for the next download while
@@ -8,7 +10,10 @@
 /// back, and asks for the rest of its part then.
 package final class BufferBudget: Sendable {
     /// The budget of all downloads of the process: what waits for its disks.
-    package static let downloads = BufferBudget(limit: 32 << 20)
+    package static let downloads = BufferBudget(limit: 32 << 20) {
+        // Not here: the thread may be a transport's, and the call takes milliseconds.
+        DispatchQueue.global(qos: .utility).async { clarkspur_memory_trim() }
+    }
 
     /// What every channel may hold, which is one piece of libcurl's.
     static let minimum: UInt64 = 16 << 10
@@ -31,6 +36,8 @@ package final class BufferBudget: Sendable {
         /// How many of them have bytes, or will have.
         var active: UInt64 = 0
         var held: UInt64 = 0
+        /// The most that was held since all channels were empty.
+        var most: UInt64 = 0
 
         mutating func change<Value>(_ number: UInt64, _ body: (inout Part, borrowing State) -> Value) -> Value? {
             guard var part = parts[number] else { return nil }
@@ -38,6 +45,7 @@ package final class BufferBudget: Sendable {
             active -= part.hasBegun ? 1 : 0
             let value = body(&part, self)
             held += part.held
+            most = max(most, held)
             let isDone = part.hasEnded && part.consumed >= part.allowed
             active += part.hasBegun && !isDone ? 1 : 0
             parts[number] = isDone ? nil : part
@@ -46,9 +54,14 @@ package final class BufferBudget: Sendable {
     }
 
     private let limit: UInt64
+    private let whenEmpty: @Sendable () -> Void
     private let box = Protected(State())
 
-    package init(limit: UInt64) { self.limit = limit }
+    /// - Parameter whenEmpty: Called when nothing is held any more and more than half of the limit was.
+    package init(limit: UInt64, whenEmpty: @escaping @Sendable () -> Void = {}) {
+        self.limit = limit
+        self.whenEmpty = whenEmpty
+    }
 
     /// How much is held, or may come at any time, in all channels that have bytes.
     package var held: UInt64 { box.withLock { $0.held } }
@@ -62,31 +75,39 @@ package final class BufferBudget: Sendable {
     }
 
     fileprivate func remove(_ number: UInt64) {
-        box.withLock { state in
-            _ = state.change(number) { part, _ in (part.hasEnded, part.consumed) = (true, .max) }
-        }
+        change(number) { part, _ in (part.hasEnded, part.consumed) = (true, .max) }
     }
 
     fileprivate func advance(_ number: UInt64, behind consumed: UInt64, capacity: UInt64) -> UInt64 {
-        let position = box.withLock { state in
-            state.change(number) { part, others -> UInt64 in
-                part.hasBegun = true
-                part.consumed = max(part.consumed, consumed)
-                guard !part.hasEnded else { return part.allowed }
-                let fair = min(capacity, limit / (others.active + 1))
-                let free = limit - min(limit, others.held)
-                let room = max(part.held, min(fair, free), min(capacity, Self.minimum))
-                part.allowed = part.consumed + room
-                return part.allowed
-            }
+        let position = change(number) { [limit] part, others -> UInt64 in
+            part.hasBegun = true
+            part.consumed = max(part.consumed, consumed)
+            guard !part.hasEnded else { return part.allowed }
+            let fair = min(capacity, limit / (others.active + 1))
+            let free = limit - min(limit, others.held)
+            let room = max(part.held, min(fair, free), min(capacity, Self.minimum))
+            part.allowed = part.consumed + room
+            return part.allowed
         }
         return position ?? consumed + capacity
     }
 
     fileprivate func end(_ number: UInt64, at received: UInt64) {
-        box.withLock { state in
-            _ = state.change(number) { part, _ in (part.hasEnded, part.allowed) = (true, received) }
+        change(number) { part, _ in (part.hasEnded, part.allowed) = (true, received) }
+    }
+
+    @discardableResult
+    private func change<Value: Sendable>(
+        _ number: UInt64, _ body: (inout Part, borrowing State) -> Value
+    ) -> Value? {
+        let (value, isEmpty) = box.withLock { state in
+            let value = state.change(number, body)
+            let isEmpty = state.active == 0 && state.most > limit / 2
+            if state.active == 0 { state.most = 0 }
+            return (value, isEmpty)
         }
+        if isEmpty { whenEmpty() }
+        return value
     }
 }
 

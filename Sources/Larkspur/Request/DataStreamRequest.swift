@@ -30,7 +30,7 @@ public final class DataStreamRequest: Request {
 
 extension DataStreamRequest {
     /// Whether the request, or the task that reads it, was cancelled: the reader is given nothing more.
-    @usableFromInline var isOverForReader: Bool { hub.isCut.isRaised || Task.isCancelled }
+    var isOverForReader: Bool { hub.isCut.isRaised || Task.isCancelled }
 }
 
 /// A streamed body, chunk by chunk. It ends by throwing where the body does not arrive whole: a `RequestError`, or

@@ -1,6 +1,7 @@
 internal import CLarkspur
 
 /// A flag that is raised once, and read without a lock: once for each line of a stream.
+@usableFromInline
 final class Flag: Sendable {
     /// An address, because pointers are for one thread. What is there is read and written by atomic operations only.
     private let address: UInt
@@ -13,7 +14,7 @@ final class Flag: Sendable {
 
     deinit { pointer?.deallocate() }
 
-    var isRaised: Bool { clarkspur_flag_is_raised(pointer) }
+    @usableFromInline var isRaised: Bool { clarkspur_flag_is_raised(pointer) }
 
     func raise() { clarkspur_flag_raise(pointer) }
 

@@ -70,6 +70,8 @@ struct ParsedElements<Parser: StreamParser> {
     @usableFromInline var parser: Parser
     /// Whose body it is, if it is a request's: for errors to say.
     @usableFromInline let request: DataStreamRequest?
+    /// Raised when the request is cancelled.
+    @usableFromInline let isCut: Flag?
     @usableFromInline var place = Place.open
     @usableFromInline var chunk = Data()
     @usableFromInline var used = 0
@@ -78,6 +80,7 @@ struct ParsedElements<Parser: StreamParser> {
     init(parser: Parser, of request: DataStreamRequest? = nil) {
         self.parser = parser
         self.request = request
+        isCut = request?.hub.isCut
     }
 
     /// Whether there can be another chunk.
@@ -100,7 +103,7 @@ struct ParsedElements<Parser: StreamParser> {
 
     @inlinable
     mutating func next() throws -> Parser.Output? {
-        if place == .open, let request, request.isOverForReader {
+        if let isCut, place == .open, isCut.isRaised || Task.isCancelled {
             // The base says why there is no more: it has dropped what waited there.
             (chunk, used) = (Data(), 0)
             return nil

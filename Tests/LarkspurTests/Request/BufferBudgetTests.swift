@@ -98,7 +98,8 @@ struct BufferBudgetTests {
 
     @Test("A download that ends early gives its part back", arguments: [true, false])
     func early(isAbandoned: Bool) {
-        let budget = BufferBudget(limit: 1 << 20)
+        let emptied = Counter()
+        let budget = BufferBudget(limit: 1 << 20) { emptied.increment() }
         do {
             let flow = Flow(1 << 20, budget)
             while flow.deliver(piece) {}
@@ -106,6 +107,7 @@ struct BufferBudgetTests {
             if isAbandoned { flow.channel.abandon() } else { flow.channel.end(RequestError(.connectionLost, "lost")) }
         }
         #expect(budget.held == 0)
+        #expect(emptied.value == 1, "the memory is given back")
     }
 
     @Test("Downloads that wait for the disk stop their peers, and all of them arrive")
