@@ -65,7 +65,7 @@ private struct WrittenPart {
             return Array(rest.prefix { $0 != UInt8(ascii: "\"") })
         }
         try require(take("Content-Disposition: form-data; name=\""), "a part says what it is")
-        try require(value() == Self.escaped(name), "a part has its name")
+        try require(value() == Self.escaped(Self.withLineEnds(name)), "a part has its name")
         if let fileName {
             try require(take("; filename=\"") && value() == Self.escaped(fileName), "a file has its name")
             if take("; filename*=UTF-8''") {
@@ -75,6 +75,22 @@ private struct WrittenPart {
                 rest = rest.dropFirst(rest.count)
             }
         }
+    }
+
+    /// The text with each of its line ends as CR LF.
+    private static func withLineEnds(_ text: String) -> String {
+        var scalars = String.UnicodeScalarView()
+        var last: Unicode.Scalar?
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\r": scalars.append(contentsOf: "\r\n".unicodeScalars)
+            case "\n" where last == "\r": break
+            case "\n": scalars.append(contentsOf: "\r\n".unicodeScalars)
+            default: scalars.append(scalar)
+            }
+            last = scalar
+        }
+        return String(scalars)
     }
 
     private static func escaped(_ text: String) -> [UInt8] {
