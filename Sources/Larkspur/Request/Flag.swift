@@ -3,7 +3,7 @@ internal import CLarkspur
 /// A flag that is raised once, and read without a lock: once for each line of a stream.
 @usableFromInline
 final class Flag: Sendable {
-    /// An address, because pointers are for one thread. What is there is read and written by atomic operations only.
+    /// An address, because pointers are for one thread. Only atomic operations read and write its value.
     private let address: UInt
 
     init() {

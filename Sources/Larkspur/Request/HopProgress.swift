@@ -26,7 +26,7 @@ final class HopProgress {
     var refusal: TransportError?
     /// Which bytes these are; set when somebody who follows them is told first.
     var extent: BodyExtent?
-    /// Whether the response is a redirect that somebody is asked about.
+    /// Whether the response is a redirect that a handler decides about.
     var isAskedAbout = false
     /// Whether the response gates see the head before the body, which is kept in memory, is collected.
     let isGated: Bool

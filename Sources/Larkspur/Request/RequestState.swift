@@ -358,7 +358,7 @@ struct RequestState: ~Copyable {
         return CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
     }
 
-    /// Has the pipeline go on: with a body that is not kept in memory, with a redirect that somebody is asked about, or with
+    /// Has the pipeline go on: with a body that is not kept in memory, with a redirect that a handler decides about, or with
     /// a head that response gates see first.
     private mutating func takeHead(_ hop: HopProgress) -> ReceiveAction {
         var channel: ByteChannel?

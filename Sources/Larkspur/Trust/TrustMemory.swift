@@ -112,7 +112,7 @@ struct TrustMemory {
         return Action(answered: Array(ended.waiters.values), answer: error)
     }
 
-    /// Forgets the verdicts on some hosts, or on all. Evaluations under way answer those who wait, and are not remembered.
+    /// Forgets the verdicts on some hosts, or on all. Evaluations under way answer the requests that wait, and are not remembered.
     mutating func forget(where isForgotten: (_ host: String) -> Bool) {
         verdicts = verdicts.filter { !isForgotten($0.key.host) }
         current = current.filter { !isForgotten($0.key.host) }

@@ -45,7 +45,7 @@ struct DeadlineTimerTests {
         let queue = TimerQueue()
         let (fired, firings) = AsyncStream.makeStream(of: Int.self)
         let start = ContinuousClock.now
-        // The later ones first, so that the system's timer has to be set anew each time.
+        // The later ones first, so that each one sets the system's timer to an earlier time.
         for number in (1...20).reversed() {
             let delay = Duration.milliseconds(10 * number)
             let id = queue.add(after: delay) {
