@@ -43,6 +43,9 @@ struct CurlHead {
 
     var hasBegun: Bool { size > 0 }
 
+    /// Whether the head under way has a field.
+    var hasFields: Bool { !fields.isEmpty }
+
     var isHTTP2: Bool { version == "HTTP/2" }
 
     /// As ALPN names it.
@@ -71,9 +74,7 @@ struct CurlHead {
             return .more
         }
         if bytes[0] == 0x0D || bytes[0] == 0x0A { return end() }
-        if fields.isEmpty, Self.isBlank(bytes[0]) {
-            return .broken(Self.violation("the response's head continues a field before the first one"))
-        }
+        if fields.isEmpty, Self.isContinuation(bytes[0]) { return .broken(Self.continuesNothing) }
         if checksFields, !Self.isBlank(bytes[0]), memchr(bytes, 0x3A, line.count) == nil {
             return .broken(Self.violation("the response's head has a line without a colon"))
         }
@@ -165,6 +166,13 @@ struct CurlHead {
         guard (1...18).contains(digits.count), text[digits.endIndex...].allSatisfy(isBlank) else { return nil }
         return digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
     }
+
+    static var continuesNothing: TransportError {
+        violation("the response's head continues a field before the first one")
+    }
+
+    /// Whether a line continues the field before it, as HTTP once allowed.
+    static func isContinuation(_ first: UInt8) -> Bool { first == 0x20 || first == 0x09 }
 
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A

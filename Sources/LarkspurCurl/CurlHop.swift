@@ -8,6 +8,8 @@ final class CurlHop {
     let start: CurlClock.Instant
 
     @exclusivity(unchecked) var head: CurlHead
+    /// Whether libcurl passes the lines of the head to the body's callback first, because none of them was a field yet.
+    var awaitsField = false
     /// The head of a proxy's challenge, and what it was read by, until it shows whether libcurl answers it.
     @exclusivity(unchecked) var challenge: (head: ResponseHead, reader: CurlHead)?
     /// Whether libcurl may have answered a challenge of before, and no other one since.
@@ -158,6 +160,7 @@ final class CurlHop {
     /// The first time, or once more over another connection.
     func beginSending(at now: CurlClock.Instant) {
         sends += 1
+        awaitsField = CurlLibrary.current.readsFreedFields
         isConnected = false
         connectionsBefore = 0
         stream = nil

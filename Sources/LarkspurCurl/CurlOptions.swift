@@ -35,6 +35,7 @@ enum CurlOption {
     static let keyPassword: Int32 = 10_026
     static let verifiesStatus: Int32 = 232
     static let authorityFolder: Int32 = 10_097
+    static let showsLines: Int32 = 42
     static let get: Int32 = 80
     static let verifiesHost: Int32 = 81
     static let version: Int32 = 84
@@ -106,6 +107,8 @@ struct CurlOptions {
     private var keyLog: Int32 = -1
     /// Whether libcurl undoes chunks.
     private var undoesChunks = true
+    /// Whether libcurl passes the head's lines to the body's callback too.
+    private var showsLines = false
     /// How much libcurl takes from a socket at once; 0 before it was told.
     private var bufferSize = 0
     /// Under which version a GET without a body was sent last, if nothing else was sent after it.
@@ -225,6 +228,13 @@ struct CurlOptions {
         set(CurlOption.undoesChunks, isOn ? 1 : 0)
     }
 
+    /// Makes libcurl pass each line of the head to the body's callback before it stores the line.
+    mutating func showLines(_ isOn: Bool) {
+        guard isOn != showsLines else { return }
+        showsLines = isOn
+        set(CurlOption.showsLines, isOn ? 1 : 0)
+    }
+
     mutating func set(
         _ request: TransportRequest, shape: Shape, version: CurlVersion, fields: UnsafePointer<clarkspur_line>?,
         route: CurlRoute?, isFresh: Bool
@@ -341,7 +351,8 @@ struct CurlLibrary: Sendable {
     /// Whether it says when it is about to send a request, since 7.80, so that the peer can be judged before.
     var tellsOfRequests: Bool { number >= 0x075000 }
 
-    /// Whether a handle that has carried a response reads freed memory when the first field of its next response is folded: 7.83 to 8.1.
+    /// Whether a reused handle reads freed memory when the first line after a status line continues a field, as versions
+    /// 7.83 to 8.1 do. Such a line is refused before libcurl stores it.
     var readsFreedFields: Bool { (0x075300..<0x080200).contains(number) }
 
     /// Whether it sends a request over a kept HTTP/1 connection on which bytes wait, which it then takes for the response: 7.79 to 8.0.

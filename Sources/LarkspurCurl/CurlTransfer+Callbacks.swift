@@ -98,7 +98,9 @@ extension CurlTransfer {
         let isTrailer = hop.challenge != nil && !line.starts(with: "HTTP/".utf8)
         // Another head: the challenge was answered. Before 7.80 libcurl does not ask before it sends the answer.
         if !isTrailer, hop.challenge != nil { (hop.challenge, hop.answersOldChallenge) = (nil, false) }
-        switch isTrailer ? hop.challenge?.reader.add(line) : hop.head.add(line) {
+        let progress = isTrailer ? hop.challenge?.reader.add(line) : hop.head.add(line)
+        if hop.awaitsField, hop.head.isWhole || hop.head.hasFields { didReceiveField(of: hop) }
+        switch progress {
         case .more, nil: return count
         case .head(let head) where head.status == 101 && !hop.asksForUpgrade:
             hop.fault = TransportError(
@@ -129,6 +131,11 @@ extension CurlTransfer {
 
     private func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let hop, let bytes else { return CurlAnswer.fail }
+        if hop.awaitsField {
+            guard CurlHead.isContinuation(UInt8(bitPattern: bytes[0])) else { return count }
+            hop.fault = CurlHead.continuesNothing
+            return CurlAnswer.fail
+        }
         if hop.isChallengedAgain { return CurlAnswer.fail }
         hop.deliverChallenge()
         let piece = UnsafeRawBufferPointer(start: bytes, count: count)

@@ -18,8 +18,6 @@ final class CurlTransfer {
     @exclusivity(unchecked) private(set) var hop: CurlHop?
     /// The proxy whose challenge the handle may remember.
     private var asker: Proxy?
-    /// Whether the handle has carried a request.
-    private var isUsed = false
     /// Whether the loop finds the transfer by its handle.
     private var isOwner = false
     /// The sockets that libcurl has opened for the hop and not yet used.
@@ -51,7 +49,7 @@ final class CurlTransfer {
     private func renew() {
         guard let fresh = clarkspur_easy_open() else { return }
         if isOwner { loop.setOwner(nil, of: easy) }
-        (isOwner, isUsed) = (false, false)
+        isOwner = false
         clarkspur_easy_close(easy)
         easy = fresh
         setUp()
@@ -78,6 +76,12 @@ final class CurlTransfer {
         guard codings.leavesChunks else { return options.undoChunks(true) }
         let hasBody = hop.request.method != "HEAD" && status != 204 && status != 304
         hop.chunks = hasBody ? CurlChunks() : nil
+    }
+
+    /// The first field of the head has come, or the end of a head without fields.
+    func didReceiveField(of hop: CurlHop) {
+        hop.awaitsField = false
+        options.showLines(false)
     }
 
     // MARK: The hop's life
@@ -119,8 +123,6 @@ final class CurlTransfer {
 
     private func send(_ hop: CurlHop) {
         let task = hop.task
-        if isUsed, CurlLibrary.current.readsFreedFields { renew() }
-        isUsed = true
         opened.removeAll(keepingCapacity: true)
         errorText.pointee = 0
         if let proxy = hop.route?.asker {
@@ -140,19 +142,13 @@ final class CurlTransfer {
             task.request, shape: prepareBody(of: hop),
             version: version,
             fields: fields.set(task.request, handedOver: handsOver), route: hop.route,
-            isFresh: hop.needsFreshConnection || isChallenged(hop)
-        )
+            isFresh: hop.needsFreshConnection)
+        options.showLines(hop.awaitsField)
         if clarkspur_multi_add(loop.multi, easy) != 0 {
             hop.fault = TransportError(.other, "libcurl did not take the request")
             return loop.setAlarm(loop.now, for: slot)
         }
         loop.setAlarm(hop.deadline.time, for: slot)
-    }
-
-    /// Whether a proxy will challenge a request with a body because its handle is new. Proxies that challenge on a kept connection may wait
-    /// for all of the body, which libcurl no longer sends.
-    private func isChallenged(_ hop: CurlHop) -> Bool {
-        hop.route?.asker != nil && hop.request.body.length != 0 && CurlLibrary.current.readsFreedFields
     }
 
     private func prepareBody(of hop: CurlHop) -> CurlOptions.Shape {

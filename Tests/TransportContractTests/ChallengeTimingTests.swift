@@ -1,5 +1,4 @@
 #if os(Linux)
-    import CLarkspur
     import Larkspur
     import LarkspurTesting
     import Testing
@@ -114,10 +113,8 @@
                 WatchedStream(size) { if number == 1, $0 == left { cut.cut() } }
             }
             trace.check(.response("ok"))
-            // Where each request takes a new easy handle, so does this one's repetition, and the proxy asks once more.
-            let asksAgain = (0x075300..<0x080200).contains(clarkspur_curl_get_version().number)
-            #expect(times == (asksAgain ? 3 : 2))
-            #expect(peer.heads.count == (asksAgain ? 4 : 3))
+            #expect(times == 2)
+            #expect(peer.heads.count == 3)
         }
 
         @Test(

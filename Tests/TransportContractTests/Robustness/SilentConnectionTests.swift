@@ -43,9 +43,11 @@
             for path in ["/a", "/b", "/c"] { try await get(path) }
         }
 
-        @Test("A folded line before the first field is no harm to a transport that has carried responses")
-        func foldedFirstLine() async throws {
-            let folded = "HTTP/1.1 200 OK\r\n Folded: one\r\nA: b\r\nContent-Length: 2\r\n\r\nok"
+        @Test(
+            "A folded line before the first field is refused after other responses, and corrupts nothing",
+            arguments: ["", "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n"])
+        func foldedFirstLine(interim: String) async throws {
+            let folded = interim + "HTTP/1.1 200 OK\r\n Folded: one\r\nA: b\r\nContent-Length: 2\r\n\r\nok"
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))
             server.on("GET", "/folded", MockResponse([.raw(Data(folded.utf8))]))
@@ -56,6 +58,23 @@
             for _ in 0..<10 {
                 for _ in 0..<3 { try await get("/").check(.response("ok")) }
                 for _ in 0..<5 { try await get("/folded").check(.failure(.protocolViolation)) }
+            }
+        }
+
+        @Test("The body of a head without fields is whole, though it begins as a folded line or a field")
+        func noFields() async throws {
+            let server = try MockServer()
+            let bodies = [" folded", "\tfolded", "A: b\r\n\r\nok", "HTTP/1.1 200 OK\r\n\r\n", "\r\n"]
+            for (number, body) in bodies.enumerated() {
+                let bytes = Data("HTTP/1.1 200 OK\r\n\r\n\(body)".utf8)
+                server.on("GET", "/\(number)", MockResponse([.raw(bytes), .close]))
+            }
+            let transport = CurlTransport()
+            for _ in 0..<2 {
+                for (number, body) in bodies.enumerated() {
+                    let request = TransportRequest(url: try RequestURL(server.url + "/\(number)"))
+                    try await transport.run(request).check(.response(body))
+                }
             }
         }
     }
