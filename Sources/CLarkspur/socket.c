@@ -73,6 +73,11 @@ void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remo
     shutdown(descriptor, SHUT_RDWR);
 }
 
+bool clarkspur_socket_is_empty(int descriptor) {
+    char byte;
+    return recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
 bool clarkspur_socket_is_connected(int descriptor) {
     struct sockaddr_storage peer;
     socklen_t length = sizeof peer;

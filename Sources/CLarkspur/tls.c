@@ -1,7 +1,6 @@
 #include "tls.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,8 +127,7 @@ static bool speaks_http2(void *ssl) {
 }
 
 bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested) {
-    char byte;
-    bool is_empty = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    bool is_empty = clarkspur_socket_is_empty(descriptor);
     void *ssl = session_of(easy);
     if (!ssl) { return is_empty; }
     if (speaks_http2(ssl)) { return true; }

@@ -59,8 +59,10 @@ extension CurlTransfer {
             return true
         }
         guard let descriptor = loop.sockets.descriptor(of: ends) else { return true }
-        return hop.request.version == .http2
-            || clarkspur_tls_is_silent(easy, descriptor, hop.route?.proxy?.kind == .https)
+        if hop.request.version == .http2 { return true }
+        let isNested = hop.route?.proxy?.kind == .https
+        guard hop.request.url.isHTTPS || isNested else { return clarkspur_socket_is_empty(descriptor) }
+        return clarkspur_tls_is_silent(easy, descriptor, isNested)
     }
 
     /// libcurl is about to send the request; what was answered already is not sent again.

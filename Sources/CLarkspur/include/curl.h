@@ -76,6 +76,8 @@ void clarkspur_easy_on_sockets(
 int clarkspur_socket_open(const void *address, int user_timeout);
 void clarkspur_socket_close(int descriptor);
 bool clarkspur_socket_is_connected(int descriptor);
+// Whether the connection is open and no byte waits on it.
+bool clarkspur_socket_is_empty(int descriptor);
 // 0 if it has none.
 int clarkspur_socket_local_port(int descriptor);
 // Ends the connection of the socket in both directions, if it is the one between these ends.
