@@ -119,7 +119,9 @@ static bool has_only_tls(void *ssl, int descriptor) {
     return wants_more;
 }
 
-static bool speaks_http2(void *ssl) {
+bool clarkspur_tls_speaks_http2(void *easy) {
+    void *ssl = session_of(easy);
+    if (!ssl) { return false; }
     const uint8_t *name = NULL;
     unsigned length = 0;
     bound.SSL_get0_alpn_selected(ssl, &name, &length);
@@ -130,7 +132,6 @@ bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested) {
     bool is_empty = clarkspur_socket_is_empty(descriptor);
     void *ssl = session_of(easy);
     if (!ssl) { return is_empty; }
-    if (speaks_http2(ssl)) { return true; }
     if (is_empty && !bound.SSL_has_pending(ssl)) { return true; }
     return !is_nested && has_only_tls(ssl, descriptor);
 }

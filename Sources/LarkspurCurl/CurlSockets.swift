@@ -35,6 +35,8 @@ struct CurlSockets {
             add(UInt64(UInt32(bitPattern: localPort)))
             (self.hash, self.localPort) = (hash, localPort)
         }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(hash) }
     }
 
     /// So many idle writes mean that the peer lets nothing more be sent, and not that a record of TLS was sent in parts.

@@ -49,12 +49,12 @@ extension CurlTransfer {
         return descriptor
     }
 
-    /// Whether the connection that libcurl chose has nothing to say before it is asked: bytes that wait on a kept one would pass for the
-    /// response.
+    /// Whether no bytes wait on the connection that libcurl chose: on a reused HTTP/1 connection they would pass for the response.
     private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
         guard let ends else { return true }
         if !opened.isEmpty {
-            loop.sockets.place(ends, among: opened)
+            // Connections of HTTP/2 are never asked: stray bytes there belong to no request.
+            if !clarkspur_tls_speaks_http2(easy) { loop.sockets.place(ends, among: opened) }
             opened.removeAll(keepingCapacity: true)
             return true
         }
