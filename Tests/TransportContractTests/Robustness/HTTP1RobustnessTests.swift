@@ -3,8 +3,8 @@
     import LarkspurTesting
     import Testing
 
-    /// What peers break over HTTP/1.1: every fault ends as a response or as an error of its kind, in time, and leaves a
-    /// transport that works.
+    /// Faults of HTTP/1.1 peers: every fault ends in time, as a response or as an error of the right kind, and the
+    /// transport still works afterwards.
     @Suite("Robustness: HTTP/1.1", .timeLimit(.minutes(3)))
     struct HTTP1RobustnessTests {
         @Test("over a plain connection", arguments: Fault.all)
@@ -35,10 +35,10 @@
         }
     }
 
-    /// A way to a server: in clear text, or through something that puts TLS before it.
+    /// A route to a server: over plain TCP, or through a forwarder that adds TLS.
     struct Lane: Sendable {
         let configuration: CurlTransport.Configuration
-        /// Nil: at the server's own.
+        /// The port of the forwarder; nil for the server's own port.
         let forwarder: Int?
 
         static let plain = Lane(configuration: CurlTransport.Configuration(), forwarder: nil)
@@ -54,19 +54,19 @@
         }
     }
 
-    /// What `.ci` says of the servers it has started.
+    /// The environment variables by which `.ci` describes its servers.
     enum Environment {
         static func port(_ name: String) -> Int? {
             ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
         }
 
-        /// Where their certificates and keys are.
+        /// The folder of their certificates and keys.
         static func certificates() throws -> URL {
             let path = try #require(ProcessInfo.processInfo.environment["LARKSPUR_CERTIFICATES"])
             return URL(fileURLWithPath: path, isDirectory: true)
         }
 
-        /// A transport that trusts those servers.
+        /// A transport configuration that trusts those servers.
         static var trusting: CurlTransport.Configuration? {
             ProcessInfo.processInfo.environment["LARKSPUR_CA_FILE"].map { path in
                 CurlTransport.Configuration { $0.certificateAuthorities = .file(path: path) }
