@@ -1,4 +1,4 @@
-/// What the current thread is doing, in thread-specific storage.
+/// The state of the current thread, in thread-specific storage.
 ///
 /// The two depths are counted in debug builds only, so that tests can check R1 and R2. No code of the library depends
 /// on them.
