@@ -77,7 +77,7 @@ struct MockRequestParser {
             let digits = word.trimmingCharacters(in: .whitespaces)
             // Swift's integer parser would accept a sign.
             guard digits.first?.isHexDigit == true, let size = UInt64(digits, radix: 16) else {
-                throw Malformed(reason: "the chunk size \(digits) is no number")
+                throw Malformed(reason: "the chunk size \(digits) is not a number")
             }
             stage = size == 0 ? .trailers : .chunk(left: size)
             return nil
@@ -105,7 +105,7 @@ struct MockRequestParser {
         let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
         guard words.count == 3, words[2].starts(with: "HTTP/1.".utf8),
             words.allSatisfy({ word in !word.isEmpty && word.allSatisfy { $0 > 0x20 && $0 != 0x7F } })
-        else { throw Malformed(reason: "the first line is no request line") }
+        else { throw Malformed(reason: "the first line is not a request line") }
         let texts = words.map { String(decoding: $0, as: UTF8.self) }
         request = MockRequest(method: texts[0], target: texts[1], version: texts[2], headers: [:])
         rawFields = []
@@ -115,7 +115,7 @@ struct MockRequestParser {
     private mutating func readField(_ line: ArraySlice<UInt8>) throws(Malformed) -> Found? {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
             line[..<colon].allSatisfy({ $0 > 0x20 && $0 != 0x7F }), !line.contains(0)
-        else { throw Malformed(reason: "a line of the head is no field") }
+        else { throw Malformed(reason: "a line of the head is not a header field") }
         rawFields += line
         rawFields += "\r\n".utf8
         if rawFields.count > Self.longestHead { throw Malformed(reason: "the head is too long") }
@@ -132,7 +132,7 @@ struct MockRequestParser {
         } else if codings.isEmpty, let length = lengths.isEmpty ? 0 : fields.contentLength {
             stage = .body(left: length)
         } else {
-            throw Malformed(reason: "where the body ends is not told, or told twice")
+            throw Malformed(reason: "the length of the body is missing or declared twice")
         }
         return request
     }

@@ -7,8 +7,9 @@ public struct TransportFileVersion: Hashable, Sendable {
     private let seconds: Int
     private let nanoseconds: Int
 
-    /// The time of the last modification. It also identifies the content after a restart, when devices may have other
-    /// numbers and a backup may have been restored.
+    /// The time of the last modification.
+    ///
+    /// Stored records contain only this part: after a restart, devices may have other numbers.
     package var modification: Modification {
         Modification(seconds: Int64(seconds), nanoseconds: Int32(truncatingIfNeeded: nanoseconds))
     }

@@ -81,11 +81,11 @@
         /// A stream without end that suspends its task from inside every tenth read.
         private final class Endless: TransportBodyStream {
             private let box = Protected((count: 0, task: (any TransportTask)?.none))
-            private let bell = AsyncStream.makeStream(of: Int.self)
+            private let counts = AsyncStream.makeStream(of: Int.self)
 
             var count: Int { box.withLock { $0.count } }
-            /// The count at each suspension.
-            var suspensions: AsyncStream<Int>.Iterator { bell.stream.makeAsyncIterator() }
+            /// The number of reads so far, sent at each suspension.
+            var suspensions: AsyncStream<Int>.Iterator { counts.stream.makeAsyncIterator() }
 
             func suspends(_ task: any TransportTask) { box.withLock { $0.task = task } }
             func begin(wake: @escaping @Sendable () -> Void) {}
@@ -98,7 +98,7 @@
                 }
                 if count % 10 == 0 {
                     task?.suspend()
-                    bell.continuation.yield(count)
+                    counts.continuation.yield(count)
                 }
                 return .bytes(min(buffer.count, 1_000))
             }

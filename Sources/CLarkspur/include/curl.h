@@ -72,8 +72,8 @@ void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *
 // connection can outlive the easy handle that opened it, and so must the context of `close`.
 void clarkspur_easy_on_sockets(
     void *easy, clarkspur_open_function open, void *open_context, clarkspur_close_function close, void *close_context);
-// Opens the socket that libcurl asks `open` for, and closes it in child processes. Returns the negative error number on
-// failure. The timeout is TCP_USER_TIMEOUT in milliseconds; 0 keeps the system's default.
+// Opens the socket that libcurl requests from `open`. Child processes do not inherit it. Returns the negative error number
+// on failure. `user_timeout` is TCP_USER_TIMEOUT in milliseconds; 0 keeps the system's default.
 int clarkspur_socket_open(const void *address, int user_timeout);
 void clarkspur_socket_close(int descriptor);
 bool clarkspur_socket_is_connected(int descriptor);

@@ -13,38 +13,38 @@
         }
 
         @Test(
-            "over TLS", .enabled(if: Lane.tls != nil, "LARKSPUR_TLS_FORWARDER and LARKSPUR_CA_FILE name no forwarder"),
+            "over TLS", .enabled(if: ServerRoute.tls != nil, "LARKSPUR_TLS_FORWARDER and LARKSPUR_CA_FILE name no forwarder"),
             arguments: Fault.all)
         func tls(fault: Fault) async throws {
-            try await check(fault, over: try #require(Lane.tls))
+            try await check(fault, over: try #require(ServerRoute.tls))
         }
 
-        private func check(_ fault: Fault, over lane: Lane) async throws {
+        private func check(_ fault: Fault, over route: ServerRoute) async throws {
             let server = try MockServer()
             server.on(nil, "/fault", reading: fault.reading, fault.response)
             server.on("GET", "/next", .text("sound"))
-            let transport = CurlTransport(configuration: lane.configuration)
+            let transport = CurlTransport(configuration: route.configuration)
 
-            var request = try lane.request("/fault", of: server)
+            var request = try route.request("/fault", of: server)
             (request.method, request.body, request.timeouts) = (fault.method, fault.body, fault.timeouts)
             let trace = try await transport.run(request)
             trace.check(fault.outcome)
 
-            let next = try await transport.run(try lane.request("/next", of: server))
+            let next = try await transport.run(try route.request("/next", of: server))
             next.check(.response("sound"))
         }
     }
 
     /// A route to a server: over plain TCP, or through a forwarder that adds TLS.
-    struct Lane: Sendable {
+    struct ServerRoute: Sendable {
         let configuration: CurlTransport.Configuration
         /// The port of the forwarder; nil for the server's own port.
         let forwarder: Int?
 
-        static let plain = Lane(configuration: CurlTransport.Configuration(), forwarder: nil)
+        static let plain = ServerRoute(configuration: CurlTransport.Configuration(), forwarder: nil)
 
-        static let tls: Lane? = Environment.port("LARKSPUR_TLS_FORWARDER").flatMap { port in
-            Environment.trusting.map { Lane(configuration: $0, forwarder: port) }
+        static let tls: ServerRoute? = Environment.port("LARKSPUR_TLS_FORWARDER").flatMap { port in
+            Environment.trusting.map { ServerRoute(configuration: $0, forwarder: port) }
         }
 
         func request(_ path: String, of server: MockServer) throws -> TransportRequest {

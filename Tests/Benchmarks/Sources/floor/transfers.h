@@ -34,8 +34,8 @@ double now_seconds(void);
 // Makes the easy handles, one for each concurrent transfer. `prepare` sets the options that the loop needs.
 bool transfers_open(const plan *plan, void *multi, void (*prepare)(void *easy));
 
-// Starts a round: this many transfers, or if the count is 0, as many as can be started within the seconds. Each ends
-// with a call of `transfers_collect`, which starts the next transfer on the same handle, if there is one.
+// Starts a round of `count` transfers, or if `count` is 0, as many as can be started within `seconds`.
+// `transfers_collect` handles the transfers that have ended, and starts the next ones on their handles.
 void transfers_begin(long count, double seconds);
 void transfers_collect(void);
 bool transfers_running(void);
