@@ -132,7 +132,7 @@ struct MockRequestParser {
         } else if codings.isEmpty, let length = lengths.isEmpty ? 0 : fields.contentLength {
             stage = .body(left: length)
         } else {
-            throw Malformed(reason: "the length of the body is missing or declared twice")
+            throw Malformed(reason: "the Content-Length or Transfer-Encoding of the body is invalid")
         }
         return request
     }

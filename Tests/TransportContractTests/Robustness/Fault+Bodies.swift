@@ -31,7 +31,7 @@ extension Fault {
             "chunks and a length",
             raw: head("Transfer-Encoding: chunked", "Content-Length: 3") + "2\r\nok\r\n0\r\n\r\n", .response("ok")),
         Fault(
-            "chunks told twice",
+            "chunked declared twice",
             raw: head("Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + "2\r\nok\r\n0\r\n\r\n",
             .response("ok")),
         Fault(
