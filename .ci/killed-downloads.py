@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-# What a killed process may have been sent and not written: the sockets' buffers, and what waits between them and the file.
+# Bytes that a killed process may have received and not written: the sockets' buffers, and what waits between them and the file.
 BUFFERS = 4 << 20
 
 

@@ -74,7 +74,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         except Exception as error:
-            # What is left of the body cannot be told from a next request.
+            # The rest of the body cannot be distinguished from the next request.
             status, reply = 400, {"error": f"{type(error).__name__}: {error}"}
             self.close_connection = True
         body = json.dumps(reply).encode()

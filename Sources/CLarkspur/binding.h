@@ -5,15 +5,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// How a library is bound at run time. A list of its functions is a macro FUNCTIONS(F) with one line F(name, result,
-// parameters) each; DEFINE_BINDING makes of it a table of pointers, `bound`, and `is_bound()`, which fills the table once: from
-// the process where that has a function already (a static build), or else from the library. DEFINE_OPENSSL_BINDING takes the
-// functions of libcurl's own OpenSSL alone: another one may be in the process, which would not know its handles.
+// Binds a library at run time. The functions of a library are listed in a macro FUNCTIONS(F), one line F(name, result,
+// parameters) each. DEFINE_BINDING turns the list into `bound`, a table of pointers, and `is_bound()`, which fills the
+// table once. A function comes from the process if it is there already (a static build), otherwise from the library.
+// DEFINE_OPENSSL_BINDING uses only the OpenSSL that libcurl uses: the process may contain another OpenSSL, which cannot
+// work with libcurl's handles.
 
 #define DECLARE_MEMBER(name, result, parameters) result(*name) parameters;
 
 #if defined(__APPLE__)
-// The linker there wants to find weak symbols too.
+// The linker of Apple platforms requires a definition of weak symbols too.
 #define DECLARE_WEAK(name, result, parameters)
 #define WEAK(name) NULL
 #define LIBRARY_NAME(name, version) name "." version ".dylib"
@@ -23,7 +24,7 @@
 #define LIBRARY_NAME(name, version) name ".so." version
 #endif
 
-// Fills the member of `bound`, and sets `is_whole` to false if the function is nowhere.
+// Fills a member of `bound`, and clears `is_whole` if the function is missing.
 #define BIND_TO(name, weak) \
     *(void **)&bound.name = (weak) ? (weak) : library ? dlsym(library, #name) : NULL; \
     is_whole = is_whole && bound.name;

@@ -1,7 +1,7 @@
 #include "binding.h"
 #include "coding.h"
 
-enum { failed = 0, succeeded = 1 };
+enum { BROTLI_DECODER_RESULT_ERROR = 0, BROTLI_DECODER_RESULT_SUCCESS = 1 };
 
 #define FUNCTIONS(F) \
     F(BrotliDecoderCreateInstance, void *, (void *, void *, void *)) \
@@ -21,10 +21,10 @@ static clarkspur_coding_state decode(void *coder, clarkspur_coding_step *step, b
     (void)is_last;
     switch (bound.BrotliDecoderDecompressStream(
         coder, &step->input_count, &step->input, &step->output_count, &step->output, NULL)) {
-    case failed:
+    case BROTLI_DECODER_RESULT_ERROR:
         step->problem = bound.BrotliDecoderErrorString(bound.BrotliDecoderGetErrorCode(coder));
         return clarkspur_coding_failed;
-    case succeeded: return clarkspur_coding_ended;
+    case BROTLI_DECODER_RESULT_SUCCESS: return clarkspur_coding_ended;
     default: return clarkspur_coding_continues;
     }
 }

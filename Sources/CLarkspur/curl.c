@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "binding.h"
+#include "curl_constants.h"
 
-// MARK: What libcurl declares
+// MARK: Declarations of libcurl
 
 typedef struct {
     int msg;
@@ -22,7 +23,7 @@ typedef struct {
     } data;
 } message;
 
-// The first members of curl_version_info_data, which only ever grows.
+// The first members of curl_version_info_data, to which libcurl only ever appends.
 typedef struct {
     int age;
     const char *version;
@@ -38,34 +39,7 @@ struct blob {
     unsigned flags;
 };
 
-enum {
-    global_all = 3,
-    feature_http2 = 1 << 16,
-    blob_copy = 1,
-    message_done = 1,
-    oldest_version = 0x074a00,  // 7.74, the oldest that the tests are run over
-};
-
-enum {
-    opt_write_data = 10001,
-    opt_read_data = 10009,
-    opt_write_function = 20011,
-    opt_read_function = 20012,
-    opt_header_data = 10029,
-    opt_header_function = 20079,
-    opt_open_socket_function = 20163,
-    opt_open_socket_data = 10164,
-    opt_seek_function = 20167,
-    opt_seek_data = 10168,
-    opt_close_socket_function = 20208,
-    opt_close_socket_data = 10209,
-    opt_request_function = 20312,
-    opt_request_data = 10313,
-    opt_multi_socket_function = 20001,
-    opt_multi_socket_data = 10002,
-    opt_multi_timer_function = 20004,
-    opt_multi_timer_data = 10005,
-};
+enum { oldest_version = 0x074a00 };  // 7.74, the oldest version that the tests run with
 
 // MARK: Binding
 
@@ -95,7 +69,7 @@ static struct {
     FUNCTIONS(DECLARE_MEMBER)
 } curl;
 
-// Missing before libcurl 7.68.
+// Not available before libcurl 7.68.
 static int (*wake_multi)(void *);
 static char problem[256];
 static void *loaded;
@@ -108,13 +82,14 @@ static void *find(void *library, const char *name, void *weak) {
     return function;
 }
 
-// OpenSSL's own handlers at exit free what a transport's thread may still be using: it is told not to install them.
-static void keep_openssl_until_exit(void *library, const version_info *version) {
+// The exit handlers of OpenSSL free memory that a transport's thread may still use. OpenSSL is told not to install
+// them.
+static void skip_openssl_exit_handlers(void *library, const version_info *version) {
     if (!library || !version->ssl_version || strncmp(version->ssl_version, "OpenSSL", 7) != 0) { return; }
     openssl = library;
     int (*init)(uint64_t, const void *) = (int (*)(uint64_t, const void *))dlsym(library, "OPENSSL_init_ssl");
-    const uint64_t no_atexit = 0x00080000;
-    if (init) { init(no_atexit, NULL); }
+    const uint64_t OPENSSL_INIT_NO_ATEXIT = 0x00080000;
+    if (init) { init(OPENSSL_INIT_NO_ATEXIT, NULL); }
 }
 
 static void load(void) {
@@ -128,14 +103,14 @@ static void load(void) {
     if (problem[0]) { return; }
     *(void **)&wake_multi = library ? dlsym(library, "curl_multi_wakeup") : NULL;
 
-    const version_info *version = curl.curl_version_info(0);
+    const version_info *version = curl.curl_version_info(CURLVERSION_FIRST);
     if (version->version_num < oldest_version) {
         snprintf(problem, sizeof problem, "libcurl %s is too old: 7.74 is the oldest that is supported", version->version);
         return;
     }
-    keep_openssl_until_exit(library, version);
+    skip_openssl_exit_handlers(library, version);
     loaded = library;
-    int code = curl.curl_global_init(global_all);
+    int code = curl.curl_global_init(CURL_GLOBAL_ALL);
     if (code) { snprintf(problem, sizeof problem, "libcurl could not start: %s", curl.curl_easy_strerror(code)); }
 }
 
@@ -149,11 +124,11 @@ void *clarkspur_curl_library(void) { return clarkspur_curl_load() ? NULL : loade
 void *clarkspur_curl_openssl(void) { return clarkspur_curl_load() ? NULL : openssl; }
 
 clarkspur_curl_version clarkspur_curl_get_version(void) {
-    const version_info *version = curl.curl_version_info(0);
+    const version_info *version = curl.curl_version_info(CURLVERSION_FIRST);
     return (clarkspur_curl_version){
         .number = version->version_num,
         .text = version->version,
-        .has_http2 = version->features & feature_http2,
+        .has_http2 = version->features & CURL_VERSION_HTTP2,
     };
 }
 
@@ -177,7 +152,7 @@ int clarkspur_easy_set_function(void *easy, int option, void (*function)(void)) 
 }
 
 int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count, bool is_copied) {
-    struct blob blob = {(void *)bytes, count, is_copied ? blob_copy : 0};
+    struct blob blob = {(void *)bytes, count, is_copied ? CURL_BLOB_COPY : 0};
     return curl.curl_easy_setopt(easy, option, &blob);
 }
 
@@ -215,60 +190,58 @@ void *clarkspur_url_open(void) { return curl.curl_url(); }
 void clarkspur_url_close(void *url) { curl.curl_url_cleanup(url); }
 
 bool clarkspur_url_set(void *url, const char *text) {
-    const int whole = 0;
-    const unsigned path_as_is = 1 << 4;
-    return curl.curl_url_set(url, whole, text, path_as_is) == 0;
+    return curl.curl_url_set(url, CURLUPART_URL, text, CURLU_PATH_AS_IS) == 0;
 }
 
 // MARK: Callbacks
 
 void clarkspur_easy_on_body(void *easy, clarkspur_transfer_function function, void *context) {
-    curl.curl_easy_setopt(easy, opt_write_function, function);
-    curl.curl_easy_setopt(easy, opt_write_data, context);
+    curl.curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, function);
+    curl.curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
 }
 
 void clarkspur_easy_on_header(void *easy, clarkspur_transfer_function function, void *context) {
-    curl.curl_easy_setopt(easy, opt_header_function, function);
-    curl.curl_easy_setopt(easy, opt_header_data, context);
+    curl.curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, function);
+    curl.curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
 }
 
 void clarkspur_easy_on_upload(void *easy, clarkspur_transfer_function function, void *context) {
-    curl.curl_easy_setopt(easy, opt_read_function, function);
-    curl.curl_easy_setopt(easy, opt_read_data, context);
+    curl.curl_easy_setopt(easy, CURLOPT_READFUNCTION, function);
+    curl.curl_easy_setopt(easy, CURLOPT_READDATA, context);
 }
 
 void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *context) {
-    curl.curl_easy_setopt(easy, opt_seek_function, function);
-    curl.curl_easy_setopt(easy, opt_seek_data, context);
+    curl.curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, function);
+    curl.curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
 }
 
 void clarkspur_easy_on_sockets(
     void *easy, clarkspur_open_function open, void *open_context, clarkspur_close_function close, void *close_context) {
-    curl.curl_easy_setopt(easy, opt_open_socket_function, open);
-    curl.curl_easy_setopt(easy, opt_open_socket_data, open_context);
-    curl.curl_easy_setopt(easy, opt_close_socket_function, close);
-    curl.curl_easy_setopt(easy, opt_close_socket_data, close_context);
+    curl.curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open);
+    curl.curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, open_context);
+    curl.curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close);
+    curl.curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, close_context);
 }
 
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context) {
-    curl.curl_easy_setopt(easy, opt_request_function, function);
-    curl.curl_easy_setopt(easy, opt_request_data, context);
+    curl.curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
+    curl.curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
 }
 
 // MARK: Multi handles
 
-// The numbers that the kernel gives to descriptors next, as long as no other thread takes one.
-enum { numbers_looked_at = 8 };
+// The descriptor numbers that the kernel assigns next, as long as no other thread opens a descriptor.
+enum { candidate_count = 8 };
 
-static void find_next_numbers(int numbers[numbers_looked_at]) {
-    for (int i = 0; i < numbers_looked_at; i++) { numbers[i] = open("/dev/null", O_RDONLY | O_CLOEXEC); }
-    for (int i = 0; i < numbers_looked_at; i++) {
+static void find_next_descriptors(int numbers[candidate_count]) {
+    for (int i = 0; i < candidate_count; i++) { numbers[i] = open("/dev/null", O_RDONLY | O_CLOEXEC); }
+    for (int i = 0; i < candidate_count; i++) {
         if (numbers[i] >= 0) { close(numbers[i]); }
     }
 }
 
-// How many bytes wait in a pipe, or in a local pair of sockets, of which this is one end; -1 for other descriptors and for
-// those that child processes do not inherit.
+// Returns the number of bytes that wait in a pipe or a local socket pair of which this is one end. Returns -1 for other
+// descriptors and for those that child processes do not inherit.
 static int bytes_waiting(int descriptor) {
     int flags = descriptor < 0 ? -1 : fcntl(descriptor, F_GETFD);
     struct stat status;
@@ -285,21 +258,21 @@ static int bytes_waiting(int descriptor) {
     return ioctl(descriptor, FIONREAD, &input) ? output : input + output;
 }
 
-// Before 8.8 libcurl opens two descriptors to be woken by, which child processes inherit, and does not tell their numbers.
-// They are found by what happens to them when libcurl is woken. The byte stays: only curl_multi_poll, which is not used
-// here, would read it.
-static void keep_wakers_from_children(void *multi, const int numbers[numbers_looked_at]) {
-    int before[numbers_looked_at];
-    for (int i = 0; i < numbers_looked_at; i++) { before[i] = bytes_waiting(numbers[i]); }
+// Before 8.8, libcurl opens two descriptors for wake-ups that child processes inherit, and does not reveal their
+// numbers. This function wakes libcurl and finds the descriptors by the byte that arrives. The byte may stay: only
+// curl_multi_poll would read it, and this library does not call it.
+static void keep_wakers_from_children(void *multi, const int numbers[candidate_count]) {
+    int before[candidate_count];
+    for (int i = 0; i < candidate_count; i++) { before[i] = bytes_waiting(numbers[i]); }
     if (wake_multi(multi)) { return; }
-    for (int i = 0; i < numbers_looked_at; i++) {
+    for (int i = 0; i < candidate_count; i++) {
         if (before[i] == 0 && bytes_waiting(numbers[i]) > 0) { fcntl(numbers[i], F_SETFD, FD_CLOEXEC); }
     }
 }
 
 void *clarkspur_multi_open(void) {
-    int numbers[numbers_looked_at];
-    find_next_numbers(numbers);
+    int numbers[candidate_count];
+    find_next_descriptors(numbers);
     void *multi = curl.curl_multi_init();
     if (multi && wake_multi) { keep_wakers_from_children(multi, numbers); }
     return multi;
@@ -312,13 +285,13 @@ int clarkspur_multi_set_long(void *multi, int option, long value) {
 }
 
 void clarkspur_multi_on_socket(void *multi, clarkspur_socket_function function, void *context) {
-    curl.curl_multi_setopt(multi, opt_multi_socket_function, function);
-    curl.curl_multi_setopt(multi, opt_multi_socket_data, context);
+    curl.curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, function);
+    curl.curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
 }
 
 void clarkspur_multi_on_timer(void *multi, clarkspur_timer_function function, void *context) {
-    curl.curl_multi_setopt(multi, opt_multi_timer_function, function);
-    curl.curl_multi_setopt(multi, opt_multi_timer_data, context);
+    curl.curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, function);
+    curl.curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
 }
 
 int clarkspur_multi_add(void *multi, void *easy) { return curl.curl_multi_add_handle(multi, easy); }
@@ -333,7 +306,7 @@ void *clarkspur_multi_next_ended(void *multi, int *code) {
     int left;
     message *next;
     while ((next = curl.curl_multi_info_read(multi, &left))) {
-        if (next->msg != message_done) { continue; }
+        if (next->msg != CURLMSG_DONE) { continue; }
         *code = next->data.result;
         return next->easy;
     }

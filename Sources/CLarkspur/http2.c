@@ -16,7 +16,7 @@
 
 #include "curl.h"
 
-// MARK: What nghttp2 declares
+// MARK: Declarations of nghttp2
 
 // nghttp2_frame_hd
 typedef struct {
@@ -91,7 +91,7 @@ static bool is_progress(void *session, const frame_head *head) {
     return nghttp2.nghttp2_session_get_stream_user_data(session, head->stream) != NULL;
 }
 
-// Ends a session that sends too much. libcurl learns of it as of an error in what was read.
+// Ends a session that sends too much. libcurl sees it as an error while it processes received bytes.
 static int refuse(void *session) {
     nghttp2.nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
     return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -103,7 +103,7 @@ static int on_begin_frame(void *session, const frame_head *head, void *user_data
     return refuse(session);
 }
 
-// Whether nghttp2 uses the code for what a peer has done; libcurl cancels streams with others.
+// Returns whether nghttp2 uses the code for a protocol violation of the peer. libcurl cancels streams with other codes.
 static bool is_fault(uint32_t code) {
     return code == NGHTTP2_PROTOCOL_ERROR || code == NGHTTP2_FLOW_CONTROL_ERROR || code == NGHTTP2_FRAME_SIZE_ERROR
         || code == NGHTTP2_COMPRESSION_ERROR;
@@ -132,13 +132,14 @@ static int before_frame_send(void *session, const frame_head *head, void *user_d
 }
 
 bool clarkspur_http2_has_ended(void *session, int32_t stream) {
-    // -1: the stream is closed altogether.
+    // -1 means that the stream is already closed in both directions.
     return nghttp2.nghttp2_session_get_stream_remote_close(session, stream) != 0;
 }
 
-// MARK: What libcurl calls in nghttp2's place
+// MARK: Replacements of nghttp2's functions
 
-// An error of the session itself, as a flood that nghttp2 has noticed, ends it without a frame to the peer.
+// Processes received bytes. An error of the session itself, such as a flood that nghttp2 detects, ends the session
+// without a frame to the peer.
 static ssize_t take(void *session, const uint8_t *bytes, size_t count, ssize_t (*function)(void *, const uint8_t *, size_t)) {
     if (!watcher) { return function(session, bytes, count); }
     if (!watcher->may_read(watcher->context, session, count)) { return refuse(session); }
@@ -192,9 +193,9 @@ static const struct {
     {"nghttp2_session_mem_recv2", (void *)mem_recv2},
 };
 
-// MARK: libcurl's pointers
+// MARK: Replacing libcurl's pointers
 
-// Writes a pointer of a library's table. The linker may have made the table's memory read-only after it filled it.
+// Writes a pointer in a library's table. The linker may have made the table read-only after filling it.
 static bool write_pointer(void **place, void *value, bool is_read_only) {
     uintptr_t page = (uintptr_t)place & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
     size_t size = (uintptr_t)(place + 1) - page;
@@ -209,7 +210,7 @@ typedef struct {
     bool is_replaced;
 } search;
 
-// The parts of a loaded library that its pointers to other libraries' functions are described in.
+// The parts of a loaded library that describe its pointers to functions of other libraries.
 typedef struct {
     uintptr_t base;
     const ElfW(Sym) *symbols;
@@ -246,7 +247,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context) {
     const ElfW(Rela) *calls = NULL, *others = NULL;
     size_t calls_size = 0, others_size = 0;
     for (; entry && entry->d_tag != DT_NULL; entry += 1) {
-        // Some linkers leave addresses relative to the library.
+        // Some linkers store addresses relative to the library.
         uintptr_t address = entry->d_un.d_ptr < image.base ? image.base + entry->d_un.d_ptr : entry->d_un.d_ptr;
         switch (entry->d_tag) {
         case DT_SYMTAB: image.symbols = (const ElfW(Sym) *)address; break;

@@ -11,7 +11,7 @@ static bool is_same(const char *name, const char *other, size_t length) {
     return true;
 }
 
-// The length without the dot of an absolute name.
+// Returns the length without the trailing dot of an absolute name.
 static size_t relative(const char *name, size_t length) {
     return length > 0 && name[length - 1] == '.' ? length - 1 : length;
 }
@@ -20,7 +20,7 @@ bool clarkspur_name_fits(const char *name, size_t name_length, const char *host,
     name_length = relative(name, name_length);
     host_length = relative(host, host_length);
     if (name_length > 2 && name[0] == '*' && name[1] == '.') {
-        // The star stands for one whole label, and not right below a top-level domain.
+        // The wildcard matches one whole label, and must not be directly below a top-level domain.
         const char *label_end = memchr(host, '.', host_length);
         if (!label_end || label_end == host || !memchr(name + 2, '.', name_length - 2)) { return false; }
         host_length -= (size_t)(label_end - host);

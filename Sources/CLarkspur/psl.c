@@ -8,11 +8,11 @@
 
 DEFINE_BINDING("libpsl", "5")
 
-// Suffixes that registries offer, and those that companies do: `co.uk`, `github.io`.
-enum { any_kind = 3 };
+// Counts suffixes of registries and of companies: `co.uk`, `github.io`.
+enum { PSL_TYPE_ANY = 3 };
 
 clarkspur_psl_verdict clarkspur_psl_verdict_on(const char *domain) {
     const void *list = is_bound() ? bound.psl_builtin() : NULL;
     if (!list) { return clarkspur_psl_unknown; }
-    return bound.psl_is_public_suffix2(list, domain, any_kind) ? clarkspur_psl_public : clarkspur_psl_private;
+    return bound.psl_is_public_suffix2(list, domain, PSL_TYPE_ANY) ? clarkspur_psl_public : clarkspur_psl_private;
 }

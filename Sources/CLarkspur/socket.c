@@ -27,7 +27,7 @@ int clarkspur_socket_open(const void *address, int user_timeout) {
 #endif
     if (descriptor < 0) { return -errno; }
 #if defined(TCP_USER_TIMEOUT)
-    // The connection works without the option too.
+    // The connection works without this option too.
     if (user_timeout > 0 && (wanted->family == AF_INET || wanted->family == AF_INET6)) {
         (void)setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout, sizeof user_timeout);
     }
@@ -37,7 +37,7 @@ int clarkspur_socket_open(const void *address, int user_timeout) {
 
 void clarkspur_socket_close(int descriptor) { close(descriptor); }
 
-// Writes the address as text, at least INET6_ADDRSTRLEN bytes. Returns the port, 0 if there is none.
+// Writes the address of one end as text of at most INET6_ADDRSTRLEN bytes. Returns the port, or 0 if there is none.
 static int end_of(int descriptor, int (*get)(int, struct sockaddr *, socklen_t *), char *text) {
     struct sockaddr_storage address;
     socklen_t size = sizeof address;

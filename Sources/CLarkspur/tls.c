@@ -10,7 +10,22 @@
 
 #include "binding.h"
 #include "curl.h"
+#include "curl_constants.h"
 #include "names.h"
+
+// The constants of OpenSSL's ABI, under their official names.
+enum {
+    BIO_NOCLOSE = 0,
+    CRYPTO_EX_INDEX_SSL = 0,
+    CRYPTO_EX_INDEX_SSL_CTX = 1,
+    GEN_DNS = 2,
+    GEN_IPADD = 7,
+    NID_subject_alt_name = 85,
+    SSL_ERROR_WANT_READ = 2,
+    X509_V_OK = 0,
+    X509_V_ERR_UNSPECIFIED = 1,
+    X509_V_ERR_HOSTNAME_MISMATCH = 62,
+};
 
 #define FUNCTIONS(F) \
     F(ASN1_STRING_get0_data, const uint8_t *, (const void *)) \
@@ -50,17 +65,16 @@
 
 DEFINE_OPENSSL_BINDING()
 
-// Where a connection has its verdict, one more than OpenSSL's number for it.
+// The index of a connection's verdict in its extra data: OpenSSL's number plus one.
 static int verdict_slot = -1;
-// Where a connection's context has the descriptor of its key log.
+// The index of the key log's descriptor in the extra data of a connection's SSL_CTX.
 static int key_log_slot = -1;
 static pthread_once_t slots = PTHREAD_ONCE_INIT;
 
 static void take_slots(void) {
-    const int of_connections = 0, of_contexts = 1;
     if (!is_bound()) { return; }
-    verdict_slot = bound.CRYPTO_get_ex_new_index(of_connections, 0, NULL, NULL, NULL, NULL);
-    key_log_slot = bound.CRYPTO_get_ex_new_index(of_contexts, 0, NULL, NULL, NULL, NULL);
+    verdict_slot = bound.CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, NULL, NULL, NULL, NULL);
+    key_log_slot = bound.CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, NULL, NULL, NULL, NULL);
 }
 
 bool clarkspur_tls_load(void) {
@@ -68,17 +82,15 @@ bool clarkspur_tls_load(void) {
     return verdict_slot >= 0 && key_log_slot >= 0;
 }
 
-// What libcurl gives for CURLINFO_TLS_SSL_PTR.
+// The value of CURLINFO_TLS_SSL_PTR (curl_tlssessioninfo).
 typedef struct {
     int backend;
     void *ssl;
 } session_info;
 
-enum { backend_openssl = 1, info_tls_ssl_ptr = 0x400000 + 45 };
-
 static void *session_of(void *easy) {
-    const session_info *info = clarkspur_easy_pointer(easy, info_tls_ssl_ptr);
-    return clarkspur_tls_load() && info && info->backend == backend_openssl ? info->ssl : NULL;
+    const session_info *info = clarkspur_easy_pointer(easy, CURLINFO_TLS_SSL_PTR);
+    return clarkspur_tls_load() && info && info->backend == CURLSSLBACKEND_OPENSSL ? info->ssl : NULL;
 }
 
 bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *context) {
@@ -98,12 +110,11 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
     return count > 0;
 }
 
-// Reads what is not for HTTP, and leaves all else. libcurl's own way to the socket works only inside libcurl's calls, so that another
-// one takes its place for the moment.
-static bool has_only_tls(void *ssl, int descriptor) {
-    const int wants_read = 2;
+// Reads pending TLS messages and leaves all application data. libcurl's own BIO works only inside libcurl's calls, so a
+// socket BIO replaces it for the duration of the call.
+static bool has_no_application_data(void *ssl, int descriptor) {
     void *own = bound.SSL_get_rbio(ssl);
-    void *direct = bound.BIO_new_socket(descriptor, 0);
+    void *direct = bound.BIO_new_socket(descriptor, BIO_NOCLOSE);
     if (!own || !direct) {
         if (direct) { bound.BIO_free(direct); }
         return false;
@@ -113,7 +124,7 @@ static bool has_only_tls(void *ssl, int descriptor) {
     bound.ERR_clear_error();
     char byte;
     int count = bound.SSL_peek(ssl, &byte, 1);
-    bool wants_more = count <= 0 && bound.SSL_get_error(ssl, count) == wants_read;
+    bool wants_more = count <= 0 && bound.SSL_get_error(ssl, count) == SSL_ERROR_WANT_READ;
     bound.ERR_clear_error();
     bound.SSL_set0_rbio(ssl, own);
     return wants_more;
@@ -133,88 +144,87 @@ bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested) {
     void *ssl = session_of(easy);
     if (!ssl) { return is_empty; }
     if (is_empty && !bound.SSL_has_pending(ssl)) { return true; }
-    return !is_nested && has_only_tls(ssl, descriptor);
+    return !is_nested && has_no_application_data(ssl, descriptor);
 }
-
-enum { good = 0, unspecified = 1, hostname_mismatch = 62 };
 
 long clarkspur_tls_verdict(void *easy) {
     void *ssl = session_of(easy);
     intptr_t verdict = ssl ? (intptr_t)bound.SSL_get_ex_data(ssl, verdict_slot) : 0;
-    return verdict > 0 ? (long)verdict - 1 : unspecified;
+    return verdict > 0 ? (long)verdict - 1 : X509_V_ERR_UNSPECIFIED;
 }
 
-// A host to compare with alternative names: an address of 4 or 16 bytes, or else a name.
+// A host to match with alternative names: an address of 4 or 16 bytes, or else a name.
 typedef struct {
     const char *text;
     uint8_t address[16];
     size_t address_length;
 } wanted_host;
 
-// Whether the certificate has an alternative name for the host; for no host, whether it has one that is for any.
-static bool is_named(const void *certificate, const wanted_host *host) {
-    const int alternative_names = 85, dns_name = 2, ip_address = 7;
-    void *names = bound.X509_get_ext_d2i(certificate, alternative_names, NULL, NULL);
+// Returns whether the certificate has an alternative name for the host. Without a host: whether it has any.
+static bool has_alternative_name(const void *certificate, const wanted_host *host) {
+    void *names = bound.X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
     bool fits = false;
     for (int index = 0; names && !fits && index < bound.OPENSSL_sk_num(names); index += 1) {
         int kind = -1;
         const void *name = bound.GENERAL_NAME_get0_value(bound.OPENSSL_sk_value(names, index), &kind);
-        if (!name || (kind != dns_name && kind != ip_address)) { continue; }
+        if (!name || (kind != GEN_DNS && kind != GEN_IPADD)) { continue; }
         const uint8_t *bytes = bound.ASN1_STRING_get0_data(name);
         size_t length = (size_t)bound.ASN1_STRING_length(name);
         if (!host) {
             fits = true;
         } else if (host->address_length > 0) {
-            fits = kind == ip_address && length == host->address_length && memcmp(bytes, host->address, length) == 0;
+            fits = kind == GEN_IPADD && length == host->address_length && memcmp(bytes, host->address, length) == 0;
         } else {
-            fits = kind == dns_name && clarkspur_name_fits((const char *)bytes, length, host->text, strlen(host->text));
+            fits = kind == GEN_DNS && clarkspur_name_fits((const char *)bytes, length, host->text, strlen(host->text));
         }
     }
     if (names) { bound.GENERAL_NAMES_free(names); }
-    bound.ERR_clear_error(); // of an extension that OpenSSL cannot read
+    bound.ERR_clear_error();  // reading a malformed extension leaves an error in the queue
     return fits;
 }
 
-// Verifies the chain as OpenSSL does by itself. OpenSSL may leave errors behind that are older than its verdict, of an
-// intermediate certificate that it cannot read for instance: libcurl would take the first of them for the reason of the
-// failure, and OpenSSL itself would fail a handshake that is to go on.
+// Verifies the chain like OpenSSL's default and clears its error queue. OpenSSL may leave errors in the queue that are
+// older than its verdict, for example about a malformed intermediate certificate. libcurl would report the first of
+// them as the reason, and OpenSSL would fail a handshake that should continue.
 static int verify_chain(void *store) {
     bool is_good = bound.X509_verify_cert(store) == 1;
     int error = bound.X509_STORE_CTX_get_error(store);
     bound.ERR_clear_error();
-    return is_good ? good : error != good ? error : unspecified;
+    return is_good ? X509_V_OK : error != X509_V_OK ? error : X509_V_ERR_UNSPECIFIED;
 }
 
-// Ends the handshake where the chain is not good, or has no alternative name: libcurl, which looks for the host's name next,
-// would take the subject's common name then.
+// Fails the handshake if the chain is invalid or the leaf has no alternative name. Without one, libcurl's host name
+// check would match the subject's common name.
 static int verify(void *store, void *context) {
     (void)context;
     int error = verify_chain(store);
-    if (error == good && !is_named(bound.X509_STORE_CTX_get0_cert(store), NULL)) { error = hostname_mismatch; }
+    if (error == X509_V_OK && !has_alternative_name(bound.X509_STORE_CTX_get0_cert(store), NULL)) {
+        error = X509_V_ERR_HOSTNAME_MISMATCH;
+    }
     bound.X509_STORE_CTX_set_error(store, error);
-    return error == good;
+    return error == X509_V_OK;
 }
 
-// Writes the verdict down and lets the handshake go on.
-static int leave_verdict(void *store, void *context) {
+// Stores the verdict and lets the handshake continue.
+static int store_verdict(void *store, void *context) {
     (void)context;
     intptr_t verdict = verify_chain(store);
     void *ssl = bound.X509_STORE_CTX_get_ex_data(store, bound.SSL_get_ex_data_X509_STORE_CTX_idx());
-    // Without a place for it there is no connection.
+    // The connection fails if the verdict cannot be stored.
     if (!ssl || bound.SSL_set_ex_data(ssl, verdict_slot, (void *)(verdict + 1)) != 1) { return 0; }
-    bound.X509_STORE_CTX_set_error(store, good);
+    bound.X509_STORE_CTX_set_error(store, X509_V_OK);
     return 1;
 }
 
-// One call for a whole line: other connections, of other threads too, may write to the same file.
+// Writes a whole line in one call: other connections, also on other threads, may write to the same file.
 static void log_key(const void *ssl, const char *line) {
     int key_log = (int)(intptr_t)bound.SSL_CTX_get_ex_data(bound.SSL_get_SSL_CTX(ssl), key_log_slot);
     struct iovec parts[] = {{(void *)line, strlen(line)}, {"\n", 1}};
     ssize_t written = writev(key_log, parts, 2);
-    (void)written; // a full disk costs the log, not the connection
+    (void)written;  // if the disk is full, the log is incomplete, but the connection works
 }
 
-// What a transfer wants of its connections, in the pointer that libcurl hands on for it.
+// The configuration of a transfer's connections, encoded in the pointer CURLOPT_SSL_CTX_DATA.
 enum { leaves_verdict_bit = 1, key_log_shift = 1 };
 
 static int set_up(void *easy, void *ssl_context, void *context) {
@@ -222,17 +232,16 @@ static int set_up(void *easy, void *ssl_context, void *context) {
     intptr_t wants = (intptr_t)context;
     int key_log = (int)(wants >> key_log_shift) - 1;
     bool logs = key_log >= 0 && bound.SSL_CTX_set_ex_data(ssl_context, key_log_slot, (void *)(intptr_t)key_log) == 1;
-    // libcurl has set a function of its own by now if the environment names a file.
+    // libcurl has set its own function here if the environment names a file.
     bound.SSL_CTX_set_keylog_callback(ssl_context, logs ? log_key : NULL);
-    bound.SSL_CTX_set_cert_verify_callback(ssl_context, wants & leaves_verdict_bit ? leave_verdict : verify, NULL);
+    bound.SSL_CTX_set_cert_verify_callback(ssl_context, wants & leaves_verdict_bit ? store_verdict : verify, NULL);
     return 0;
 }
 
 void clarkspur_tls_set_up(void *easy, bool leaves_verdict, int key_log) {
-    const int set_up_function = 20108, set_up_context = 10109;
     intptr_t wants = (intptr_t)(key_log < 0 ? 0 : key_log + 1) << key_log_shift | (leaves_verdict ? leaves_verdict_bit : 0);
-    clarkspur_easy_set_function(easy, set_up_function, (void (*)(void))set_up);
-    clarkspur_easy_set_pointer(easy, set_up_context, (void *)wants);
+    clarkspur_easy_set_function(easy, CURLOPT_SSL_CTX_FUNCTION, (void (*)(void))set_up);
+    clarkspur_easy_set_pointer(easy, CURLOPT_SSL_CTX_DATA, (void *)wants);
 }
 
 int clarkspur_tls_open_key_log(const char *path) {
@@ -249,5 +258,5 @@ bool clarkspur_tls_is_for(void *easy, const char *host) {
     wanted_host wanted = {.text = host};
     if (inet_pton(AF_INET, host, wanted.address) == 1) { wanted.address_length = 4; }
     else if (inet_pton(AF_INET6, host, wanted.address) == 1) { wanted.address_length = 16; }
-    return is_named(leaf, &wanted);
+    return has_alternative_name(leaf, &wanted);
 }

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-// MARK: What zlib declares
+// MARK: Declarations of zlib
 
 typedef struct {
     const uint8_t *next_in;
@@ -24,18 +24,18 @@ typedef struct {
 } stream;
 
 enum {
-    no_flush = 0,
-    finish = 4,
-    stream_end = 1,
-    need_dictionary = 2,
-    buffer_error = -5,
-    deflated = 8,
-    standard_level = -1,
-    standard_memory = 8,
-    standard_strategy = 0,
+    Z_NO_FLUSH = 0,
+    Z_FINISH = 4,
+    Z_STREAM_END = 1,
+    Z_NEED_DICT = 2,
+    Z_BUF_ERROR = -5,
+    Z_DEFLATED = 8,
+    Z_DEFAULT_COMPRESSION = -1,
+    DEF_MEM_LEVEL = 8,
+    Z_DEFAULT_STRATEGY = 0,
 };
 
-// zlib compares the first digit and the size of the structure, to know whether it was declared as it is.
+// zlib checks the first digit of its version and the size of the structure against its own.
 static const char abi[] = "1";
 
 #define FUNCTIONS(F) \
@@ -65,10 +65,10 @@ static clarkspur_coding_state run(int (*code)(stream *, int), stream *stream, cl
     step->input_count -= input - stream->avail_in;
     step->output += output - stream->avail_out;
     step->output_count -= output - stream->avail_out;
-    if (result == stream_end) { return clarkspur_coding_ended; }
-    // A buffer error says that there was nothing to take or no room to give, which is none.
-    if (result == 0 || result == buffer_error) { return clarkspur_coding_continues; }
-    const char *reason = result == need_dictionary ? "a preset dictionary is needed" : "out of memory";
+    if (result == Z_STREAM_END) { return clarkspur_coding_ended; }
+    // Z_BUF_ERROR means that there was no input or no room for output, which is not a failure.
+    if (result == 0 || result == Z_BUF_ERROR) { return clarkspur_coding_continues; }
+    const char *reason = result == Z_NEED_DICT ? "a preset dictionary is needed" : "out of memory";
     step->problem = stream->msg ? stream->msg : reason;
     return clarkspur_coding_failed;
 }
@@ -82,7 +82,7 @@ static void *open_decoder(int format) {
 
 static clarkspur_coding_state decode(void *coder, clarkspur_coding_step *step, bool is_last) {
     (void)is_last;
-    return run(bound.inflate, coder, step, no_flush);
+    return run(bound.inflate, coder, step, Z_NO_FLUSH);
 }
 
 static bool reset_decoder(void *coder) { return bound.inflateReset(coder) == 0; }
@@ -96,7 +96,8 @@ static void *open_encoder(int format) {
     stream *opened = calloc(1, sizeof *opened);
     if (opened
         && bound.deflateInit2_(
-               opened, standard_level, deflated, format, standard_memory, standard_strategy, abi, sizeof *opened)
+               opened, Z_DEFAULT_COMPRESSION, Z_DEFLATED, format, DEF_MEM_LEVEL, Z_DEFAULT_STRATEGY, abi,
+               sizeof *opened)
                == 0) {
         return opened;
     }
@@ -105,7 +106,7 @@ static void *open_encoder(int format) {
 }
 
 static clarkspur_coding_state encode(void *coder, clarkspur_coding_step *step, bool is_last) {
-    return run(bound.deflate, coder, step, is_last ? finish : no_flush);
+    return run(bound.deflate, coder, step, is_last ? Z_FINISH : Z_NO_FLUSH);
 }
 
 static void close_encoder(void *coder) {

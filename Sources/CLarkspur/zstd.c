@@ -13,9 +13,9 @@ typedef struct {
     size_t position;
 } output_buffer;
 
-enum { option_window_log_max = 100, eight_mebibytes = 23, reset_session = 1 };
+enum { ZSTD_d_windowLogMax = 100, ZSTD_reset_session_only = 1, log2_of_8_mebibytes = 23 };
 
-// Setting and resetting came with 1.4.0: what is older is left alone.
+// ZSTD_DCtx_setParameter and ZSTD_DCtx_reset exist since 1.4.0. An older library is not used.
 #define FUNCTIONS(F) \
     F(ZSTD_createDCtx, void *, (void)) \
     F(ZSTD_freeDCtx, size_t, (void *)) \
@@ -30,9 +30,9 @@ DEFINE_BINDING("libzstd", "1")
 static void *open_decoder(int format) {
     (void)format;
     void *context = bound.ZSTD_createDCtx();
-    if (!context || !bound.ZSTD_isError(bound.ZSTD_DCtx_setParameter(context, option_window_log_max, eight_mebibytes))) {
-        return context;
-    }
+    if (!context) { return NULL; }
+    size_t result = bound.ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, log2_of_8_mebibytes);
+    if (!bound.ZSTD_isError(result)) { return context; }
     bound.ZSTD_freeDCtx(context);
     return NULL;
 }
@@ -53,7 +53,9 @@ static clarkspur_coding_state decode(void *coder, clarkspur_coding_step *step, b
     return result == 0 ? clarkspur_coding_ended : clarkspur_coding_continues;
 }
 
-static bool reset_decoder(void *coder) { return !bound.ZSTD_isError(bound.ZSTD_DCtx_reset(coder, reset_session)); }
+static bool reset_decoder(void *coder) {
+    return !bound.ZSTD_isError(bound.ZSTD_DCtx_reset(coder, ZSTD_reset_session_only));
+}
 
 static void close_decoder(void *coder) { bound.ZSTD_freeDCtx(coder); }
 

@@ -1,9 +1,9 @@
 import Larkspur
 
-/// Records everything that user code is told, and proves where user code runs.
+/// Records all events, and checks on which threads user code runs.
 ///
-/// It is monitor and interceptor in one, and `probe(_:)` can stand in any closure: in debug builds each call checks that
-/// the thread holds none of the library's locks (R1) and is not delivering a transport's event (R2).
+/// The recorder is a monitor and an interceptor in one. Call `probe(_:)` in any other closure. In debug builds each
+/// call checks that the thread holds none of the library's locks (R1) and is not delivering a transport's event (R2).
 public final class EventRecorder: EventMonitor, RequestInterceptor {
     private struct State {
         var events: [(request: RequestID, event: RequestEvent)] = []
@@ -18,22 +18,24 @@ public final class EventRecorder: EventMonitor, RequestInterceptor {
 
     private let box = Protected(State())
 
-    /// A recorder that has recorded nothing.
+    /// Creates an empty recorder.
     public init() {}
 
-    /// Everything recorded so far, in order.
+    /// All recorded events, in order.
     public var events: [RequestEvent] { box.withLock { $0.events.map(\.event) } }
 
-    /// The names of one request's events, in order.
+    /// Returns the names of one request's events, in order.
     public func names(of request: any Request) -> [String] {
         let id = request.id
         return box.withLock { $0.events.filter { $0.request == id }.map(\.event.name) }
     }
 
-    /// Places where user code ran under a lock or on a transport's thread; empty if the rules hold.
+    /// The places where user code ran under a lock or on a transport's thread; empty if no rule was broken.
     public var violations: [String] { box.withLock { $0.violations } }
 
-    /// Checks the rules where it is called.
+    /// Checks the rules R1 and R2 on the calling thread and records violations.
+    ///
+    /// - Parameter place: The name of the calling code, for `violations`.
     public func probe(_ place: String) {
         let (locks, deliveries) = (ThreadMarks.lockDepth, ThreadMarks.transportDepth)
         if locks > 0 { box.withLock { $0.violations.append("R1: \(place) ran under a lock") } }
@@ -64,7 +66,8 @@ public final class EventRecorder: EventMonitor, RequestInterceptor {
         return .doNotRetry
     }
 
-    /// The conditions are the test's code, so they are tried outside the lock, and again if events came meanwhile.
+    /// Resumes the waiting callers whose condition is fulfilled. The conditions are the test's code, so they run
+    /// outside the lock, and again if events came meanwhile.
     private func wakeWatchers() {
         var tried = -1
         while true {

@@ -1,6 +1,6 @@
 import Larkspur
 
-/// A clock that stands still until a test moves it.
+/// A clock whose time moves only when a test advances it.
 ///
 ///     let clock = ManualClock()
 ///     let session = Session(configuration: SessionConfiguration { $0.clock = clock }, transport: stub)
@@ -36,13 +36,13 @@ public final class ManualClock: Clock, Sendable {
 
     private let box = Protected(State())
 
-    /// A clock at its beginning.
+    /// Creates a clock at time zero.
     public init() {}
 
     public var now: Instant { box.withLock { $0.now } }
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// How many are asleep.
+    /// The number of callers that sleep on the clock.
     public var sleepers: Int { box.withLock { $0.sleepers.count } }
 
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
@@ -67,7 +67,7 @@ public final class ManualClock: Clock, Sendable {
         try result.get()
     }
 
-    /// Moves the time on, and wakes everybody whose time has come, the earliest first.
+    /// Advances the time and wakes the callers whose deadline has passed, the earliest deadline first.
     public func advance(by duration: Duration) {
         let woken = box.withLock { state in
             state.now = state.now.advanced(by: duration)
@@ -79,7 +79,7 @@ public final class ManualClock: Clock, Sendable {
         for continuation in woken { continuation.resume(returning: .success(())) }
     }
 
-    /// Waits until at least so many are asleep, so that advancing wakes them.
+    /// Waits until at least `count` callers sleep, so that advancing the clock wakes them.
     public func waitForSleepers(_ count: Int = 1) async {
         await withCheckedContinuation { continuation in
             let watchers = box.withLock { state in

@@ -1,29 +1,30 @@
 internal import CLarkspur
 import Larkspur
 
-/// One connection of a `MockServer`: reads requests and plays answers, one after the other, without ever blocking.
+/// A connection of a `MockServer`: reads requests and sends responses, one after the other, and never blocks.
 ///
-/// It belongs to the server's thread. Whoever gave it something calls `advance()`, whose result says what it needs next.
+/// It belongs to the server's thread. After every input the server calls `advance()`, which returns what the connection
+/// needs next.
 final class MockConnection {
     enum Need {
-        /// Something from the peer, as `interest` says.
+        /// Data from the peer, or room to send, as `interest` says.
         case peer
-        /// `play(_:)` with the handler's answer to this request.
+        /// A call of `play(_:)` with the handler's response to this request.
         case answer(MockRequest, MockHandler)
-        /// `goOn()` after this time.
+        /// A call of `proceed()` after this time.
         case time(Duration)
-        /// `goOn()` when the closure has returned.
+        /// A call of `proceed()` after the closure has returned.
         case signal(@Sendable () async throws -> Void)
         case close
     }
 
     private enum Phase {
         case reading
-        /// For the handler, a time or a signal.
+        /// Waiting for the handler, a time or a signal.
         case waiting
         case playing
         case stalled
-        /// All is said; what the peer still sends is thrown away, so that no reset overtakes the answer.
+        /// The response is complete. Further bytes of the peer are discarded, so that no reset overtakes the response.
         case lingering
         case ended
     }
@@ -31,10 +32,10 @@ final class MockConnection {
     private static let pieceSize = 64 * 1024
 
     let descriptor: Int32
-    /// Counted from 1.
+    /// The number of the connection in its server, counted from 1.
     let number: Int
     var watched: Int32 = 0
-    /// What runs the handler or awaits the signal.
+    /// The task that runs the handler or awaits the signal.
     var work: Task<Void, Never>?
 
     private let route: (MockRequest) -> MockRoute
@@ -44,8 +45,8 @@ final class MockConnection {
     private var requests = 0
     private var handler: MockHandler?
     private var player: MockPlayer?
-    /// What the player wants done once its bytes are written.
-    private var move: MockPlayer.Move?
+    /// The player's action, to be performed once its bytes are written.
+    private var action: MockPlayer.Action?
     private var pace: (bytes: Int, interval: Duration)?
     private var output: [UInt8] = []
     private var written = 0
@@ -57,7 +58,7 @@ final class MockConnection {
         self.route = route
     }
 
-    /// What the poller is to wait for. While an answer is played, reading shows that the peer has left.
+    /// The events that the poller waits for. While a response is sent, reading detects that the peer has disconnected.
     var interest: Int32 {
         let reads = phase == .lingering || (parser.buffered < Self.pieceSize && !parser.leavesInputUnread)
         return Int32(reads ? clarkspur_read : 0) | Int32(isBlocked ? clarkspur_write : 0)
@@ -78,7 +79,7 @@ final class MockConnection {
         phase = .playing
     }
 
-    func goOn() { if phase == .waiting { phase = .playing } }
+    func proceed() { if phase == .waiting { phase = .playing } }
 
     func advance() -> Need {
         while true {
@@ -117,20 +118,20 @@ final class MockConnection {
         }
     }
 
-    /// Puts out about as much as the peer may take at once, or does what is to be done after it.
+    /// Buffers about as many bytes as the peer accepts at once, or performs the action that follows them.
     private func playOn() -> Need? {
-        if let move = move.take() { return perform(move) }
-        while output.count < Self.pieceSize, move == nil {
+        if let action = action.take() { return perform(action) }
+        while output.count < Self.pieceSize, action == nil {
             guard let next = player?.next(&output) else { return nil }
-            if case .goOn = next { continue }
-            move = next
+            if case .proceed = next { continue }
+            action = next
         }
         return nil
     }
 
-    private func perform(_ move: MockPlayer.Move) -> Need? {
-        switch move {
-        case .goOn: return nil
+    private func perform(_ action: MockPlayer.Action) -> Need? {
+        switch action {
+        case .proceed: return nil
         case .wait(let duration): return wait(.time(duration))
         case .pause(let closure): return wait(.signal(closure))
         case .drip(let bytes, let interval): pace = (bytes, interval)
@@ -154,7 +155,7 @@ final class MockConnection {
         return need
     }
 
-    /// Writes what there is, at the answer's pace; nil when all is written.
+    /// Writes the buffered bytes, at the response's pace. Returns nil when all are written.
     private func flush() -> Need? {
         while written < output.count {
             let end = min(output.count, written + (pace?.bytes ?? .max - written))

@@ -1,7 +1,7 @@
 internal import CLarkspur
 import Larkspur
 
-/// The thread of a `MockServer`: accepts, reads, writes and keeps time. All sockets belong to it.
+/// The thread of a `MockServer`, which owns all its sockets: accepts, reads, writes and runs timers.
 final class MockLoop {
     private struct Timer {
         let time: ContinuousClock.Instant
@@ -12,38 +12,38 @@ final class MockLoop {
 
     private let listener: Int32
     private let state: MockServerState
-    private let inbox: MockInbox
+    private let commands: MockCommandQueue
     private let waker: MockWaker
     private var poller: clarkspur_poller
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
     private var connections: [Int32: MockConnection] = [:]
-    /// The latest first.
+    /// The timers, the latest first.
     private var timers: [Timer] = []
     private var isRunning = true
 
-    init(listener: Int32, state: MockServerState, inbox: MockInbox, waker: MockWaker) {
+    init(listener: Int32, state: MockServerState, commands: MockCommandQueue, waker: MockWaker) {
         self.listener = listener
         self.state = state
-        self.inbox = inbox
+        self.commands = commands
         self.waker = waker
         poller = waker.poller
     }
 
     deinit { buffer.deallocate() }
 
-    /// Runs until the server is stopped; then no descriptor is left but the poller's.
+    /// Runs until the server is stopped. Afterwards all descriptors but the poller's are closed.
     func run() {
         isRunning = clarkspur_poller_watch(&poller, listener, 0, Int32(clarkspur_read))
         var ready = [clarkspur_ready](repeating: clarkspur_ready(), count: Self.batch)
         while isRunning {
             let count = clarkspur_poller_wait(&poller, &ready, Int32(Self.batch), millisecondsToNextTimer())
             for event in ready.prefix(Int(count)) { didBecomeReady(event) }
-            for command in inbox.take() { perform(command) }
+            for command in commands.take() { perform(command) }
             fireTimers()
         }
         for connection in connections.values { end(connection) }
         close(listener)
-        inbox.close()
+        commands.close()
     }
 
     private func didBecomeReady(_ event: clarkspur_ready) {
@@ -63,10 +63,10 @@ final class MockLoop {
         }
     }
 
-    private func perform(_ command: MockInbox.Command) {
+    private func perform(_ command: MockCommandQueue.Command) {
         switch command {
         case .play(let response, let id): with(id) { $0.play(response) }
-        case .goOn(let id): with(id) { $0.goOn() }
+        case .proceed(let id): with(id) { $0.proceed() }
         case .close(let id): connections[id.descriptor].map { if $0.number == id.number { end($0) } }
         case .stop: isRunning = false
         }
@@ -95,8 +95,8 @@ final class MockLoop {
                     })
                 need = connection.advance()
             case .closure(let closure):
-                connection.work = Task { [inbox] in  // one a request: the handler is asynchronous
-                    inbox.post(.play(await closure(request), on: id))
+                connection.work = Task { [commands] in  // one task a request, because the handler is asynchronous
+                    commands.post(.play(await closure(request), on: id))
                 }
                 need = .peer
             }
@@ -104,12 +104,12 @@ final class MockLoop {
         switch need {
         case .peer, .answer: break
         case .signal(let closure):
-            connection.work = Task { [inbox] in  // one a pause, which awaits the test
+            connection.work = Task { [commands] in  // one task a pause, which awaits the test's closure
                 do {
                     try await closure()
-                    inbox.post(.goOn(id))
+                    commands.post(.proceed(id))
                 } catch {
-                    inbox.post(.close(id))
+                    commands.post(.close(id))
                 }
             }
         case .time(let duration): add(Timer(time: .now + duration, connection: id))
@@ -143,7 +143,7 @@ final class MockLoop {
         timers.insert(timer, at: low)
     }
 
-    /// Rounded up, so that the timer's time has come when the wait ends.
+    /// Returns the time to the next timer, rounded up so that the timer is due when the wait ends.
     private func millisecondsToNextTimer() -> Int32 {
         guard let next = timers.last else { return -1 }
         let rest = max(.zero, ContinuousClock.now.duration(to: next.time)) + .microseconds(999)
@@ -155,7 +155,7 @@ final class MockLoop {
         let now = ContinuousClock.now
         while let timer = timers.last, timer.time <= now {
             timers.removeLast()
-            with(timer.connection) { $0.goOn() }
+            with(timer.connection) { $0.proceed() }
         }
     }
 }

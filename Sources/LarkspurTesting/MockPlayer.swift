@@ -1,17 +1,17 @@
 import Larkspur
 
-/// Turns an answer's steps into bytes, one after the other: a pure machine.
+/// A state machine that turns the steps of a response into bytes, one step after the other.
 struct MockPlayer {
-    enum Move {
-        /// Bytes were put out; or nothing was to be said.
-        case goOn
+    enum Action {
+        /// Continue with the next step; the output may have new bytes.
+        case proceed
         case wait(Duration)
         case pause(@Sendable () async throws -> Void)
         case drip(bytes: Int, every: Duration)
         case stall
         case close
         case reset
-        /// The answer is given in full.
+        /// The response is complete.
         case end(keepsConnection: Bool)
     }
 
@@ -22,7 +22,7 @@ struct MockPlayer {
     private var keepsConnection: Bool
     private var form = BodyForm.plain
     private var trailers = HTTPHeaders()
-    /// How much of the generated step under way is made.
+    /// The number of bytes that the current generated step has produced.
     private var generated: UInt64 = 0
 
     init(_ response: MockResponse, method: String, keepsConnection: Bool) {
@@ -31,13 +31,13 @@ struct MockPlayer {
         self.keepsConnection = keepsConnection
     }
 
-    /// Makes the next step, and puts what it says at the output's end.
-    mutating func next(_ output: inout [UInt8]) -> Move {
+    /// Performs the next step, appends its bytes to the output and returns the action that follows.
+    mutating func next(_ output: inout [UInt8]) -> Action {
         guard let step = steps.first else { return end(&output) }
         if case .generated(_, let make) = step, form != .none, let bytes = make(generated), !bytes.isEmpty {
             generated += UInt64(bytes.count)
             write(bytes, &output)
-            return .goOn
+            return .proceed
         }
         steps.removeFirst()
         switch step {
@@ -54,7 +54,7 @@ struct MockPlayer {
         case .close: return .close
         case .reset: return .reset
         }
-        return .goOn
+        return .proceed
     }
 
     private mutating func begin(_ head: ResponseHead, _ framing: MockResponse.Framing, _ output: inout [UInt8]) {
@@ -85,7 +85,7 @@ struct MockPlayer {
         switch form {
         case .none: break
         case .plain: output += bytes
-        case .chunked where bytes.isEmpty: break  // an empty chunk would be the last one
+        case .chunked where bytes.isEmpty: break  // an empty chunk would end the body
         case .chunked:
             output += "\(String(bytes.count, radix: 16))\r\n".utf8
             output += bytes
@@ -93,13 +93,13 @@ struct MockPlayer {
         }
     }
 
-    private mutating func end(_ output: inout [UInt8]) -> Move {
+    private mutating func end(_ output: inout [UInt8]) -> Action {
         if form == .chunked {
             output += "0\r\n".utf8
             for field in trailers { output += "\(field.name): \(field.value)\r\n".utf8 }
             output += "\r\n".utf8
             form = .none
-            return .goOn
+            return .proceed
         }
         return .end(keepsConnection: keepsConnection)
     }

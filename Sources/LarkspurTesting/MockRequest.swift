@@ -1,28 +1,28 @@
 import Larkspur
 
-/// A request as it arrived at a `MockServer`.
+/// A request as a `MockServer` received it.
 public struct MockRequest: Sendable {
-    /// As it stood in the request line: `GET`.
+    /// The method of the request line: `GET`.
     public var method: String
-    /// As it stood in the request line: path and query.
+    /// The target of the request line: path and query.
     public var target: String
-    /// As it stood in the request line: `HTTP/1.1`.
+    /// The version of the request line: `HTTP/1.1`.
     public var version: String
-    /// In the order in which they came, repeats included.
+    /// The header fields in the order of arrival, repeats included.
     public var headers: HTTPHeaders
-    /// The body as far as the route reads and keeps it.
+    /// The body, as far as the route reads and keeps it.
     public var body = Data()
-    /// How many bytes of the body were read, kept or not.
+    /// The number of body bytes that were read, kept or not.
     public var bodyCount: UInt64 = 0
-    /// The connection it came over, counted from 1.
+    /// The number of the connection in its server, counted from 1.
     public var connection = 0
-    /// Which request of its connection it is, counted from 1.
+    /// The number of the request on its connection, counted from 1.
     public var number = 0
 
     /// The target up to its query.
     public var path: String { String(target.prefix { $0 != "?" }) }
 
-    /// What follows the target's first question mark.
+    /// The target after its first question mark; nil if it has none.
     public var query: String? {
         target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
     }
@@ -35,21 +35,22 @@ public struct MockRequest: Sendable {
     var expectsContinue: Bool { headers["Expect"]?.lowercased() == "100-continue" }
 }
 
-/// What a `MockServer` does with the body of a request before it asks the handler.
+/// How a `MockServer` reads the body of a request before it calls the handler.
 public enum MockBodyReading: Sendable {
-    /// Reads and keeps all of it.
+    /// Reads and keeps the whole body.
     case kept
-    /// Reads all of it and only counts the bytes.
+    /// Reads the whole body and only counts its bytes.
     case counted
-    /// Keeps about so many bytes (what came along with them is kept too) and leaves the rest unread, so that a large upload
-    /// stalls: of one in chunks the end, too. With 0 only the head is read, and a request that expects `100 Continue` does not
-    /// get it.
+    /// Keeps about this many bytes, or a few more that arrived with them, and leaves the rest unread, so that a large
+    /// upload stalls. The end of a chunked body stays unread too.
+    ///
+    /// With 0 the server reads only the head, and sends no `100 Continue` to a request that expects it.
     case upTo(UInt64)
 
     var isHeadOnly: Bool { if case .upTo(0) = self { true } else { false } }
 }
 
 extension HTTPHeaders {
-    /// The words of all `Connection` fields, in lower case.
+    /// The options of all `Connection` fields, in lower case.
     var connectionOptions: [String] { values(for: "Connection").flatMap { $0.listed }.map { $0.lowercased() } }
 }

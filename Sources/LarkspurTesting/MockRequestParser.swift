@@ -1,18 +1,18 @@
 import Larkspur
 
-/// Reads requests out of what a connection receives: a pure machine.
+/// A state machine that parses requests from the bytes of a connection.
 struct MockRequestParser {
     enum Found {
         /// More bytes are needed.
         case nothing
-        /// A head; what is to be read of the body can be said now, with `reading`.
+        /// The head of a request. Set `reading` now to say how to read the body.
         case head(MockRequest)
-        /// The request with its body, as far as it is read.
+        /// The request with its body, as far as the body is read.
         case request(MockRequest)
         case broken(String)
     }
 
-    private enum Place {
+    private enum Stage {
         case requestLine, fields
         case body(left: UInt64), chunkSize, chunk(left: UInt64), chunkEnd, trailers
         case whole, stopped, broken
@@ -23,15 +23,15 @@ struct MockRequestParser {
     var reading = MockBodyReading.kept
     private var input: [UInt8] = []
     private var start = 0
-    private var place = Place.requestLine
+    private var stage = Stage.requestLine
     private var rawFields: [UInt8] = []
     private var request = MockRequest(method: "", target: "", version: "", headers: [:])
 
     var buffered: Int { input.count - start }
 
-    /// Whether the connection may hold bytes that nobody is going to read.
+    /// Whether bytes that the server will never read may remain on the connection.
     var leavesInputUnread: Bool {
-        switch place {
+        switch stage {
         case .stopped, .broken: true
         case .requestLine, .fields, .body, .chunkSize, .chunk, .chunkEnd, .trailers, .whole: false
         }
@@ -49,16 +49,16 @@ struct MockRequestParser {
                 if let found = try step() { return found }
             }
         } catch {
-            place = .broken
+            stage = .broken
             return .broken(error.reason)
         }
     }
 
     private struct Malformed: Error { let reason: String }
 
-    /// One piece of a request; nil to go on at once.
+    /// Parses one piece of a request. Returns nil to continue at once.
     private mutating func step() throws(Malformed) -> Found? {
-        switch place {
+        switch stage {
         case .requestLine:
             guard let line = try takeLine() else { return .nothing }
             if !line.isEmpty { try readRequestLine(line) }
@@ -75,27 +75,27 @@ struct MockRequestParser {
             guard let line = try takeLine() else { return .nothing }
             let word = String(decoding: line.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
             let digits = word.trimmingCharacters(in: .whitespaces)
-            // Swift's numbers may have a sign.
+            // Swift's integer parser would accept a sign.
             guard digits.first?.isHexDigit == true, let size = UInt64(digits, radix: 16) else {
-                throw Malformed(reason: "the chunk size \(digits) is no number")
+                throw Malformed(reason: "the chunk size \(digits) is not a number")
             }
-            place = size == 0 ? .trailers : .chunk(left: size)
+            stage = size == 0 ? .trailers : .chunk(left: size)
             return nil
         case .chunk(let left):
             guard let left = take(left) else { return end(.stopped) }
             if left > 0 { return more(.chunk(left: left)) }
-            place = .chunkEnd
+            stage = .chunkEnd
             return nil
         case .chunkEnd:
             guard let line = try takeLine() else { return .nothing }
             guard line.isEmpty else { throw Malformed(reason: "a chunk is longer than its size") }
-            place = .chunkSize
+            stage = .chunkSize
             return nil
         case .trailers:
             guard let line = try takeLine() else { return .nothing }
             return line.isEmpty ? end(.whole) : nil
         case .whole:
-            place = .requestLine
+            stage = .requestLine
             return nil
         case .stopped, .broken: return .nothing
         }
@@ -105,17 +105,17 @@ struct MockRequestParser {
         let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
         guard words.count == 3, words[2].starts(with: "HTTP/1.".utf8),
             words.allSatisfy({ word in !word.isEmpty && word.allSatisfy { $0 > 0x20 && $0 != 0x7F } })
-        else { throw Malformed(reason: "the first line is no request line") }
+        else { throw Malformed(reason: "the first line is not a request line") }
         let texts = words.map { String(decoding: $0, as: UTF8.self) }
         request = MockRequest(method: texts[0], target: texts[1], version: texts[2], headers: [:])
         rawFields = []
-        place = .fields
+        stage = .fields
     }
 
     private mutating func readField(_ line: ArraySlice<UInt8>) throws(Malformed) -> Found? {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
             line[..<colon].allSatisfy({ $0 > 0x20 && $0 != 0x7F }), !line.contains(0)
-        else { throw Malformed(reason: "a line of the head is no field") }
+        else { throw Malformed(reason: "a line of the head is not a header field") }
         rawFields += line
         rawFields += "\r\n".utf8
         if rawFields.count > Self.longestHead { throw Malformed(reason: "the head is too long") }
@@ -123,21 +123,21 @@ struct MockRequestParser {
     }
 
     private mutating func endHead() throws(Malformed) -> MockRequest {
-        let fields = ResponseHead(status: 0, rawFields: rawFields)  // its reader of field lines serves requests as well
+        let fields = ResponseHead(status: 0, rawFields: rawFields)  // parses field lines of requests as well
         request.headers = HTTPHeaders(fields.fields)
         let codings = request.headers.values(for: "Transfer-Encoding").map { $0.lowercased() }
         let lengths = request.headers.values(for: "Content-Length")
         if codings == ["chunked"], lengths.isEmpty {
-            place = .chunkSize
+            stage = .chunkSize
         } else if codings.isEmpty, let length = lengths.isEmpty ? 0 : fields.contentLength {
-            place = .body(left: length)
+            stage = .body(left: length)
         } else {
-            throw Malformed(reason: "where the body ends is not told, or told twice")
+            throw Malformed(reason: "the Content-Length or Transfer-Encoding of the body is invalid")
         }
         return request
     }
 
-    /// Takes body bytes that are there and wanted, and gives how many are still to come; nil if no more are wanted.
+    /// Takes available body bytes and returns how many are still missing; nil if the rest is to stay unread.
     private mutating func take(_ left: UInt64) -> UInt64? {
         if left > 0, hasEnough { return nil }
         let count = Int(min(left, UInt64(buffered)))
@@ -147,9 +147,9 @@ struct MockRequestParser {
         return left - UInt64(count)
     }
 
-    /// Stays in the body, and asks for bytes if there are none.
-    private mutating func more(_ next: Place) -> Found? {
-        place = next
+    /// Moves to the next stage of the body, and asks for more bytes if none are available.
+    private mutating func more(_ next: Stage) -> Found? {
+        stage = next
         return buffered == 0 && !hasEnough ? .nothing : nil
     }
 
@@ -157,12 +157,12 @@ struct MockRequestParser {
         if case .upTo(let limit) = reading { request.bodyCount >= limit } else { false }
     }
 
-    private mutating func end(_ place: Place) -> Found {
-        self.place = place
+    private mutating func end(_ stage: Stage) -> Found {
+        self.stage = stage
         return .request(request)
     }
 
-    /// The next line without its end, or nil if it is not all there.
+    /// Returns the next line without its end, or nil if the line is incomplete.
     private mutating func takeLine() throws(Malformed) -> ArraySlice<UInt8>? {
         guard let end = input[start...].firstIndex(of: UInt8(ascii: "\n")) else {
             if buffered > Self.longestHead { throw Malformed(reason: "a line is too long") }

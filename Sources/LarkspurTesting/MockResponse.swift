@@ -1,54 +1,58 @@
 import Larkspur
 
-/// What a `MockServer` does to answer one request: steps in order.
+/// The steps by which a `MockServer` responds to one request.
 ///
 ///     server.on("GET", "/slow") { _ in .text("at last").after(.seconds(2)) }
 ///     server.on("GET", "/broken") { _ in .text("a long text").truncated(after: 4) }
 ///     server.on("GET", "/by/hand") { _ in MockResponse([.raw(Data("HTTP/1.1 200 OK\r\nA".utf8)), .stall]) }
 ///
-/// After the last step the connection is kept for the next request, unless a head, the request or a step says otherwise.
+/// After the last step the server keeps the connection open for the next request, unless a head, the request or a step
+/// says otherwise.
 public struct MockResponse: Sendable {
-    /// How the end of a body is told.
+    /// How the end of a body is marked.
     public enum Framing: Sendable {
-        /// As the head's own fields say; else by the length of the body steps that follow; else in chunks.
+        /// The head's own fields decide; without them the length of the following body steps, or else chunked coding.
         case automatic
-        /// This length is declared, whatever follows.
+        /// Declares this length, whatever steps follow.
         case length(UInt64)
-        /// Each body step is a chunk.
+        /// Sends each body step as a chunk.
         case chunked
-        /// By the end of the connection.
+        /// Ends the body by closing the connection.
         case untilClose
     }
 
-    /// One thing that the server does for an answer.
+    /// One action of the server.
     public enum Step: Sendable {
-        /// An interim response such as 103.
+        /// Sends an interim response such as 103.
         case interim(Int, HTTPHeaders = [:])
-        /// Status and fields, with what tells the body's end.
+        /// Sends status and fields, and declares the end of the body.
         case head(ResponseHead, Framing = .automatic)
-        /// Bytes of the body, framed as the head says.
+        /// Sends bytes of the body, framed as the head declares.
         case body(Data)
-        /// A body that is made while it is sent: the closure gives the bytes from a position on, and nil or nothing at
-        /// the end. It runs on the server's thread, so it must not block. The count is what it gives in all, if known.
+        /// Sends a body that the closure generates.
+        ///
+        /// The closure returns the bytes from a position on, and nil or no bytes at the end. It runs on the server's
+        /// thread and must not block. `count` is the total number of bytes, if known.
         case generated(count: UInt64?, @Sendable (UInt64) -> Data?)
-        /// Fields after the last chunk.
+        /// Sends fields after the last chunk.
         case trailers(HTTPHeaders)
-        /// These bytes as they are, whatever was sent before.
+        /// Sends these bytes unchanged, whatever was sent before.
         case raw(Data)
         /// Waits for this time.
         case wait(Duration)
-        /// Goes on when the closure returns, and closes the connection if it throws.
+        /// Waits until the closure returns, or closes the connection if it throws.
         case pause(@Sendable () async throws -> Void)
-        /// From here on, sends only so many bytes at a time.
+        /// From here on, sends at most this many bytes at a time.
         case drip(bytes: Int, every: Duration)
-        /// Does nothing more until the peer closes the connection.
+        /// Waits until the peer closes the connection.
         case stall
-        /// Closes the connection in order.
+        /// Closes the connection normally.
         case close
         /// Closes the connection with a reset.
         case reset
 
-        /// A body of so many bytes, which `MockResponse.pattern` gives as well, without building it.
+        /// Returns a body step of this many bytes of the pattern ``MockResponse/pattern(from:count:)``. The body is
+        /// never in memory as a whole.
         public static func bytes(count: UInt64) -> Step {
             .generated(count: count) { position in
                 MockResponse.pattern(from: position, count: Int(min(count - position, UInt64(largestPiece))))
@@ -60,13 +64,13 @@ public struct MockResponse: Sendable {
     private static let period = 251
     private static let table = (0..<(largestPiece + period)).map { UInt8($0 % period) }
 
-    /// What the server does, in this order.
+    /// The server's actions, in this order.
     public var steps: [Step]
 
-    /// An answer of these steps.
+    /// Creates a response from steps.
     public init(_ steps: [Step]) { self.steps = steps }
 
-    /// The bytes of `Step.bytes` from a position on: no two places near each other look alike.
+    /// Returns the bytes of ``Step/bytes(count:)`` from a position on. Neighbouring parts of the pattern differ.
     public static func pattern(from position: UInt64, count: Int) -> Data {
         var bytes = Data(capacity: count)
         while bytes.count < count {
@@ -78,7 +82,7 @@ public struct MockResponse: Sendable {
 }
 
 extension MockResponse {
-    /// A whole response, its body in as many steps as there are chunks.
+    /// Returns a complete response whose body has one step for each chunk.
     public static func response(
         _ status: Int = 200, headers: HTTPHeaders = [:], chunks: [Data] = [], framing: Framing = .automatic
     ) -> MockResponse {
@@ -86,44 +90,44 @@ extension MockResponse {
         return MockResponse([.head(head, framing)] + chunks.map(Step.body))
     }
 
-    /// A text.
+    /// Returns a response with a text.
     public static func text(_ text: String, status: Int = 200, contentType: String = "text/plain") -> MockResponse {
         response(status, headers: ["Content-Type": contentType], chunks: [Data(text.utf8)])
     }
 
-    /// A text of JSON, as it is.
+    /// Returns a response with this JSON text.
     public static func json(_ text: String, status: Int = 200) -> MockResponse {
         self.text(text, status: status, contentType: "application/json")
     }
 
-    /// A redirect to this place.
+    /// Returns a redirect to this location.
     public static func redirect(_ status: Int = 302, to location: String) -> MockResponse {
         response(status, headers: ["Location": location])
     }
 
-    /// A body of so many bytes of the pattern.
+    /// Returns a response with this many bytes of the pattern.
     public static func bytes(count: UInt64) -> MockResponse {
         MockResponse([.head(ResponseHead(status: 200)), .bytes(count: count)])
     }
 
-    /// These bytes and nothing else; then the connection is closed.
+    /// Returns a response that sends only these bytes and then closes the connection.
     public static func raw(_ text: String) -> MockResponse { MockResponse([.raw(Data(text.utf8)), .close]) }
 
-    /// Bytes that are no HTTP.
+    /// A response that is not HTTP.
     public static var garbage: MockResponse { raw("\u{1}\u{2}\u{7F}{]\r\n\r\n!garbage\u{0}\r\n") }
 
-    /// Never answers.
+    /// A response that never begins.
     public static let stall = MockResponse([.stall])
 
-    /// The same, begun after a delay.
+    /// Returns this response, sent after a delay.
     public func after(_ delay: Duration) -> MockResponse { MockResponse([.wait(delay)] + steps) }
 
-    /// The same, only so many bytes at a time.
+    /// Returns this response, sent at most this many bytes at a time.
     public func dripping(bytes: Int = 1, every interval: Duration) -> MockResponse {
         MockResponse([.drip(bytes: bytes, every: interval)] + steps)
     }
 
-    /// The same as far as so many bytes of its body, and then another end than the one it declared.
+    /// Returns this response, cut after this many bytes of its body and then ended in another way than declared.
     public func truncated(after count: UInt64, by end: Step = .close) -> MockResponse {
         var left = count
         var kept: [Step] = []
@@ -144,7 +148,7 @@ extension MockResponse {
         return MockResponse(kept + [end])
     }
 
-    /// The framing of each head decided by what follows it.
+    /// Returns this response with the framing of each head decided by the steps that follow it.
     func declaringLength() -> MockResponse {
         var result = self
         for (index, step) in steps.enumerated() {

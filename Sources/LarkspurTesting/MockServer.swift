@@ -1,31 +1,31 @@
 internal import CLarkspur
 import Larkspur
 
-/// An HTTP/1.1 server inside the test's process: real sockets on the loopback, answers as the test says.
+/// An HTTP/1.1 server inside the test process, on real loopback sockets, whose responses the test defines.
 ///
 ///     let server = try MockServer()
 ///     server.on("GET", "/joke") { request in .json(#"{"setup": "…"}"#) }
 ///     let joke = try await session.request(server.url + "/joke").serializingJSON().value
 ///
-/// It listens at a port of its own, records what arrives, and runs on one thread, which ends with the server. A peer
-/// that closes its half of a connection counts as gone.
+/// The server listens on its own port, records requests, and runs on one thread, which ends with the server. A peer
+/// that closes its half of a connection counts as disconnected.
 public final class MockServer: Sendable {
-    /// What has happened so far.
+    /// The record of requests and connections.
     public struct Log: Sendable {
-        /// The latest requests in the order in which they arrived, at most as many as the server's `requestLimit`. A
-        /// request is recorded when its handler is asked.
+        /// The latest requests in order of arrival, at most the server's `requestLimit`. A request is recorded when its
+        /// handler is called.
         public var requests: [MockRequest] { kept.count > limit ? kept.suffix(limit) : kept }
-        /// How many requests arrived, including those that are no longer in `requests`.
+        /// The number of requests that have arrived, including those that `requests` no longer contains.
         public private(set) var requestCount = 0
-        /// How many connections are open.
+        /// The number of open connections.
         public internal(set) var connectionCount = 0
-        /// How many connections there were, those that are open included.
+        /// The number of connections so far, open connections included.
         public internal(set) var connectionsAccepted = 0
-        /// Whether the server has ended: its thread, its listener and all its connections.
+        /// Whether the server has stopped: thread, listener and all connections.
         public internal(set) var isStopped = false
 
         private let limit: Int
-        /// A few more than the limit, so that dropping the oldest moves the others seldom.
+        /// The kept requests: a few more than the limit, so that the array seldom moves its elements.
         private var kept: [MockRequest] = []
 
         var keptCount: Int { kept.count }
@@ -39,21 +39,21 @@ public final class MockServer: Sendable {
         }
     }
 
-    /// `http://127.0.0.1:` and the port, without a slash at the end.
+    /// The base URL: `http://127.0.0.1:` and the port, without a slash at the end.
     public let url: String
-    /// On the loopback.
+    /// The port on the loopback interface.
     public let port: Int
 
     private let state: MockServerState
-    private let inbox: MockInbox
+    private let commands: MockCommandQueue
 
     /// Starts a server.
     ///
     /// - Parameters:
     ///   - reading: How the bodies of requests without a route are read.
     ///   - requestLimit: The maximum number of requests that the log keeps; the oldest are dropped.
-    ///   - handler: Answers requests without a route. An error that it throws becomes a 500. Without a handler the answer is
-    ///     a 404 whose body lists the routes.
+    ///   - handler: Responds to requests without a route. If it throws, the response is a 500. Without a handler the
+    ///     response is a 404 whose body lists the routes.
     public init(
         reading: MockBodyReading = .kept, requestLimit: Int = 10_000,
         handler: (@Sendable (MockRequest) async throws -> MockResponse)? = nil
@@ -67,19 +67,20 @@ public final class MockServer: Sendable {
         url = "http://127.0.0.1:\(port)"
         let fallback = MockRoute(reading: reading, handler: handler.map { .asking($0) } ?? .missing)
         let state = MockServerState(fallback: fallback, requestLimit: requestLimit)
-        let inbox = MockInbox(waker)
-        (self.state, self.inbox) = (state, inbox)
+        let commands = MockCommandQueue(waker)
+        (self.state, self.commands) = (state, commands)
         let thread = Thread {
-            MockLoop(listener: listener, state: state, inbox: inbox, waker: waker).run()
+            MockLoop(listener: listener, state: state, commands: commands, waker: waker).run()
             state.didStop()
         }
         thread.name = "MockServer"
         thread.start()
     }
 
-    deinit { inbox.post(.stop) }
+    deinit { commands.post(.stop) }
 
-    /// Answers requests for this path, with any query; nil stands for any method. A later handler replaces an earlier.
+    /// Sets the handler of this path, with any query; a nil method stands for every method. A later handler replaces an
+    /// earlier one.
     public func on(
         _ method: String?, _ path: String, reading: MockBodyReading = .kept,
         handler: @escaping @Sendable (MockRequest) async throws -> MockResponse
@@ -87,11 +88,11 @@ public final class MockServer: Sendable {
         state.add(method, path, MockRoute(reading: reading, handler: .asking(handler)))
     }
 
-    /// Answers requests for this path with these responses in turn; the last one stays.
+    /// Sets the responses of this path, which are sent in turn; the last one repeats.
     ///
     ///     server.on("GET", "/flaky", .text("try again", status: 503), .text("ok"))
     ///
-    /// The server gives them without waiting for anybody, so they come in time also while the process is busy.
+    /// The server sends them from its own thread, so they are in time even when the process is busy.
     public func on(
         _ method: String?, _ path: String, reading: MockBodyReading = .kept, _ first: MockResponse,
         _ later: MockResponse...
@@ -99,23 +100,23 @@ public final class MockServer: Sendable {
         state.add(method, path, MockRoute(reading: reading, handler: .responses(Protected((first, later[...])))))
     }
 
-    /// What has happened so far.
+    /// The record of requests and connections so far.
     public var log: Log { state.log }
 
-    /// The requests so far, in the order in which they arrived: the latest ones, up to `requestLimit`.
+    /// The requests so far in order of arrival: the latest ones, at most `requestLimit`.
     public var requests: [MockRequest] { log.requests }
 
-    /// Waits until the log fulfils the condition; throws if the task is cancelled.
+    /// Waits until the log fulfils the condition. Throws if the task is cancelled.
     @discardableResult
     public func wait(until isReached: (Log) -> Bool) async throws -> Log {
         try await state.wait(until: isReached)
     }
 
-    /// Closes listener and connections, and returns when the server's thread has let go of everything.
+    /// Closes the listener and all connections, and returns when the server's thread has ended.
     ///
-    /// Handlers under way are cancelled, and what they return is ignored. A server that nobody keeps stops by itself.
+    /// Running handlers are cancelled and their responses ignored. A server without references stops by itself.
     public func stop() async {
-        inbox.post(.stop)
+        commands.post(.stop)
         _ = try? await wait { $0.isStopped }
     }
 }

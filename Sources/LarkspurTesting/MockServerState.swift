@@ -1,13 +1,13 @@
 import Larkspur
 
 enum MockHandler: Sendable {
-    /// There is no route: a 404 that lists the routes.
+    /// Responds with a 404 that lists the routes.
     case missing
     case closure(@Sendable (MockRequest) async -> MockResponse)
-    /// In turn; the last one stays.
+    /// Responds with each in turn; the last one repeats.
     case responses(Protected<(first: MockResponse, later: ArraySlice<MockResponse>)>)
 
-    /// An error that the closure throws becomes a 500.
+    /// Returns a handler that calls the closure. If the closure throws, the response is a 500.
     static func asking(_ closure: @escaping @Sendable (MockRequest) async throws -> MockResponse) -> MockHandler {
         .closure { request in
             do {
@@ -24,7 +24,7 @@ struct MockRoute: Sendable {
     let handler: MockHandler
 }
 
-/// What a server's users and its thread share: the routes, and what has happened.
+/// The state that a server's callers and its thread share: routes and log.
 final class MockServerState: Sendable {
     private typealias Waiter = Suspension<Result<Void, any Error>>
 
@@ -36,7 +36,7 @@ final class MockServerState: Sendable {
     private struct State {
         var routes: [Key: MockRoute] = [:]
         var log: MockServer.Log
-        /// How many changes the log has seen.
+        /// The number of changes of the log.
         var version = 0
         var waiting: [(number: Int, continuation: Waiter)] = []
         var numbers = 0
@@ -53,7 +53,7 @@ final class MockServerState: Sendable {
     var log: MockServer.Log { box.withLock { $0.log } }
 
     func add(_ method: String?, _ path: String, _ route: MockRoute) {
-        // One that it takes the place of is let go of after unlocking.
+        // A replaced route is released after unlocking.
         _ = box.withLock { $0.routes.updateValue(route, forKey: Key(method: method, path: path)) }
     }
 
@@ -64,7 +64,7 @@ final class MockServerState: Sendable {
         } ?? fallback
     }
 
-    /// The answer to a request without a route.
+    /// Returns the response to a request without a route.
     func missing(_ request: MockRequest) -> MockResponse {
         let routes = box.withLock { Array($0.routes.keys) }
             .sorted { ($0.path, $0.method ?? "") < ($1.path, $1.method ?? "") }
@@ -96,7 +96,7 @@ final class MockServerState: Sendable {
         return result
     }
 
-    /// The condition is tried in the task that waits, after every change.
+    /// Waits until the log fulfils the condition, which runs in the waiting task after every change.
     func wait(until isReached: (MockServer.Log) -> Bool) async throws -> MockServer.Log {
         while true {
             let (log, version) = box.withLock { ($0.log, $0.version) }

@@ -1,62 +1,64 @@
 import Larkspur
 
-/// What a stub does with one request: steps in order, and then the end.
+/// The steps by which a stub transport performs one request.
 public struct StubAnswer: Sendable {
-    /// One thing that the transport does for an answer.
+    /// One action of the transport.
     public enum Step: Sendable {
-        /// The peer of a TLS connection, of which is asked before anything is sent where the request wants that. It is the
-        /// first step, and of no meaning in clear text.
+        /// Shows this TLS peer. If the request asks for trust, the delegate judges the peer before anything is sent.
+        ///
+        /// This step comes first, and has no effect on a plain `http` request.
         case peer(PeerTrust)
-        /// Status and fields.
+        /// Delivers status and fields.
         case head(ResponseHead)
-        /// Bytes of the body.
+        /// Delivers bytes of the body.
         case body(Data)
-        /// Reports so many bytes of the request's body as sent; comes by itself, first, for a body of known length.
+        /// Reports this many bytes of the request's body as sent. The transport inserts this step first if the body has
+        /// a known length.
         case sent(UInt64)
-        /// Sleeps on the transport's clock.
+        /// Waits on the transport's clock.
         case wait(Duration)
-        /// Does nothing more until the task is cancelled.
+        /// Waits until the task is cancelled.
         case stall
         /// Ends with this error.
         case fail(TransportError)
-        /// Needs the request's body from its first byte again, as after a lost connection.
+        /// Reads the request's body from its first byte again, as after a lost connection.
         case rewind
     }
 
-    /// What the transport does, in this order.
+    /// The transport's actions, in this order.
     public var steps: [Step]
 
-    /// An answer of these steps.
+    /// Creates an answer from steps.
     public init(_ steps: [Step]) { self.steps = steps }
 
-    /// A whole response, its body in as many events as there are chunks.
+    /// Returns a complete response whose body has one event for each chunk.
     public static func response(_ status: Int = 200, headers: HTTPHeaders = [:], chunks: [Data] = []) -> StubAnswer {
         StubAnswer([.head(ResponseHead(status: status, fields: Array(headers)))] + chunks.map(Step.body))
     }
 
-    /// A text.
+    /// Returns a response with a text.
     public static func text(_ text: String, status: Int = 200, contentType: String = "text/plain") -> StubAnswer {
         response(status, headers: ["Content-Type": contentType], chunks: [Data(text.utf8)])
     }
 
-    /// A text of JSON, as it is.
+    /// Returns a response with this JSON text.
     public static func json(_ text: String, status: Int = 200) -> StubAnswer {
         self.text(text, status: status, contentType: "application/json")
     }
 
-    /// A redirect to this place.
+    /// Returns a redirect to this location.
     public static func redirect(_ status: Int = 302, to location: String) -> StubAnswer {
         response(status, headers: ["Location": location])
     }
 
-    /// An end without a response.
+    /// Returns a failure without a response.
     public static func failure(_ code: TransportError.Code) -> StubAnswer {
         StubAnswer([.fail(TransportError(code))])
     }
 
-    /// The same, by a peer that shows these certificates.
+    /// Returns this answer from a peer with these certificates.
     public func by(_ peer: PeerTrust) -> StubAnswer { StubAnswer([.peer(peer)] + steps) }
 
-    /// The same, begun after a delay.
+    /// Returns this answer, begun after a delay.
     public func after(_ delay: Duration) -> StubAnswer { StubAnswer([.wait(delay)] + steps) }
 }

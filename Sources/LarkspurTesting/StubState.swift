@@ -1,10 +1,10 @@
 import Larkspur
 
-/// Where a stub's task stands in its answer: a pure machine.
+/// The state machine of a stub's task: where it is in its answer.
 struct StubState {
-    private enum Walk { case created, standing, walking, asleep(Task<Void, Never>?), ended }
+    private enum Progress { case created, idle, running, sleeping(Task<Void, Never>?), ended }
 
-    /// What the walker does next, after unlocking.
+    /// The next action of the running thread, performed after unlocking.
     enum Step {
         case head(ResponseHead), body(Data), sent(UInt64), rewind
         case sleep(Duration)
@@ -15,11 +15,11 @@ struct StubState {
 
     var isSuspended = false
     var allowance: UInt64
-    private var walk = Walk.created
+    private var progress = Progress.created
     private var steps: [StubAnswer.Step] = []
-    private var place = 0
-    /// From the first `resume()` on, until they were told.
-    private var owesMetrics = false
+    private var index = 0
+    /// Set by the first `resume()`, cleared when the metrics are delivered.
+    private var mustReportMetrics = false
     private var sent: UInt64 = 0
     private var received: UInt64 = 0
     private var declared: UInt64 = 0
@@ -33,11 +33,11 @@ struct StubState {
         self.delegate = delegate
     }
 
-    /// The first `resume()`: true for the one that starts the task.
+    /// Handles the first `resume()`. Returns true if this call starts the task.
     mutating func begin() -> Bool {
-        guard case .created = walk else { return false }
-        walk = .walking  // until the steps are there, nobody walks
-        owesMetrics = true
+        guard case .created = progress else { return false }
+        progress = .running  // no thread runs the steps before `take` has set them
+        mustReportMetrics = true
         isSuspended = false
         return true
     }
@@ -45,46 +45,46 @@ struct StubState {
     mutating func take(_ steps: [StubAnswer.Step], isBodiless: Bool) {
         self.steps = steps
         self.isBodiless = isBodiless
-        walk = .standing
+        progress = .idle
     }
 
     /// Ends the task with this error, unless it is ending already.
     mutating func fail(_ error: TransportError) {
         if failure == nil { failure = error }
-        if case .created = walk { walk = .standing }
+        if case .created = progress { progress = .idle }
     }
 
-    mutating func wake() { if case .asleep = walk { walk = .standing } }
+    mutating func wake() { if case .sleeping = progress { progress = .idle } }
 
-    /// Keeps what is to be cancelled if the sleep is cut short; false if it was already.
-    mutating func sleeps(_ sleeper: Task<Void, Never>) -> Bool {
-        guard case .asleep = walk else { return false }
-        walk = .asleep(sleeper)
+    /// Stores the task that sleeps, so that it can be cancelled. Returns false if the sleep is already over.
+    mutating func setSleeper(_ sleeper: Task<Void, Never>) -> Bool {
+        guard case .sleeping = progress else { return false }
+        progress = .sleeping(sleeper)
         return true
     }
 
-    /// True for the one who walks now, with the sleeper that has become useless.
-    mutating func beginWalk() -> (Bool, Task<Void, Never>?) {
-        switch walk {
-        case .standing:
-            walk = .walking
+    /// Returns true if the caller runs the steps now, with the sleeping task that is no longer needed.
+    mutating func beginRunning() -> (Bool, Task<Void, Never>?) {
+        switch progress {
+        case .idle:
+            progress = .running
             return (true, nil)
-        case .asleep(let sleeper) where failure != nil:
-            walk = .walking
+        case .sleeping(let sleeper) where failure != nil:
+            progress = .running
             return (true, sleeper)
-        case .created, .walking, .asleep, .ended:
+        case .created, .running, .sleeping, .ended:
             return (false, nil)
         }
     }
 
-    /// The next step, or nil when the walker has to stand.
+    /// Returns the next step, or nil if the caller has to stop.
     mutating func next() -> (Step, any TransportDelegate)? {
-        guard let delegate, case .walking = walk else { return nil }
+        guard let delegate, case .running = progress else { return nil }
         if failure != nil { return end(delegate) }
-        switch place < steps.count ? steps[place] : nil {
+        switch index < steps.count ? steps[index] : nil {
         case .peer(let peer): return (advance(to: .judge(peer)), delegate)
         case .head(let head) where head.status < 200 && head.status != 101:
-            place += 1  // an interim head
+            index += 1  // an interim head
             return next()
         case .head(let head):
             hasHead = true
@@ -98,7 +98,7 @@ struct StubState {
             sent = count
             return (advance(to: .sent(count)), delegate)
         case .wait(let duration):
-            walk = .asleep(nil)
+            progress = .sleeping(nil)
             return (advance(to: .sleep(duration)), delegate)
         case .rewind: return (advance(to: .rewind), delegate)
         case .stall: break
@@ -110,22 +110,22 @@ struct StubState {
             if declared > received { failure = TransportError(.truncated) }
             return end(delegate)
         }
-        walk = .standing
+        progress = .idle
         return nil
     }
 
     private mutating func advance(to step: Step) -> Step {
-        place += 1
+        index += 1
         return step
     }
 
-    /// Metrics, then the end; a task that was never resumed has no metrics.
+    /// Returns the metrics, then the end. A task that was never resumed has no metrics.
     private mutating func end(_ delegate: any TransportDelegate) -> (Step, any TransportDelegate) {
-        if owesMetrics {
-            owesMetrics = false
+        if mustReportMetrics {
+            mustReportMetrics = false
             return (.metrics(sent: sent, received: received), delegate)
         }
-        walk = .ended
+        progress = .ended
         self.delegate = nil
         return (.completed(failure), delegate)
     }

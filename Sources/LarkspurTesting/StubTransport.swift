@@ -1,17 +1,18 @@
 import Larkspur
 
-/// A transport without a network: a closure says what each request gets.
+/// A transport without a network: a closure answers each request.
 ///
 ///     let session = Session(transport: StubTransport { _ in .json(#"{"name": "Ada"}"#) })
 ///
-/// All above the transport runs as in earnest. Events come on the thread that resumes the task, or after a `.wait`.
+/// Everything above the transport works as in production. Events come on the thread that resumes the task, or after a
+/// `.wait` on another thread.
 public final class StubTransport: Transport {
     fileprivate let clock: any Clock<Duration>
     fileprivate let answer: @Sendable (TransportRequest) -> StubAnswer
-    /// The tasks under way, by identity (two sessions may use one name); nil after the transport's end.
+    /// The tasks in flight, by identity (two sessions may use the same ID); nil after the transport has ended.
     fileprivate let running = Protected<[ObjectIdentifier: StubTask]?>([:])
 
-    /// A transport that asks the closure for each answer, and whose waits the clock measures.
+    /// Creates a transport that calls the closure for each answer and measures waits with the clock.
     public init(
         clock: any Clock<Duration> = ContinuousClock(), answer: @escaping @Sendable (TransportRequest) -> StubAnswer
     ) {
@@ -27,11 +28,12 @@ public final class StubTransport: Transport {
 
     public func invalidate() {
         let tasks = running.withLock { $0.take() } ?? [:]
-        for task in tasks.values { task.poke { $0.fail(TransportError(.invalidated)) } }
+        for task in tasks.values { task.update { $0.fail(TransportError(.invalidated)) } }
     }
 }
 
-/// Walks through its answer: one thread at a time; all others only change what the walker sees next.
+/// A task of the stub. One thread at a time runs its steps; other threads only change the state that the next step
+/// reads.
 private final class StubTask: TransportTask {
     let id: TransportTaskID
     private let request: TransportRequest
@@ -46,30 +48,30 @@ private final class StubTask: TransportTask {
     }
 
     func resume() {
-        guard box.withLock({ $0.begin() }) else { return poke { $0.isSuspended = false } }
+        guard box.withLock({ $0.begin() }) else { return update { $0.isSuspended = false } }
         let isOpen = transport.running.withLock { running in
             running?.updateValue(self, forKey: ObjectIdentifier(self))
             return running != nil
         }
         var steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
         let sent = isOpen ? request.body.length ?? 0 : 0
-        let place = if case .peer = steps.first { 1 } else { 0 }
-        if sent > 0 { steps.insert(.sent(sent), at: place) }
-        poke { $0.take(steps, isBodiless: request.method == "HEAD") }
+        let index = if case .peer = steps.first { 1 } else { 0 }
+        if sent > 0 { steps.insert(.sent(sent), at: index) }
+        update { $0.take(steps, isBodiless: request.method == "HEAD") }
     }
 
-    func suspend() { poke { $0.isSuspended = true } }
-    func cancel() { poke { $0.fail(TransportError(.cancelled)) } }
-    func allow(upTo position: UInt64) { poke { $0.allowance = max($0.allowance, position) } }
+    func suspend() { update { $0.isSuspended = true } }
+    func cancel() { update { $0.fail(TransportError(.cancelled)) } }
+    func allow(upTo position: UInt64) { update { $0.allowance = max($0.allowance, position) } }
 
-    /// Changes the state, and walks on if nobody does.
-    func poke(_ change: (inout StubState) -> Void) {
-        let (walks, sleeper) = box.withLock { state in
+    /// Changes the state, and runs the steps unless another thread runs them.
+    func update(_ change: (inout StubState) -> Void) {
+        let (runs, sleeper) = box.withLock { state in
             change(&state)
-            return state.beginWalk()
+            return state.beginRunning()
         }
         sleeper?.cancel()
-        while walks, let (step, delegate) = box.withLock({ $0.next() }) {
+        while runs, let (step, delegate) = box.withLock({ $0.next() }) {
             switch step {
             case .head(let head): delegate.received(.head(head), for: id)
             case .body(let bytes): delegate.received(.body(bytes), for: id)
@@ -81,7 +83,7 @@ private final class StubTask: TransportTask {
                 delegate.received(.metrics(metrics), for: id)
             case .rewind: askForBody(delegate)
             case .judge(let peer): judge(peer, delegate)
-            case .sleep(let duration): return sleep(for: duration)  // whoever ends the sleep walks on
+            case .sleep(let duration): return sleep(for: duration)  // the end of the sleep runs the next steps
             case .completed(let error):
                 _ = transport.running.withLock { $0?.removeValue(forKey: ObjectIdentifier(self)) }
                 delegate.received(.completed(error), for: id)
@@ -92,22 +94,22 @@ private final class StubTask: TransportTask {
     private func sleep(for duration: Duration) {
         let sleeper = Task {
             try? await transport.clock.sleep(for: duration)
-            poke { $0.wake() }
+            update { $0.wake() }
         }
-        if !box.withLock({ $0.sleeps(sleeper) }) { sleeper.cancel() }
+        if !box.withLock({ $0.setSleeper(sleeper) }) { sleeper.cancel() }
     }
 
     private func judge(_ peer: PeerTrust, _ delegate: any TransportDelegate) {
         guard request.url.isHTTPS else { return }
         let reply = TransportReply<TrustDecision>()
         request.asksForTrust ? delegate.answer(.serverTrust(peer, reply), for: id) : reply(.platformDefault)
-        if let error = peer.fault(after: reply.value) { poke { $0.fail(error) } }
+        if let error = peer.fault(after: reply.value) { update { $0.fail(error) } }
     }
 
     private func askForBody(_ delegate: any TransportDelegate) {
         guard case .stream = request.body else { return }
         let reply = TransportReply<any TransportBodyStream>()
         delegate.answer(.bodyFromStart(offset: 0, reply), for: id)
-        if reply.value == nil { poke { $0.fail(TransportError(.bodyNotReplayable)) } }
+        if reply.value == nil { update { $0.fail(TransportError(.bodyNotReplayable)) } }
     }
 }

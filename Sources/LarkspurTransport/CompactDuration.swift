@@ -1,10 +1,11 @@
-/// Stores an optional `Duration` in eight bytes, to the nanosecond (some 580 years at most); a negative one becomes zero.
+/// An optional `Duration` stored in eight bytes, with nanosecond resolution.
 ///
-/// A `Duration?` takes 24 bytes and 128-bit arithmetic, and most timeouts and metrics are handed on without being read.
+/// The maximum is about 580 years; a negative duration becomes zero. A `Duration?` takes 24 bytes and 128-bit
+/// arithmetic, and most timeouts and metrics are passed on without being read.
 @propertyWrapper
 @_documentation(visibility: internal)
 public struct CompactDuration: Sendable, Hashable {
-    /// The value in nanoseconds; the largest number stands for nil.
+    /// The value in nanoseconds; `UInt64.max` stands for nil.
     package var nanoseconds: UInt64
 
     package static let none = UInt64.max
@@ -24,7 +25,7 @@ public struct CompactDuration: Sendable, Hashable {
             guard let (seconds, attoseconds) = newValue?.components else { return nanoseconds = Self.none }
             guard seconds < Int64(Self.none / 1_000_000_000) else { return nanoseconds = Self.none - 1 }
             guard seconds >= 0, attoseconds >= 0 else { return nanoseconds = 0 }
-            // Rounded up: a limit below a nanosecond is not none at all.
+            // Round up: a limit below one nanosecond must not become zero.
             nanoseconds = UInt64(seconds) * 1_000_000_000 + UInt64((attoseconds + 999_999_999) / 1_000_000_000)
         }
     }

@@ -1,4 +1,4 @@
-// What every file of this module and of the transports sees: Foundation's values and the system's functions.
+// Exported to every file of this module and of the transports: Foundation's value types and the system's functions.
 #if canImport(FoundationEssentials)
     @_exported import FoundationEssentials
 #else

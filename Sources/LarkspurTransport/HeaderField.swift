@@ -1,16 +1,17 @@
-/// One header field, name and value as they go over the wire.
+/// A header field: name and value as they go over the wire.
 public struct HeaderField: Sendable {
-    /// As it is written; compared without regard to case.
+    /// The name as written. Comparisons ignore case.
     public var name: String
-    /// Without line ends.
+    /// The value, without line ends.
     public var value: String
-    /// Whether the value is a secret, whatever the name.
+    /// A Boolean value that marks the value as a secret, whatever the name.
     ///
-    /// Descriptions, logs and cURL commands hide a secret value, and the field does not follow a redirect to another origin. The
-    /// mark goes along with the field: into other headers, through adapters and redirects, and to the transport.
+    /// Descriptions, logs and cURL commands hide a secret value, and the field does not follow a redirect to another
+    /// origin. Copies of the field keep the mark: in other headers, through adapters and redirects, and in the
+    /// transport.
     public var isSecret: Bool
 
-    /// Creates a field whose value is hidden only if `Redaction` knows the name.
+    /// Creates a field whose value is hidden only if ``Redaction`` knows the name.
     public init(name: String, value: String) { self.init(name: name, value: value, isSecret: false) }
 
     /// Creates a field.
@@ -43,7 +44,8 @@ extension HeaderField: CustomStringConvertible, CustomReflectable {
 }
 
 extension [HeaderField] {
-    /// Whether both are the same memory, and so the same fields: those of a session are what most of its requests have.
+    /// Returns whether both arrays share the same memory, and so the same fields. Most requests of a session share its
+    /// fields.
     package func isIdentical(to other: [HeaderField]) -> Bool {
         withUnsafeBufferPointer { mine in
             other.withUnsafeBufferPointer { mine.baseAddress == $0.baseAddress && mine.count == $0.count }

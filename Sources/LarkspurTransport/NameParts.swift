@@ -1,8 +1,8 @@
-/// The parts of a field's or member's name in lower case: `card[holderName2]` has the components `card` and
-/// `holder name2`.
+/// The parts of the name of a field or member, in lower case.
 ///
-/// Components end at `.`, `:`, `/` and brackets. Words end at every other separator, where a capital follows a small letter
-/// or a digit, and before the last capital of several that a small letter follows: `APIKey` is `api key`.
+/// `card[holderName2]` has the components `card` and `holder name2`. Components end at `.`, `:`, `/` and brackets.
+/// Words end at every other separator and where a capital follows a small letter or a digit. They also end before the
+/// last capital of a run that a small letter follows: `APIKey` is `api key`.
 struct NameParts {
     private(set) var components: [[String]] = []
 

@@ -6,17 +6,17 @@
     import Musl
 #endif
 
-/// The protected mutable box: a lock and the one value it guards.
+/// A lock and the one value that it guards.
 ///
-/// It is the only lock in the code base. `Synchronization.Mutex` is not used because the thread sanitizer, which cannot
-/// see into it, reports races that are none. Both stand in one piece of memory, allocated once, that stays where it is as long
-/// as the box: a lock's address must not change, and that of a class's property may, by an exclusive access.
+/// It is the only lock in the code base. `Synchronization.Mutex` is not used because the thread sanitizer cannot see
+/// into it and reports races that do not exist. Lock and value share one heap allocation, so that the address of the
+/// lock never changes. An exclusive access may move the storage of a class's property.
 ///
-/// Code inside `withLock` runs no user code, does no I/O and takes no second lock (R1); in debug builds
-/// `ThreadMarks.lockDepth` lets a test see that it does not.
+/// Code inside `withLock` runs no user code, does no I/O and takes no second lock (R1). In debug builds tests check
+/// this with `ThreadMarks.lockDepth`.
 ///
-/// Public so that `withLock` is compiled into its callers (an inlinable `package` function is not, and unspecialised it
-/// costs more than the lock itself); nothing in the public API takes or gives one.
+/// The type is public so that `withLock` is compiled into its callers. An inlinable `package` function is not, and a
+/// call that is not specialised costs more than the lock itself. Nothing in the public API takes or returns this type.
 @_documentation(visibility: internal)
 public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every access to the value holds the lock
     #if canImport(Darwin)
@@ -41,7 +41,7 @@ public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every a
 
     @inlinable
     public init(_ value: consuming sending Value) {
-        // A lock that is all zeros is a free one, on each of these systems.
+        // On each of these systems a lock whose bytes are all zero is unlocked.
         memory = Memory.create(minimumCapacity: 1) { _ in Lock() }
         memory.withUnsafeMutablePointerToElements { $0 }.initialize(to: value)
         withExtendedLifetime(memory) {}
@@ -49,8 +49,8 @@ public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every a
 
     /// Runs `body` with exclusive access to the value.
     ///
-    /// What it returns ends after unlocking, the parts that nobody has a use for too: so values can be given out to be let
-    /// go of there (R1).
+    /// The result is released after unlocking, also the parts that the caller does not use. Return values here whose
+    /// release may run other code (R1).
     @inlinable
     public func withLock<R, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R
@@ -66,7 +66,7 @@ public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every a
             throw error
         }
         Self.leave(lock)
-        // The optimiser would let go of what is not used as soon as it is there.
+        // Without this line the optimiser releases an unused result before the unlock.
         withExtendedLifetime(result) {}
         return result
     }

@@ -1,12 +1,15 @@
-/// What tells a file from its later self: another file under its name, or other bytes in it.
+/// The identity of a file's content: device, inode and modification time.
+///
+/// It differs when another file has the same path, or when the file was modified.
 public struct TransportFileVersion: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64
     private let seconds: Int
     private let nanoseconds: Int
 
-    /// When the file was changed last, which also tells it from its later self after a restart, when devices may have
-    /// other numbers and a backup may have come back.
+    /// The time of the last modification.
+    ///
+    /// Stored records contain only this part: after a restart, devices may have other numbers.
     package var modification: Modification {
         Modification(seconds: Int64(seconds), nanoseconds: Int32(truncatingIfNeeded: nanoseconds))
     }
@@ -29,13 +32,13 @@ public struct TransportFileVersion: Hashable, Sendable {
     }
 }
 
-/// A regular file, open for reading as long as somebody keeps this.
+/// A regular file that stays open for reading as long as this object exists.
 package final class ReadableFile: Sendable {
     package struct Failure: Error {
         package enum Kind: Sendable { case missing, directory, irregular, unreadable }
 
         package let kind: Kind
-        /// One line, with the file's path.
+        /// One line that contains the file's path.
         package let message: String
 
         fileprivate init(_ kind: Kind, _ path: String, _ problem: String) {
@@ -53,7 +56,8 @@ package final class ReadableFile: Sendable {
     package let path: String
     private let descriptor: Int32
 
-    /// Opens the file. What is no regular file is refused without being opened: opening a device may have effects.
+    /// Opens the file. Anything but a regular file is refused without being opened, because opening a device may have
+    /// effects.
     package init(path: String) throws(Failure) {
         var status = stat()
         guard stat(path, &status) == 0 else { throw .system("found", path) }
@@ -62,7 +66,7 @@ package final class ReadableFile: Sendable {
         case S_IFDIR: throw Failure(.directory, path, "is a directory")
         default: throw Failure(.irregular, path, "is a device, a pipe or a socket")
         }
-        // Not to wait for the other end, should a pipe stand there by now: it then reads as empty.
+        // If a pipe has replaced the file meanwhile, do not wait for its writer: the pipe then reads as empty.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .system("opened", path) }
         self.path = path
@@ -71,14 +75,15 @@ package final class ReadableFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Length and version as they are now.
+    /// Returns the current length and version.
     package func status() throws(Failure) -> (length: UInt64, version: TransportFileVersion) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .system("examined", path) }
         return (UInt64(clamping: status.st_size), TransportFileVersion(status))
     }
 
-    /// Fills the buffer with bytes from a position on; fewer than fit, or none, at the end.
+    /// Fills the buffer with bytes from `position` on and returns their count: less than the capacity, or 0, at the end
+    /// of the file.
     package func read(at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
         while true {
             let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(clamping: position))

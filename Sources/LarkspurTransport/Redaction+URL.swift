@@ -1,5 +1,6 @@
 extension Redaction {
-    /// The value of a header field. The scheme of credentials stays, and of a URL all that is not secret.
+    /// Returns the value of a header field without secrets. The scheme of credentials and the harmless parts of a URL
+    /// remain.
     package func value(of field: HeaderField) -> String {
         guard field.isSecret && !isNone || hides(field.name) else { return reference(field.value) }
         let words = field.value.split(separator: " ", maxSplits: 1)
@@ -9,15 +10,17 @@ extension Redaction {
         return "\(words[0]) \(Self.replacement)"
     }
 
-    /// Any other first word may be part of the credential.
+    /// The known authentication schemes. Any other first word may be part of the credential.
     private static let schemes: Set = [
         "apikey", "aws4-hmac-sha256", "basic", "bearer", "digest", "dpop", "gnap", "hmac", "hoba", "key", "mutual",
         "negotiate", "ntlm", "oauth", "scram-sha-1", "scram-sha-256", "signature", "token", "vapid",
     ]
 
-    /// A field's value or a text that may be a URL, whole or relative, such as that of `Location` and `Referer`.
+    /// Returns a text without secrets that may be an absolute or relative URL, such as the value of `Location` or
+    /// `Referer`.
     ///
-    /// Of URLs in the query of another URL only the first is searched, or a text of question marks would use up the stack.
+    /// If the query of a URL contains URLs, only the first level is searched. Otherwise a text of question marks would
+    /// overflow the stack.
     package func reference(_ text: String, isOutermost: Bool = true) -> String {
         if isNone { return text }
         if text.contains("@"), let url = try? RequestURL(text), url.user != nil { return self.url(url) }
@@ -28,7 +31,7 @@ extension Redaction {
         return pathParameters(String(text[..<start])) + text[start...start] + shown
     }
 
-    /// Hides what stands between `//` and an `@`: in URLs without a scheme or of foreign schemes, and in text.
+    /// Hides the text between `//` and `@`, in URLs without a scheme or with an unknown scheme, and in plain text.
     private static func withoutUsers(_ text: String) -> String {
         guard text.contains("@"), text.contains("//") else { return text }
         let users = /\/\/[^\/?#\s<>"']*@/.matchingSemantics(.unicodeScalar)
@@ -45,10 +48,11 @@ extension Redaction {
         }
     }
 
-    /// A query, or a form in the same notation. A value with a secret in it, be it a URL, JSON or GraphQL, is hidden as a
-    /// whole.
+    /// Returns a query, or a form in the same notation, without secrets. A value that contains a secret, such as a URL,
+    /// JSON or GraphQL, is hidden as a whole.
     ///
-    /// By scalars: a combining mark may follow what ends a pair or a name, and makes another character of it.
+    /// The text is split by Unicode scalars: a combining mark after a delimiter would make it part of another
+    /// character.
     package func form(_ text: some StringProtocol, isOutermost: Bool = true) -> String {
         if isNone { return String(text) }
         let pairs = String(text).unicodeScalars.split(separator: "&", omittingEmptySubsequences: false)
@@ -70,31 +74,31 @@ extension Redaction {
         RequestURL.Percent.decoded(text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
     }
 
-    /// A URL without its fragment. User and password are never part of a URL's text.
+    /// Returns a URL without its fragment and without secrets. User and password are never part of a URL's text.
     package func url(_ url: RequestURL) -> String {
         guard let query = url.query else { return path(of: url) }
         return path(of: url) + "?" + hiding(url.secretItems).form(query)
     }
 
-    /// A URL with its fragment, in which servers send tokens too.
+    /// Returns a URL with its fragment and without secrets. Servers send tokens in fragments too.
     func whole(_ url: RequestURL) -> String {
         guard let fragment = url.fragment else { return self.url(url) }
         return self.url(url) + "#" + form(fragment)
     }
 
-    /// A URL up to its query.
+    /// Returns a URL up to its query, without secrets.
     package func path(of url: RequestURL) -> String {
         let text = String(url.text.prefix { $0 != "?" && $0 != "#" })
         if isNone { return text }
-        // `ada:hunter2@host/x` is a URL of the scheme `ada`, and most likely one whose scheme was forgotten.
+        // `ada:hunter2@host/x` parses as a URL of the scheme `ada`, but most likely its scheme is missing.
         if !url.hasAuthority, let end = text.lastIndex(of: "@") {
             return "\(url.scheme):\(Self.replacement)\(text[end...])"
         }
         return pathParameters(Self.withoutUsers(text))
     }
 
-    /// A text that is no URL, in quotes and without what may be a secret: a password may stand before an `@`, and a token
-    /// after a `?` or `#`. By scalars, as with forms.
+    /// Returns a text that is not a URL, in quotes and without possible secrets: a password before an `@`, a token
+    /// after a `?` or `#`. The text is split by Unicode scalars, as in `form(_:isOutermost:)`.
     package static func quoted(_ text: String) -> String {
         let scalars = text.unicodeScalars
         let rest = scalars.lastIndex(of: "@").map { scalars[$0...] } ?? scalars[...]
@@ -109,7 +113,7 @@ extension Redaction {
         return String(reflecting: quoted)
     }
 
-    /// Whether the name of a secret stands before a sign that gives it a value: in markup, settings, damaged JSON.
+    /// Returns whether the text assigns a value to the name of a secret, as in markup, settings or damaged JSON.
     package func namesSecret(in text: String) -> Bool {
         if isNone { return false }
         var name = String.UnicodeScalarView()

@@ -7,23 +7,23 @@ public struct Redaction: Sendable, Hashable {
     /// The text that takes the place of a secret.
     public static let replacement = "REDACTED"
 
-    /// Names that are secret as a whole, or as one component: `code` hides `code` and `form[code]`, not `product_code`.
+    /// Names that are secret as a whole or as one component: `code` hides `code` and `form[code]`, not `product_code`.
     public var names: Set<String> { didSet { names = Set(names.map(Self.normal)) } }
-    /// Words that make a name secret where they are parts of it: `pin` hides `userPin` and `pin-2`, not `spine`.
+    /// Words that make a name secret if they are parts of it: `pin` hides `userPin` and `pin-2`, not `spine`.
     ///
     /// An entry may span several parts: `card number` hides `cardNumber` and `card[number]`.
     public var words: Set<String> { didSet { words = Set(words.map(Self.normal)) } }
-    /// Texts that make a name secret anywhere, also inside a part: `token` hides `accesstoken`.
+    /// Texts that make a name secret wherever they occur, also inside a word: `token` hides `accesstoken`.
     public var fragments: Set<String> { didSet { fragments = Set(fragments.map(Self.normal)) } }
 
-    /// Creates rules that hide these names and nothing else; start from `.standard` to extend the usual ones.
+    /// Creates rules that hide only these names. To extend the default rules, change a copy of ``standard``.
     public init(names: Set<String> = [], words: Set<String> = [], fragments: Set<String> = []) {
         self.names = Set(names.map(Self.normal))
         self.words = Set(words.map(Self.normal))
         self.fragments = Set(fragments.map(Self.normal))
     }
 
-    /// The usual names of credentials, sessions, keys, one-time codes, payment cards and signatures.
+    /// The default rules: names of credentials, sessions, keys, one-time codes, payment cards and signatures.
     public static let standard = Redaction(
         names: ["code", "key", "sid", "xauth", "xpass"],
         words: ([
@@ -38,7 +38,7 @@ public struct Redaction: Sendable, Hashable {
             "signature", "signingkey", "subscriptionkey", "token", "totp", "vault", "xsrf",
         ])
 
-    /// A `code` or a `key` is secret by the word before it: an `otp_code` is, a `product_code` is not.
+    /// Words that make a following `code` or `key` secret: `otp_code` is secret, `product_code` is not.
     private static let qualifiersOfCodes = [
         "2fa", "access", "activation", "auth", "authentication", "authorization", "backup", "card", "confirm",
         "confirmation", "device", "login", "mfa", "onetime", "otp", "pin", "recovery", "reset", "security", "signin",
@@ -57,7 +57,7 @@ public struct Redaction: Sendable, Hashable {
     /// Rules that hide nothing.
     public static let none = Redaction()
 
-    /// Whether values of this name are hidden.
+    /// Returns whether values of this name are hidden.
     public func hides(_ name: String) -> Bool {
         isNone ? false : hides(NameParts(name))
     }
@@ -70,7 +70,7 @@ public struct Redaction: Sendable, Hashable {
 extension Redaction {
     package var isNone: Bool { names.isEmpty && words.isEmpty && fragments.isEmpty }
 
-    /// These rules, which hide the further names too; rules that hide nothing stay so.
+    /// Returns these rules, extended by further names. Rules that hide nothing stay unchanged.
     package func hiding(_ more: [String]) -> Redaction {
         if isNone || more.isEmpty { return self }
         var redaction = self
@@ -78,9 +78,9 @@ extension Redaction {
         return redaction
     }
 
-    /// Whether a member of this name is hidden in an object that is itself the member `parent`.
+    /// Returns whether a member of this name is hidden in an object that is itself the value of the member `parent`.
     ///
-    /// The parent only ever makes a difference to a `code`: a product's is not secret.
+    /// The parent matters only for a `code`: the code of a product is not secret.
     package func hides(_ name: String, in parent: String?) -> Bool {
         guard !isNone else { return false }
         let parts = NameParts(name)
@@ -103,7 +103,8 @@ extension Redaction {
         return hasSecretWord(telling, isAtEnd: isMeasure || Self.attributes.contains(last))
     }
 
-    /// Whether up to three words in a row make one of `words`, a number at their end aside: `cvv2`, `pin code`.
+    /// Returns whether up to three consecutive words match one of `words`, without a number at their end: `cvv2`, `pin
+    /// code`.
     ///
     /// - Parameter isAtEnd: Whether only the last words count.
     private func hasSecretWord(_ parts: [String], isAtEnd: Bool) -> Bool {
@@ -116,7 +117,7 @@ extension Redaction {
         }
     }
 
-    /// Whether this word names something with a public code.
+    /// Returns whether this word names a thing whose code is public.
     private func isThing(_ word: String) -> Bool { Self.thingsWithCodes.contains(word) }
 
     private static let thingsWithCodes: Set = [
@@ -125,26 +126,26 @@ extension Redaction {
         "result", "sku", "state", "status", "unit", "warning", "zip",
     ]
 
-    /// Last words of names that measure or classify a secret and are none: `token_count`, `password_length`.
+    /// Last words of names that measure or classify a secret without containing it: `token_count`, `password_length`.
     private static let measures: Set = [
         "alg", "algorithm", "count", "counts", "enabled", "expiration", "expires", "expiry", "length", "lifetime",
         "limit", "limits", "policy", "rate", "required", "size", "strength", "timeout", "ttl", "type", "types",
     ]
     /// First words of such names: `max_tokens`.
     private static let limits: Set = ["max", "maximum", "min", "minimum", "total"]
-    /// Last words of names that say something about what a short word names: `ticket_id`, `auth_url`.
+    /// Last words of names that describe an attribute and not the secret: `ticket_id`, `auth_url`.
     private static let attributes: Set = [
         "category", "class", "date", "description", "endpoint", "format", "id", "ids", "index", "kind", "label",
         "level", "method", "mode", "name", "names", "price", "provider", "scheme", "state", "status", "through", "time",
         "title", "uri", "url", "user", "username", "version",
     ]
 
-    /// Words that contain a fragment and have nothing to do with secrets.
+    /// Words that contain a fragment by chance and are not secret.
     private static let harmlessWords: Set = [
         "cookieless", "passwordless", "secretariat", "secretaries", "secretary", "sessionless", "tokenization",
         "tokenize", "tokenized", "tokenizer", "tokenizers", "tokenizing",
     ]
-    /// What stands before `tokens` where they are counted, as interfaces of language models do.
+    /// Words before `tokens` that mean a count of tokens, as in the APIs of language models.
     private static let countedTokens: Set = ["cached", "completion", "input", "output", "prompt", "reasoning"]
 
     private static func withoutHarmless(_ words: [String]) -> [String] {

@@ -1,5 +1,5 @@
 extension RequestURL {
-    /// A set of ASCII bytes in two words: a test is a shift, without memory access or bounds checks.
+    /// A set of ASCII bytes, stored in two 64-bit words: a test is a shift, without memory access or bounds checks.
     struct ByteSet: Sendable {
         private var low: UInt64 = 0
         private var high: UInt64 = 0
@@ -25,15 +25,17 @@ extension RequestURL {
         static let userInfo = ByteSet(userInfoText)
         static let path = ByteSet(userInfoText + "@/")
         static let fragment = ByteSet(userInfoText + "@/?")
-        /// Brackets are not legal here, but servers read `a[]=1` everywhere and some do not read `a%5B%5D=1`.
+        /// Brackets are not legal in a query, but servers read `a[]=1` everywhere and some do not read `a%5B%5D=1`.
         static let query = ByteSet(userInfoText + "@/?[]")
     }
 
     /// Percent-encoding, RFC 3986 sections 2.1 and 6.2.2.
     enum Percent {
-        /// Appends `bytes` in normal form: triplets in upper case, unreserved ones decoded, all outside `allowed`
-        /// escaped. A percent sign that starts no triplet stays as it is, because servers send such URLs and expect them
-        /// back. A triplet right behind one is not decoded where that would complete another triplet.
+        /// Appends `bytes` in normal form: triplets in upper case, unreserved characters decoded, all bytes outside
+        /// `allowed` escaped.
+        ///
+        /// A percent sign that starts no triplet stays unchanged, because servers send such URLs and expect them back.
+        /// A triplet directly after such a sign is not decoded if the result would complete another triplet.
         static func append(_ bytes: ArraySlice<UInt8>, keeping allowed: ByteSet, to output: inout [UInt8]) {
             var index = bytes.startIndex
             var loosePercent: Int?
@@ -97,7 +99,7 @@ extension UInt8 {
         return letter < 6 ? letter &+ 10 : nil
     }
 
-    /// Ends an authority, RFC 3986 section 3.2.
+    /// Whether the byte ends an authority, RFC 3986 section 3.2.
     var endsAuthority: Bool {
         self == UInt8(ascii: "/") || self == UInt8(ascii: "?") || self == UInt8(ascii: "#")
     }

@@ -1,10 +1,11 @@
 extension RequestURL {
     /// The rules for a host that is a name or an IPv4 address, after decoding and lower-casing.
     ///
-    /// Stricter than RFC 3986, which lets a name hold `!$&'()*+,;=`: no DNS name has them, and shells, proxies and
-    /// header parsers give them meanings.
+    /// The rules are stricter than RFC 3986, which allows `!$&'()*+,;=` in a name. No DNS name contains these
+    /// characters, and shells, proxies and header parsers interpret them.
     enum HostName {
-        /// An empty name has no fault: whether one is allowed depends on the scheme.
+        /// Returns the first fault of a name, or nil. An empty name has no fault: the scheme decides whether it is
+        /// allowed.
         static func fault<Bytes: RandomAccessCollection>(
             in host: Bytes
         ) -> (reason: RequestURLError.Reason, offset: Int)? where Bytes.Element == UInt8, Bytes.Index == Int {
@@ -31,7 +32,8 @@ extension RequestURL {
             return nil
         }
 
-        /// Whether `inet_aton` would take it for a number. No top-level domain is one, so nothing of use is refused.
+        /// Returns whether `inet_aton` would read the label as a number. No top-level domain is a number, so no valid
+        /// name is refused.
         private static func isNumber<Bytes: RandomAccessCollection<UInt8>>(_ label: Bytes) -> Bool {
             guard let first = label.first, first.isASCIIDigit else { return false }
             if label.allSatisfy(\.isASCIIDigit) { return true }
@@ -41,7 +43,8 @@ extension RequestURL {
     }
 
     enum IPAddress {
-        /// Four decimal numbers without leading zeros (which some programs read as octal).
+        /// Returns the address of four decimal numbers. Leading zeros are refused, because some programs read such
+        /// numbers as octal.
         static func quad(_ text: some RandomAccessCollection<UInt8>) -> UInt32? {
             var address: UInt32 = 0
             var part: UInt32?
@@ -63,7 +66,7 @@ extension RequestURL {
             return address << 8 | part
         }
 
-        /// The eight groups of an IPv6 address without brackets, RFC 4291 section 2.2.
+        /// Returns the eight groups of an IPv6 address without brackets, RFC 4291 section 2.2.
         static func groups<Bytes: RandomAccessCollection>(_ text: Bytes) -> SIMD8<UInt16>?
         where Bytes.Element == UInt8, Bytes.Index == Int {
             let (colon, end) = (UInt8(ascii: ":"), text.endIndex)
@@ -95,7 +98,7 @@ extension RequestURL {
                 count += 1
                 guard index < end else { break }
                 guard text[index] == colon, index + 1 < end else { return nil }
-                // A second colon is the gap: it stays for the next round.
+                // A second colon starts the gap (`::`): the next iteration reads it.
                 if text[index + 1] != colon { index += 1 }
             }
             guard let gap else { return count == 8 ? groups : nil }
@@ -105,7 +108,8 @@ extension RequestURL {
             return spread
         }
 
-        /// The bracketed form of RFC 5952: lower case, the longest run of zeros as `::`, IPv4-mapped as a quad.
+        /// Returns the bracketed form of RFC 5952: lower case, the longest run of zeros as `::`, an IPv4-mapped address
+        /// with dots.
         static func literal(_ groups: SIMD8<UInt16>) -> String {
             var gap = 0..<0
             var start = 0

@@ -1,9 +1,11 @@
 extension RequestURL {
-    /// Repairs or refuses a text that is not normal: the only place that gives reasons.
+    /// The slow path of the parser: normalises or refuses a text that `Scanner` did not accept. Only this type gives
+    /// reasons.
     struct Normaliser {
         enum Mode {
+            /// Removes dot segments only from paths that are known to be hierarchical.
             case normal
-            /// Removes dot segments from the paths of schemes that are not known, too.
+            /// Removes dot segments from the paths of unknown schemes too.
             case removingDots
             /// Leaves path, query and fragment as they are.
             case verbatim
@@ -47,7 +49,7 @@ extension RequestURL {
             return RequestURL(text: String(decoding: output, as: UTF8.self), layout: layout, userInfo: userInfo)
         }
 
-        /// Wraps when the output is too long already, which `url()` finds out at the end.
+        /// The current length of the output. It wraps if the output is too long; `url()` finds that out at the end.
         private var offset: UInt16 { UInt16(truncatingIfNeeded: output.count) }
 
         // MARK: Scheme and path
@@ -62,7 +64,7 @@ extension RequestURL {
             layout.pathStart = offset
         }
 
-        /// The end of a leading scheme; `nil` for a relative reference.
+        /// Returns the end of a leading scheme, or nil for a relative reference.
         static func schemeEnd(_ text: some Collection<UInt8>) -> Int? {
             guard text.first?.isASCIILetter == true else { return nil }
             let name = text.prefix { ByteSet.schemeTail.contains($0.asciiLowercased) }
@@ -90,7 +92,7 @@ extension RequestURL {
             }
         }
 
-        /// RFC 3986 section 5.2.4.
+        /// Appends a path without its dot segments, RFC 3986 section 5.2.4.
         static func appendRemovingDots(_ path: ArraySlice<UInt8>, to output: inout [UInt8]) {
             let slash = UInt8(ascii: "/")
             let start = output.count
@@ -102,7 +104,7 @@ extension RequestURL {
                 let climbs = segment.elementsEqual("..".utf8)
                 if climbs || segment.elementsEqual(".".utf8) {
                     if isRooted {
-                        // Takes back the last segment and its slash, never more than this path wrote.
+                        // Remove the last segment and its slash, but never more than this path has written.
                         while climbs, output.count > start, output.removeLast() != slash {}
                         if isLast { output.append(slash) }
                     }
@@ -114,7 +116,7 @@ extension RequestURL {
             }
         }
 
-        /// Appends a query or fragment with its delimiter; nothing when there is none.
+        /// Appends a query or fragment with its delimiter, or nothing if the part is empty.
         private mutating func append(_ part: ArraySlice<UInt8>, _ allowed: ByteSet) {
             guard mode != .verbatim, let delimiter = part.first else { return output += part }
             output.append(delimiter)
@@ -145,7 +147,8 @@ extension RequestURL {
             layout.pathStart = offset
         }
 
-        /// The last `@` splits, as in every browser, so that no password's `@` can move the host.
+        /// Reads user and password. The last `@` splits, as in every browser, so that an `@` in a password cannot move
+        /// the host.
         private mutating func takeUserInfo(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) {
             guard !bytes.isEmpty else { return }
             let decoded = Percent.decodedBytes(bytes)
@@ -157,7 +160,7 @@ extension RequestURL {
             userInfo = String(decoding: normal, as: UTF8.self)
         }
 
-        /// Returns what follows the closing bracket.
+        /// Appends an IPv6 address and returns the bytes after the closing bracket.
         private mutating func appendLiteral(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) -> ArraySlice<UInt8> {
             guard let close = bytes.firstIndex(of: UInt8(ascii: "]")) else {
                 throw RequestURLError(.ipv6Invalid, at: bytes.startIndex)
@@ -174,7 +177,8 @@ extension RequestURL {
             return bytes[(close + 1)...]
         }
 
-        /// Returns what follows the name. Escapes are decoded first: `%31%32%37.0.0.1` must not pass for a name.
+        /// Appends a host name and returns the bytes after it. Escapes are decoded first: `%31%32%37.0.0.1` must not
+        /// count as a name.
         private mutating func appendName(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) -> ArraySlice<UInt8> {
             let raw = bytes.prefix { $0 != UInt8(ascii: ":") }
             var name = Percent.decodedBytes(raw)
@@ -201,7 +205,7 @@ extension RequestURL {
             guard colon == UInt8(ascii: ":"), digits.allSatisfy(\.isASCIIDigit) else {
                 throw RequestURLError(.portInvalid, at: bytes.startIndex)
             }
-            // Capped, so that a thousand digits cannot overflow.
+            // The value is capped, so that a thousand digits cannot overflow.
             let value = digits.reduce(0) { min($0 * 10 + Int($1 - UInt8(ascii: "0")), 1 << 16) }
             guard let port = UInt16(exactly: value) else { throw RequestURLError(.portInvalid, at: digits.startIndex) }
             guard !digits.isEmpty, port != layout.scheme.defaultPort else { return }
@@ -211,8 +215,8 @@ extension RequestURL {
 
         // MARK: Checks on the whole text
 
-        /// Length and control characters, C1 included. They are refused and never escaped: a line break that reaches a
-        /// request line starts a second request.
+        /// Checks the length, and refuses control characters, C1 included. They are never escaped: a line break that
+        /// reaches a request line starts a second request.
         static func check(_ bytes: [UInt8]) throws(RequestURLError) {
             guard bytes.count <= RequestURL.limit else { throw RequestURLError(.tooLong, at: RequestURL.limit) }
             var previous: UInt8 = 0
@@ -224,13 +228,14 @@ extension RequestURL {
             }
         }
 
-        /// Printable ASCII alone goes over the wire without escapes.
+        /// Checks that all bytes are printable ASCII, the only characters that are valid on the wire without escapes.
         private static func checkVerbatim(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) {
             guard let offset = bytes.firstIndex(where: { $0 <= 0x20 || $0 >= 0x7F }) else { return }
             throw RequestURLError(.unescapedCharacter, at: offset)
         }
 
-        /// Unicode whitespace too: what a copied address brings along is no part of it.
+        /// Refuses white space at either end, Unicode white space included: it comes from copying and is not part of
+        /// the URL.
         static func checkEnds(_ text: String) throws(RequestURLError) {
             let scalars = text.unicodeScalars
             if scalars.first?.properties.isWhitespace == true { throw RequestURLError(.surroundingWhitespace, at: 0) }

@@ -1,18 +1,20 @@
 extension RequestURL {
-    /// Resolves a reference, such as a redirect's `Location`, against this URL: RFC 3986 section 5.2, strictly.
+    /// Returns the URL that a reference, such as a redirect's `Location`, names relative to this URL: RFC 3986 section
+    /// 5.2, strictly.
     ///
     /// The reference is normalised like any URL: raw spaces and non-ASCII characters are escaped, control characters
-    /// refused. User and password pass on only when the reference names neither scheme nor authority; a redirect to
-    /// another host never sees them. Offsets in errors count from the start of the reference.
+    /// are refused. The result keeps user and password only if the reference names neither scheme nor authority, so a
+    /// redirect to another host never receives them. Offsets in errors count from the start of the reference.
     public func resolving(
         _ reference: String, idna: ((String) -> String?)? = nil
     ) throws(RequestURLError) -> RequestURL {
-        // Whitespace in front would end up in the middle of the joined text and go unseen.
+        // White space at the start of the reference would end up in the middle of the joined text, where no check finds
+        // it.
         try Normaliser.checkEnds(reference)
         if Normaliser.schemeEnd(reference.utf8) != nil {
             return try Self.parse(reference, removesDots: true, idna: idna).hidingQueryItems(secretItems)
         }
-        // Joining and parsing once more, instead of merging parts: what comes out has passed every rule.
+        // Join and parse the whole text again instead of merging parts: the result has passed every check.
         let base = base(for: reference)
         do {
             let joined = try Self.parse(base.text + reference, removesDots: base.removesDots, idna: idna)
@@ -38,8 +40,8 @@ extension RequestURL {
         }
     }
 
-    /// The URL as a folder, so that references resolve below it and not beside it: `http://h/v1` is `http://h/v1/`.
-    /// Query and fragment, which no reference keeps, are left out.
+    /// The URL as a folder: references resolve below it and not beside it. `http://h/v1` becomes `http://h/v1/`,
+    /// without query and fragment.
     package var asFolder: RequestURL {
         get throws(RequestURLError) {
             let slash = path.utf8.last == UInt8(ascii: "/") ? "" : "/"
@@ -48,17 +50,17 @@ extension RequestURL {
         }
     }
 
-    /// The URL with `encoded` joined to its query by an ampersand; an empty text changes nothing.
+    /// Returns the URL with `encoded` appended to its query after an ampersand. An empty text changes nothing.
     public func appendingQuery(_ encoded: String) throws(RequestURLError) -> RequestURL {
         guard !encoded.isEmpty else { return self }
         guard let query, !query.isEmpty else { return try replacingQuery(encoded) }
         return try withQuery(encoded, after: Int(layout.fragmentStart), delimiter: "&")
     }
 
-    /// The URL with another query: `nil` for none, an empty text for a bare question mark.
+    /// Returns the URL with another query: `nil` removes the query, an empty text leaves a bare question mark.
     ///
-    /// `encoded` is taken as percent-encoded already; characters that cannot stand in a query, `#` included, are
-    /// escaped, and control characters refused.
+    /// `encoded` is already percent-encoded. Characters that a query cannot contain, `#` included, are escaped; control
+    /// characters are refused.
     public func replacingQuery(_ encoded: String?) throws(RequestURLError) -> RequestURL {
         try withQuery(encoded, after: Int(layout.queryStart), delimiter: "?")
     }

@@ -1,8 +1,9 @@
 extension RequestURL {
-    /// Recognises a text that is normal already and finds its parts, in one pass and without allocating.
+    /// The fast path of the parser: recognises a text that is already normal and finds its parts, in one pass and
+    /// without allocations.
     ///
-    /// It answers "normal" or "not normal" and never says why: whatever it does not accept goes to `Normaliser`, which
-    /// repairs or explains. So the common URL pays for neither.
+    /// It accepts or rejects a text and gives no reasons. `Normaliser` repairs or refuses the rejected texts, so common
+    /// URLs do not pay for that.
     struct Scanner {
         private let bytes: UnsafeBufferPointer<UInt8>
         private let removesDots: Bool
@@ -40,7 +41,7 @@ extension RequestURL {
 
         private var offset: UInt16 { UInt16(truncatingIfNeeded: position) }
 
-        /// The byte that far ahead; zero, which no URL holds, at the end.
+        /// Returns the byte at this distance, or zero at the end. No URL contains a zero byte.
         @inline(__always)
         private func byte(_ distance: Int) -> UInt8 {
             position + distance < bytes.count ? bytes[position + distance] : 0
@@ -89,7 +90,8 @@ extension RequestURL {
             return value != layout.scheme.defaultPort && layout.hostEnd > layout.hostStart
         }
 
-        /// Stops at the first byte that does not belong to the part; false when something in it is not normal.
+        /// Skips the bytes of a part and returns false if the part is not normal. Stops at the first byte of the next
+        /// part.
         private mutating func skipPart(_ allowed: ByteSet, dots: Bool) -> Bool {
             let start = position
             while position < bytes.count {

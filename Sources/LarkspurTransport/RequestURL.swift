@@ -1,16 +1,16 @@
 /// An absolute URL: one normalised text and the offsets of its parts.
 ///
-/// The whole library parses URLs here and nowhere else, because two parsers that disagree about where a host ends are
-/// a security hole: one checks the host, the other connects. Parsing follows RFC 3986 and is strict about the authority
-/// (which decides where bytes go) and lenient about path, query and fragment (which servers send us unescaped).
+/// The library parses URLs only here. Two parsers that disagree about the end of a host are a security hole: one checks
+/// the host, the other connects to it. Parsing follows RFC 3986. It is strict about the authority, which decides where
+/// bytes go, and lenient about path, query and fragment, which servers send unescaped.
 ///
-/// A text that is normal already is kept as it is: parsing it copies nothing. Otherwise the scheme and host are
-/// lower-cased, default ports dropped, dot segments removed, percent triplets made canonical and illegal characters
-/// escaped. A percent sign that starts no triplet (`/50%`) is kept. Parsing `text` again gives the same URL, without the
-/// userinfo. ``init(verbatim:idna:)`` keeps path and query as they are.
+/// A text that is already normal stays unchanged, and parsing it copies nothing. Otherwise the parser lower-cases
+/// scheme and host, removes default ports and dot segments, makes percent triplets canonical and escapes illegal
+/// characters. A percent sign that starts no triplet (`/50%`) stays. Parsing ``text`` again gives the same URL, without
+/// user and password. ``init(verbatim:idna:)`` keeps path and query unchanged.
 ///
-/// Any scheme parses, so that a caller can refuse `file:` by its name. A URL without an authority, `http:g` included,
-/// has no host: check ``host`` before connecting.
+/// Every scheme is accepted, so that a caller can refuse `file:` by its name. A URL without an authority, such as
+/// `http:g`, has no host: check ``host`` before connecting.
 ///
 /// ```swift
 /// let url = try RequestURL("HTTP://Example.com:80/a/../b?q=x y")
@@ -18,13 +18,13 @@
 /// url.target    // /b?q=x%20y
 /// ```
 public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    /// The normalised URL with its fragment: always ASCII, and always without user and password. Secrets in its query are part
-    /// of it; ``description`` hides them.
+    /// The normalised URL with its fragment: always ASCII, always without user and password. It contains the secrets of
+    /// the query; ``description`` hides them.
     public let text: String
     let layout: Layout
-    /// `user` or `user:password`, still percent-encoded; apart from `text` so that no printed URL can show it.
+    /// `user` or `user:password`, percent-encoded. It is not part of `text`, so that no printed URL can show it.
     let userInfo: String?
-    /// Names of query items whose values descriptions hide, beside those that `Redaction.standard` knows.
+    /// Names of query items whose values descriptions hide, in addition to the names that `Redaction.standard` knows.
     package private(set) var secretItems: [String] = []
 
     /// Offsets are 16 bits wide, so neither a text nor its normal form may be longer than this many bytes.
@@ -32,26 +32,27 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
 
     /// Parses an absolute URL.
     ///
-    /// `idna` turns a non-ASCII host into its ASCII form (`bücher.example` → `xn--bcher-kva.example`);
-    /// its answer is validated like any host. Without it such a host is refused.
+    /// `idna` converts a non-ASCII host to its ASCII form (`bücher.example` → `xn--bcher-kva.example`). Its result is
+    /// validated like any host. Without `idna` such a host is refused.
     public init(_ text: String, idna: ((String) -> String?)? = nil) throws(RequestURLError) {
         self = try Self.parse(text, removesDots: false, idna: idna)
     }
 
-    /// Parses an absolute URL whose path, query and fragment stay as they are, byte for byte: a URL that was signed, such as a
-    /// pre-signed one of a storage service, or one that a server compares as text.
+    /// Parses an absolute URL and keeps its path, query and fragment unchanged, byte for byte.
+    ///
+    /// Use it for a signed URL, such as a pre-signed URL of a storage service, or if the server compares URLs as text.
     ///
     /// ```swift
     /// let url = try RequestURL(verbatim: "https://bucket.example.com/a/../b%2f?sig=%7e|x")
     /// url.target    // /a/../b%2f?sig=%7e|x
     /// ```
     ///
-    /// Dot segments, percent triplets and unusual characters are not changed. Scheme, host and port are normalised as ever, because
-    /// they decide where the bytes go, and an empty path becomes `/`. Spaces, control characters and characters that are not ASCII
-    /// are refused: `.unescapedCharacter`, `.controlCharacter`.
+    /// Dot segments, percent triplets and unusual characters do not change. Scheme, host and port are normalised,
+    /// because they decide where the bytes go, and an empty path becomes `/`. Spaces, control characters and characters
+    /// that are not ASCII are refused: `.unescapedCharacter`, `.controlCharacter`.
     ///
-    /// ``appendingQuery(_:)`` and ``replacingQuery(_:)``, and so parameters of a request, leave the other parts as they are. A
-    /// reference that is resolved against the URL, such as a redirect's `Location`, gives a normalised URL.
+    /// ``appendingQuery(_:)`` and ``replacingQuery(_:)``, and therefore a request's parameters, change only the query.
+    /// Resolving a reference against the URL, such as a redirect's `Location`, gives a normalised URL.
     public init(verbatim text: String, idna: ((String) -> String?)? = nil) throws(RequestURLError) {
         var normaliser = try Normaliser(text, mode: .verbatim, idna: idna)
         self = try normaliser.url()
@@ -64,7 +65,8 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
         self.secretItems = secretItems
     }
 
-    /// The one way in: `removesDots` asks for RFC 3986 section 5.2.4 on schemes we know nothing about as well.
+    /// Parses a text; all initialisers that normalise come here. `removesDots` removes dot segments (RFC 3986 section
+    /// 5.2.4) for unknown schemes too.
     static func parse(
         _ text: String, removesDots: Bool, idna: ((String) -> String?)?
     ) throws(RequestURLError) -> RequestURL {
@@ -80,15 +82,15 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
 
     // MARK: Parts
 
-    /// Scheme and authority, `https://example.com:8443`: a name for the origin that costs no parsing.
+    /// Scheme and authority, `https://example.com:8443`: an identifier of the origin that needs no parsing.
     package var originText: Substring { slice(0, Int(layout.pathStart)) }
 
-    /// Whether `originText` is this text; comparing costs a fraction of making it.
+    /// Returns whether `originText` equals this text, without creating it.
     package func hasOrigin(_ name: String) -> Bool { has(name, 0, Int(layout.pathStart)) }
 
     package func hasTarget(_ name: String) -> Bool { has(name, Int(layout.pathStart), Int(layout.fragmentStart)) }
 
-    /// In lower case, without the colon.
+    /// The scheme in lower case, without the colon.
     public var scheme: Substring { slice(0, Int(layout.schemeEnd)) }
 
     /// Whether the scheme is http or https.
@@ -96,10 +98,11 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
 
     package var isHTTPS: Bool { layout.scheme == .https }
 
-    /// Whether there is a `host`, if only an empty one.
+    /// Whether the URL has a `host`, which may be empty.
     package var hasAuthority: Bool { layout.hasAuthority }
 
-    /// In lower case, an IPv6 address without its brackets; `nil` when there is no authority, empty for `file:///`.
+    /// The host in lower case, an IPv6 address without its brackets. It is `nil` without an authority, and empty for
+    /// `file:///`.
     public var host: Substring? {
         guard layout.hasAuthority else { return nil }
         let (start, end) = (Int(layout.hostStart), Int(layout.hostEnd))
@@ -107,71 +110,73 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
         return name.utf8.first == UInt8(ascii: "[") ? slice(start + 1, end - 1) : name
     }
 
-    /// What goes into a `Host` field: the host, IPv6 in brackets, and the port unless it is the scheme's default.
+    /// The value of a `Host` field: the host, an IPv6 address in brackets, and the port unless it is the scheme's
+    /// default.
     public var hostHeader: Substring? {
         layout.hasAuthority ? slice(Int(layout.hostStart), Int(layout.pathStart)) : nil
     }
 
-    /// The port written in the URL; `nil` also when it was the scheme's default.
+    /// The port in the URL; `nil` if the URL has none or has the scheme's default.
     public var port: Int? { layout.port.map(Int.init) }
 
-    /// The port to connect to: the written one or the default of http, https, ws and wss.
+    /// The port to connect to: the port in the URL, or the default of http, https, ws and wss.
     public var effectivePort: Int? { (layout.port ?? layout.scheme.defaultPort).map(Int.init) }
 
-    /// Percent-encoded; never empty when an http(s) or ws(s) URL has a host.
+    /// The path, percent-encoded. It is never empty if an http(s) or ws(s) URL has a host.
     public var path: Substring { slice(Int(layout.pathStart), Int(layout.queryStart)) }
 
-    /// Percent-encoded, without the question mark; empty for `http://h/?`, `nil` for `http://h/`.
+    /// The query, percent-encoded and without the question mark. It is empty for `http://h/?`, `nil` for `http://h/`.
     public var query: Substring? {
         layout.queryStart == layout.fragmentStart
             ? nil : slice(Int(layout.queryStart) + 1, Int(layout.fragmentStart))
     }
 
-    /// Percent-encoded, without the number sign. It never goes to a server.
+    /// The fragment, percent-encoded and without the number sign. It is never sent to a server.
     public var fragment: Substring? {
         let count = text.utf8.count
         return Int(layout.fragmentStart) == count ? nil : slice(Int(layout.fragmentStart) + 1, count)
     }
 
-    /// Path and query: what goes on the request line.
+    /// Path and query: the target in the request line.
     public var target: Substring { slice(Int(layout.pathStart), Int(layout.fragmentStart)) }
 
-    /// Percent-decoded; empty for `http://:secret@h/`.
+    /// The user, percent-decoded; empty for `http://:secret@h/`.
     public var user: String? {
         userInfo.map { Percent.decoded($0.utf8.prefix { $0 != UInt8(ascii: ":") }) }
     }
 
-    /// Percent-decoded; `nil` when the userinfo has no colon.
+    /// The password, percent-decoded; `nil` if the URL has a user alone or neither.
     public var password: String? {
         guard let userInfo, let colon = userInfo.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
         return Percent.decoded(userInfo.utf8[colon...].dropFirst())
     }
 
-    /// The same URL without user and password: what may travel to another origin or into a report.
+    /// The URL without user and password, fit for another origin or a report.
     public var withoutUserInfo: RequestURL {
         RequestURL(text: text, layout: layout, userInfo: nil, secretItems: secretItems)
     }
 
-    /// The same URL; its descriptions, and those of URLs that it leads to, hide the values of these query items.
+    /// Returns the URL with further secret query items. Its descriptions hide their values, and so do those of URLs
+    /// that are resolved against it.
     package func hidingQueryItems(_ names: [String]) -> RequestURL {
         var url = self
         url.secretItems += names.filter { !secretItems.contains($0) }
         return url
     }
 
-    /// Who answers for it.
+    /// The scheme, host and port.
     public var origin: Origin {
         Origin(scheme: String(scheme), host: host.map(String.init) ?? "", port: effectivePort)
     }
 
-    /// The URL for people and logs: secrets in query and fragment are hidden by ``Redaction/standard``. Use ``text`` to send or
-    /// store the URL.
+    /// The URL for display and logs: ``Redaction/standard`` hides secrets in query and fragment. Use ``text`` to send
+    /// or store the URL.
     public var description: String { Redaction.standard.whole(self) }
 
     /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 
-    // The layout follows from the text; what descriptions hide makes no other URL.
+    // The layout follows from the text, and names of secrets do not change what the URL points to.
     public static func == (left: RequestURL, right: RequestURL) -> Bool {
         left.text == right.text && left.userInfo == right.userInfo
     }
@@ -200,7 +205,7 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
 }
 
 extension RequestURL.Origin: CustomStringConvertible {
-    /// `https://example.com:8443`; a port that is the scheme's own is left out.
+    /// The origin as text: `https://example.com:8443`. The scheme's default port is left out.
     public var description: String {
         let host = host.contains(":") ? "[\(host)]" : host
         switch (scheme, port) {
@@ -211,24 +216,26 @@ extension RequestURL.Origin: CustomStringConvertible {
 }
 
 extension RequestURL {
-    /// Who answers for a URL: credentials and connections are shared within an origin and never across.
+    /// The scheme, host and port of a URL. Credentials and connections are shared only within an origin.
     ///
-    /// The port is the effective one, so `HTTP://A:80` and `http://a` are one origin. URLs without a host have no
-    /// identity to compare (their `host` is empty): refuse them before asking.
+    /// The port is the effective one, so `HTTP://A:80` and `http://a` have the same origin. URLs without a host have no
+    /// origin to compare (their `host` is empty): refuse them first.
     public struct Origin: Hashable, Sendable {
-        /// In lower case.
+        /// The scheme in lower case.
         public let scheme: String
-        /// IPv6 without brackets.
+        /// The host, an IPv6 address without brackets.
         public let host: String
-        /// Nil for a scheme without a port of its own, if none is named.
+        /// The effective port; nil if the scheme has no default and the URL names no port.
         public let port: Int?
     }
 
     enum Scheme: Sendable {
         case http, https, ws, wss, other
 
-        /// Takes the lower-cased name as a big-endian number: one comparison instead of a string's.
-        /// A name of more than eight bytes keeps its last eight, none of them zero, and equals no number here.
+        /// Creates a scheme from its lower-cased name, read as a big-endian number: one comparison instead of a string
+        /// comparison.
+        ///
+        /// A name of more than eight bytes keeps its last eight, none of them zero, and so equals no number here.
         init(key: UInt64) {
             self =
                 switch key {
@@ -249,7 +256,7 @@ extension RequestURL {
         }
     }
 
-    /// Byte offsets into a normal text. An absent query or fragment starts where the next part does.
+    /// Byte offsets into a normal text. An absent query or fragment starts where the next part starts.
     struct Layout: Sendable {
         var scheme = Scheme.other
         var schemeEnd: UInt16 = 0
@@ -261,7 +268,7 @@ extension RequestURL {
         var fragmentStart: UInt16 = 0
 
         var hasAuthority: Bool { hostStart > schemeEnd &+ 1 }
-        /// http(s) and ws(s) with an authority: the URLs whose paths are known to be hierarchical.
+        /// Whether the path is known to be hierarchical: http(s) and ws(s) with an authority.
         var isHierarchical: Bool { scheme != .other && hasAuthority }
     }
 }

@@ -1,18 +1,18 @@
-/// The head of a response as it came: status, version, and the field lines' own bytes.
+/// The head of a response: status, version and the raw bytes of the field lines.
 ///
-/// The lines are kept raw and read when somebody asks: most fields of most responses are never looked at, and a
-/// dictionary would lose order, repeats and bytes that are not UTF-8.
+/// The lines are stored raw and parsed on access. Most fields of most responses are never read, and a dictionary would
+/// lose order, repeats and bytes that are not UTF-8.
 public struct ResponseHead: Sendable, Hashable {
-    /// From 100 on; final from 200 on.
+    /// The status code: from 100 on; from 200 on the response is final.
     public let status: Int
-    /// As the peer named it: `HTTP/1.1`, `HTTP/2`.
+    /// The version as the peer sent it: `HTTP/1.1`, `HTTP/2`.
     public let version: String
-    /// The field lines, each with its line end, without status line and closing blank line.
+    /// The field lines, each with its line end, without the status line and the closing blank line.
     public let rawFields: [UInt8]
     /// Whether the transport has already undone the content coding of the body.
     public let bodyIsDecoded: Bool
 
-    /// A head with its field lines as they came.
+    /// Creates a head from raw field lines.
     public init(status: Int, version: String = "HTTP/1.1", rawFields: [UInt8], bodyIsDecoded: Bool = false) {
         self.status = status
         self.version = version
@@ -20,7 +20,7 @@ public struct ResponseHead: Sendable, Hashable {
         self.bodyIsDecoded = bodyIsDecoded
     }
 
-    /// A head of these fields.
+    /// Creates a head from fields.
     public init(status: Int, version: String = "HTTP/1.1", fields: [HeaderField] = [], bodyIsDecoded: Bool = false) {
         var raw: [UInt8] = []
         raw.reserveCapacity(fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 })
@@ -33,19 +33,19 @@ public struct ResponseHead: Sendable, Hashable {
         self.init(status: status, version: version, rawFields: raw, bodyIsDecoded: bodyIsDecoded)
     }
 
-    /// Every field in order, repeats included.
+    /// All fields in order, repeats included.
     public var fields: [HeaderField] {
         rawFields.withUnsafeBufferPointer { bytes in
             FieldLines(bytes).map { HeaderField(name: FieldLines.text($0.name), value: FieldLines.text($0.value)) }
         }
     }
 
-    /// The first value of a field, whatever the case of its name.
+    /// Returns the first value of a field. The name's case does not matter.
     public subscript(name: String) -> String? {
         first(named: name) { FieldLines.text($0) }
     }
 
-    /// All values of a field, in order.
+    /// Returns all values of a field, in order.
     public func values(for name: String) -> [String] {
         rawFields.withUnsafeBufferPointer { bytes in
             var values: [String] = []
@@ -55,15 +55,15 @@ public struct ResponseHead: Sendable, Hashable {
         }
     }
 
-    /// The first value of a field in its own bytes.
+    /// Returns the raw bytes of a field's first value.
     public func bytes(for name: String) -> [UInt8]? {
         first(named: name) { Array($0) }
     }
 
-    /// The declared length of the body, if there is one and it is a plain number.
+    /// The declared length of the body; nil if none is declared or it is not a plain number.
     ///
-    /// Declared several times it must be the same number each time, RFC 9110 section 8.6: whoever picks one of two
-    /// lengths may see the body end elsewhere than the peer does.
+    /// Several declared lengths must be equal (RFC 9110 section 8.6). A recipient that picks one of two lengths may see
+    /// the body end elsewhere than the peer does.
     public var contentLength: UInt64? {
         rawFields.withUnsafeBufferPointer { bytes in
             var length: UInt64?
@@ -96,7 +96,7 @@ extension ResponseHead: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
-/// Walks over raw field lines: tolerant of bare LF, folded lines and lines without a colon, which it skips.
+/// An iterator over raw field lines. It accepts bare LF and folded lines, and skips lines without a colon.
 private struct FieldLines: Sequence, IteratorProtocol {
     typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
 
@@ -110,7 +110,7 @@ private struct FieldLines: Sequence, IteratorProtocol {
     mutating func next() -> (name: Bytes, value: Bytes)? {
         while start < bytes.count {
             let line = bytes[start..<takeLine()]
-            // A line end before the colon: what follows it continues a line that had no colon.
+            // A line end before the colon means that the colon is in a continuation of a line without a colon.
             guard let colon = line.firstIndex(where: { $0 == UInt8(ascii: ":") || Self.isLineEnd($0) }),
                 line[colon] == UInt8(ascii: ":")
             else { continue }
@@ -120,8 +120,8 @@ private struct FieldLines: Sequence, IteratorProtocol {
         return nil
     }
 
-    /// The value of the next line of this name. A head is asked for several fields that most heads do not have, so lines
-    /// with another first letter, or a name of another length, are passed by unread.
+    /// Returns the value of the next line with this name. Most heads lack most of the fields that the library reads.
+    /// Lines with another first letter or a name of another length are therefore skipped without parsing.
     mutating func next(named name: String) -> Bytes? {
         guard let initial = name.utf8.first?.asciiLowercased else { return nil }
         let length = name.utf8.count
@@ -140,7 +140,8 @@ private struct FieldLines: Sequence, IteratorProtocol {
         index < bytes.count && (bytes[index] == UInt8(ascii: ":") || Self.isBlank(bytes[index]))
     }
 
-    /// Goes on to the next line, and says where this one ends; one that begins with white space continues the one before.
+    /// Moves to the next line and returns the end of this one. A line that begins with white space continues the
+    /// previous line.
     private mutating func takeLine() -> Int {
         var end = start
         while true {
@@ -152,7 +153,7 @@ private struct FieldLines: Sequence, IteratorProtocol {
         return end
     }
 
-    /// Where the next line feed is, or else the end.
+    /// Returns the index of the next line feed, or the end.
     private func lineFeed(from start: Int) -> Int {
         guard let base = bytes.baseAddress, let found = memchr(base + start, 0x0A, bytes.count - start) else {
             return bytes.count
@@ -160,7 +161,8 @@ private struct FieldLines: Sequence, IteratorProtocol {
         return UnsafeRawPointer(found) - UnsafeRawPointer(base)
     }
 
-    /// Text of bytes that are UTF-8, or else Latin-1, which is what older servers mean by them. Folds become a space.
+    /// Returns the bytes as text: UTF-8, or Latin-1 if they are not valid UTF-8, as older servers send. A fold becomes
+    /// a space.
     static func text(_ bytes: Bytes) -> String {
         var bytes = Array(bytes)
         if let fold = bytes.firstIndex(where: isLineEnd) { bytes = unfolded(bytes, from: fold) }
@@ -200,7 +202,8 @@ private struct FieldLines: Sequence, IteratorProtocol {
         return bytes
     }
 
-    /// Digits and nothing else but white space around them: `UInt64.init` takes signs, which a length has not.
+    /// Returns the number in digits that only white space surrounds. `UInt64.init` alone would accept signs, which a
+    /// length must not have.
     static func number(_ bytes: Bytes) -> UInt64? {
         let digits = trimmed(bytes)
         guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }

@@ -1,22 +1,22 @@
-/// What the current thread is doing.
+/// The state of the current thread, in thread-specific storage.
 ///
-/// The two depths are kept in debug builds only, so that tests can prove R1 and R2; nothing in the library decides by
-/// them.
+/// The two depths are counted in debug builds only, so that tests can check R1 and R2. No code of the library depends
+/// on them.
 @_documentation(visibility: internal)
 public enum ThreadMarks {
-    /// How many `Protected` boxes the current thread holds right now.
+    /// The number of `Protected` boxes that the current thread holds.
     package static var lockDepth: Int {
         get { read(lockKey) }
         set { write(newValue, lockKey) }
     }
 
-    /// How many transport events the current thread is delivering right now.
+    /// The number of transport events that the current thread is delivering.
     package static var transportDepth: Int {
         get { read(transportKey) }
         set { write(newValue, transportKey) }
     }
 
-    /// Whether the thread is inside the first stretch of a request's pipeline.
+    /// Whether the thread is running the first steps of a request's pipeline.
     package static var isStarting: Bool {
         get { read(startKey) != 0 }
         set { write(newValue ? 1 : 0, startKey) }

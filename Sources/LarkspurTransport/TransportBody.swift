@@ -1,16 +1,16 @@
-/// The body of a request: nothing, bytes, a file, or a stream that is pulled.
+/// The body of a request: none, bytes in memory, a file, or a stream that the transport pulls.
 public enum TransportBody: Sendable {
     /// No body.
     case none
     /// Bytes in memory.
     case data(Data)
-    /// Read from disk while it is sent. Length and version are what the file had when the body was made; a file that is
-    /// another one by now is not sent (T24).
+    /// A file that is read while it is sent. Length and version are those of the time when the body was made; if the
+    /// file has changed since, it is not sent (T24).
     case file(path: String, length: UInt64, version: TransportFileVersion? = nil)
-    /// Bytes that are pulled while they are sent.
+    /// A stream whose bytes are pulled while they are sent.
     case stream(TransportBodySource)
 
-    /// A part of a file; the file as a whole has to be the one it was (T24).
+    /// Returns a body that is part of a file. The whole file must be unchanged when it is sent (T24).
     package static func file(
         path: String, length: UInt64, version: TransportFileVersion, range: Range<UInt64>
     ) -> TransportBody {
@@ -21,7 +21,7 @@ public enum TransportBody: Sendable {
             })
     }
 
-    /// The number of bytes, or nil if nobody knows before the end (the body is then sent in chunks).
+    /// The number of bytes; nil if it is unknown until the end. The body is then sent in chunks.
     public var length: UInt64? {
         switch self {
         case .none: 0
@@ -31,7 +31,8 @@ public enum TransportBody: Sendable {
         }
     }
 
-    /// Whether the same bytes can be had a second time: for a retry, a redirect that keeps the body, a lost connection.
+    /// Whether the same bytes can be read a second time: for a retry, a redirect that keeps the body, or a lost
+    /// connection.
     public var isReplayable: Bool {
         switch self {
         case .none, .data, .file: true
@@ -39,7 +40,7 @@ public enum TransportBody: Sendable {
         }
     }
 
-    /// The body's bytes from the first one on.
+    /// Opens the body as a stream that starts at its first byte.
     package func open() -> any TransportBodyStream {
         switch self {
         case .none: TransportDataStream(Data())
@@ -50,16 +51,16 @@ public enum TransportBody: Sendable {
     }
 }
 
-/// Where a streamed body comes from: opened once for each time that it is sent.
+/// The source of a streamed body. It is opened once for each time that the body is sent.
 public struct TransportBodySource: Sendable {
-    /// Nil if nobody knows before the end.
+    /// The number of bytes; nil if it is unknown until the end.
     public let length: UInt64?
-    /// Whether it can be opened more than once.
+    /// Whether the source can be opened more than once.
     public let isReplayable: Bool
-    /// Gives the stream from the first byte on; called again only if the source is replayable.
+    /// Opens a stream that starts at the first byte. It is called again only if the source is replayable.
     public let open: @Sendable () -> any TransportBodyStream
 
-    /// A source that the closure opens.
+    /// Creates a source that the closure opens.
     public init(length: UInt64?, isReplayable: Bool, open: @escaping @Sendable () -> any TransportBodyStream) {
         self.length = length
         self.isReplayable = isReplayable
@@ -67,27 +68,29 @@ public struct TransportBodySource: Sendable {
     }
 }
 
-/// Bytes that a transport pulls on its own thread; never blocks.
+/// A stream of bytes that a transport pulls on its own thread. It never blocks.
 public protocol TransportBodyStream: AnyObject, Sendable {
-    /// Called once, before the first `read`: `wake` is to be called, from any thread, when a read that was answered
-    /// with `.pending` would now give something.
+    /// Prepares the stream; called once, before the first `read`.
+    ///
+    /// The stream calls `wake`, from any thread, after a read returned `.pending` and more bytes are available.
     func begin(wake: @escaping @Sendable () -> Void)
 
-    /// Fills the buffer with what is there.
+    /// Fills the buffer with the bytes that are available.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead
 
-    /// Called once, when no more will be read, at the end or before.
+    /// Ends the stream; called once, at its end or earlier, when nothing more will be read.
     func end()
 }
 
-/// What one read of a streamed body gave.
+/// The result of one read of a streamed body.
 public enum TransportBodyRead: Sendable {
-    /// So many bytes stand in the buffer: at least one, at most as many as fit. Beyond a declared length none are read.
+    /// The number of bytes in the buffer: at least one, at most the buffer's capacity. Bytes beyond a declared length
+    /// are not read.
     case bytes(Int)
-    /// Nothing yet: the stream will call `wake`.
+    /// No bytes are available yet; the stream will call `wake`.
     case pending
-    /// That was all.
+    /// The body has ended.
     case end
-    /// The body cannot be had; ends the hop with `.bodyFailed` (T24).
+    /// The body cannot be read; the hop ends with `.bodyFailed` (T24).
     case failed(any Error)
 }

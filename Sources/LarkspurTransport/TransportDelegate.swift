@@ -1,11 +1,11 @@
-/// Receives what happens to a transport's tasks, and answers for them.
+/// The receiver of a transport's events and questions.
 ///
-/// Both functions are called on the transport's threads and return quickly: they change state and hand work on, they
-/// run no user code and never block (R2).
+/// The transport calls both functions on its threads. They return quickly and never block: they change state, pass work
+/// on and run no user code (R2).
 public protocol TransportDelegate: AnyObject, Sendable {
-    /// A fact, delivered in order (T5).
+    /// Receives a fact about a task. Facts come in order (T5).
     func received(_ event: TransportEvent, for task: TransportTaskID)
 
-    /// A question, answered through its reply before this returns (T19).
+    /// Answers a question about a task through its reply, before this function returns (T19).
     func answer(_ question: TransportQuestion, for task: TransportTaskID)
 }

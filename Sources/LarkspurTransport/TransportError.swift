@@ -1,69 +1,69 @@
-/// Why a hop failed below the framework: what kind of failure, and one line that says what happened.
+/// The failure of a hop below the framework: a code and one line that says what happened.
 ///
-/// Codes are values, not cases: more may come without breaking a switch anywhere.
+/// Codes are values, not cases, so that new codes do not break a `switch`.
 public struct TransportError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure it is; further kinds may be added.
+    /// The kind of failure. Later versions may add kinds.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// `cancel()` was called.
         public static let cancelled = Code(rawValue: "cancelled")
-        /// The transport itself has ended.
+        /// The transport was invalidated.
         public static let invalidated = Code(rawValue: "invalidated")
-        /// There is no transport on this platform, or one of its parts is missing.
+        /// No transport exists for this platform, or a part of it is missing.
         public static let unavailable = Code(rawValue: "unavailable")
         /// The host's name has no address.
         public static let nameLookup = Code(rawValue: "nameLookup")
-        /// Nobody listens at the host's port.
+        /// The host refused the connection: no server listens at the port.
         public static let connectionRefused = Code(rawValue: "connectionRefused")
-        /// There is no way to the host.
+        /// The network has no route to the host.
         public static let unreachable = Code(rawValue: "unreachable")
         /// The process or the system has no file descriptor left for a connection.
         public static let tooManyOpenFiles = Code(rawValue: "tooManyOpenFiles")
-        /// What is to be a proxy, or an exception from one, is none.
+        /// A proxy, or an exception from proxying, is not configured correctly.
         public static let invalidProxy = Code(rawValue: "invalidProxy")
-        /// The proxy cannot be reached, or has made no connection to the host.
+        /// The proxy cannot be reached, or did not connect to the host.
         public static let proxyFailed = Code(rawValue: "proxyFailed")
-        /// The proxy wants to know who asks, or has refused who does.
+        /// The proxy requires credentials, or has refused the given ones.
         public static let proxyUnauthorized = Code(rawValue: "proxyUnauthorized")
-        /// The peer ended the connection in the middle.
+        /// The peer closed the connection before the exchange was complete.
         public static let connectionLost = Code(rawValue: "connectionLost")
-        /// One of the hop's timeouts has passed; the phase says where it stood.
+        /// One of the hop's timeouts has passed; the phase names the stage that the hop had reached.
         public static let timedOut = Code(rawValue: "timedOut")
-        /// No secure connection came about, for another reason than the peer's certificate.
+        /// The TLS handshake failed, for another reason than the peer's certificate.
         public static let handshake = Code(rawValue: "handshake")
-        /// The two ends have no version of TLS in common.
+        /// Client and server have no TLS version in common.
         public static let tlsVersion = Code(rawValue: "tlsVersion")
-        /// The peer answered the TLS handshake in plain text: the port is not one for TLS. Another try does not change that.
+        /// The peer answered the TLS handshake in plain text: the port does not speak TLS. A retry does not help.
         public static let notTLS = Code(rawValue: "notTLS")
-        /// The client's own certificate, or its private key, cannot be used: a wrong password, for one.
+        /// The client certificate or its private key cannot be used, because of a wrong password for instance.
         public static let invalidIdentity = Code(rawValue: "invalidIdentity")
-        /// The peer's certificate was refused, for another reason than the following.
+        /// The peer's certificate was refused, for a reason that has no code below.
         public static let untrusted = Code(rawValue: "untrusted")
-        /// The certificate is no longer valid.
+        /// The certificate has expired.
         public static let certificateExpired = Code(rawValue: "certificateExpired")
         /// The certificate is not valid yet; this machine's clock may be slow.
         public static let certificateNotYetValid = Code(rawValue: "certificateNotYetValid")
-        /// No authority that is trusted here vouches for the certificate.
+        /// The certificate's chain leads to no trusted authority.
         public static let unknownIssuer = Code(rawValue: "unknownIssuer")
-        /// Nobody but the certificate itself vouches for it.
+        /// The certificate is self-signed.
         public static let selfSigned = Code(rawValue: "selfSigned")
-        /// Its issuer has taken the certificate back.
+        /// The issuer has revoked the certificate.
         public static let certificateRevoked = Code(rawValue: "certificateRevoked")
-        /// Whether its issuer has taken the certificate back is not known, though it must be.
+        /// The revocation status of the certificate is unknown, but the configuration requires it.
         public static let certificateStatusUnknown = Code(rawValue: "certificateStatusUnknown")
         /// A public key in the chain is too short for the security level that is required here.
         public static let weakCertificateKey = Code(rawValue: "weakCertificateKey")
         /// A certificate in the chain is signed with a digest that is no longer secure, such as SHA-1.
         public static let weakCertificateDigest = Code(rawValue: "weakCertificateDigest")
-        /// The certificates are good, and none of them is pinned.
+        /// The certificates are valid, but none of them is pinned.
         public static let pinMismatch = Code(rawValue: "pinMismatch")
         /// The certificate is for another host.
         public static let wrongHost = Code(rawValue: "wrongHost")
-        /// What the peer sent is not HTTP.
+        /// The peer's response is not valid HTTP.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
-        /// The body has a transfer coding that cannot be undone.
+        /// The body has a transfer coding that is not supported.
         public static let unsupportedCoding = Code(rawValue: "unsupportedCoding")
         /// The body ended before its declared length.
         public static let truncated = Code(rawValue: "truncated")
@@ -71,28 +71,28 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let contentTooLarge = Code(rawValue: "contentTooLarge")
         /// The request's body could not be read.
         public static let bodyFailed = Code(rawValue: "bodyFailed")
-        /// The request's body was needed a second time and cannot be had.
+        /// The request's body was needed a second time and cannot be read again.
         public static let bodyNotReplayable = Code(rawValue: "bodyNotReplayable")
-        /// Something else; the message says what.
+        /// Another failure; the message describes it.
         public static let other = Code(rawValue: "other")
     }
 
-    /// The stage of a hop, to tell which of its timeouts passed or where it broke.
+    /// The stage of a hop in which a timeout passed or the hop failed.
     public enum Phase: String, Sendable, CustomStringConvertible {
-        /// Asking for the host's addresses.
+        /// Looking up the host's addresses.
         case nameLookup
-        /// Connecting to one of them, or to the proxy.
+        /// Connecting to the host or to the proxy.
         case connecting
         /// The TLS handshake.
         case securing
-        /// The request, its body included.
+        /// Sending the request, its body included.
         case sending
-        /// Until the response's head.
+        /// Waiting for the response's head.
         case waiting
-        /// The response's body.
+        /// Receiving the response's body.
         case receiving
 
-        /// As it goes after "while".
+        /// The stage as it follows "while" in a sentence.
         public var description: String {
             switch self {
             case .nameLookup: "looking up the host"
@@ -102,16 +102,16 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public var code: Code
-    /// One line for a person, without secrets.
+    /// One line that describes the failure, without secrets.
     public var message: String
-    /// Where the hop stood, if that says something.
+    /// The stage that the hop had reached, if it matters.
     public var phase: Phase?
-    /// What another library said, if one did.
+    /// The error of another library that caused this one, if any.
     public var underlying: (any Error)?
 
-    /// A failure, told in one line.
+    /// Creates a failure.
     public init(_ code: Code, _ message: String = "", phase: Phase? = nil, underlying: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -119,10 +119,10 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         self.underlying = underlying
     }
 
-    /// The end of a hop that was cancelled.
+    /// The error of a cancelled hop.
     public static let cancelled = TransportError(.cancelled, "the request was cancelled")
 
-    /// The end of a hop whose body cannot be had whole (T24).
+    /// Returns the error of a hop whose body cannot be read completely (T24).
     package static func bodyFailed(_ message: String, _ underlying: (any Error)? = nil) -> TransportError {
         TransportError(.bodyFailed, message, phase: .sending, underlying: underlying)
     }

@@ -1,13 +1,13 @@
-/// The facts that a transport reports of one task, in the order the contract gives them (T5).
+/// A fact that a transport reports about a task, in the order of the contract (T5).
 public enum TransportEvent: Sendable {
     /// The final response head has arrived.
     case head(ResponseHead)
     /// The next bytes of the response body.
     case body(Data)
-    /// So many bytes of the request's body have been handed to the network by now.
+    /// The total number of bytes of the request's body that the transport has handed to the network so far.
     case bodySent(UInt64)
-    /// Where the time went. Boxed: it is large, and all other events are small.
+    /// The times and counts of the hop. The case is indirect because it is large and all other events are small.
     indirect case metrics(TransportMetrics)
-    /// The task has ended: well, or with this error. Always the last event.
+    /// The task has ended: successfully if the error is nil. This is always the last event.
     case completed(TransportError?)
 }

@@ -1,7 +1,8 @@
-/// A file while it is sent, opened by the first read and closed by `end()`.
+/// A stream of a file's bytes. The first read opens the file, `end()` closes it.
 ///
-/// What goes out is the file that the body was made of, or a range of it, or an error: its length and version are compared
-/// when it is opened, and again before the last bytes are given, when a change can still keep the request from being whole.
+/// The stream delivers the file, or the range of it, that the body was made from, or fails. Length and version are
+/// compared when the file is opened and before the last bytes are returned, while a failure still keeps the request
+/// from being complete.
 final class TransportFileStream: TransportBodyStream {
     private enum State {
         case closed
@@ -15,7 +16,7 @@ final class TransportFileStream: TransportBodyStream {
     private let range: Range<UInt64>
     private let box = Protected(State.closed)
 
-    /// - Parameter range: What is read of the file; nil for all of it.
+    /// - Parameter range: The part of the file to read; nil for the whole file.
     init(path: String, length: UInt64, version: TransportFileVersion?, range: Range<UInt64>? = nil) {
         self.path = path
         self.length = length
@@ -42,7 +43,7 @@ final class TransportFileStream: TransportBodyStream {
     }
 
     func end() {
-        // Closed after unlocking.
+        // The file is closed after unlocking.
         _ = box.withLock { state in
             defer { state = .ended }
             return state
@@ -67,7 +68,7 @@ final class TransportFileStream: TransportBodyStream {
     private func check(_ file: ReadableFile) throws {
         let now = try file.status()
         if now.length != length { throw changed("has \(now.length) bytes and should have \(length)") }
-        if let version, version != now.version { throw changed("was changed after the body was made of it") }
+        if let version, version != now.version { throw changed("has changed since the body was made") }
     }
 
     private func changed(_ problem: String) -> TransportError {

@@ -1,43 +1,43 @@
-/// Where the time and the bytes of one hop went.
+/// The times and byte counts of one hop.
 ///
-/// Durations but the first count from the hop's start; where it was sent again because a connection was lost, all of them but
-/// the total are of the last sending, as far as the transport can tell. Nil means that the phase did not happen (a reused
-/// connection has no lookup) or that the transport cannot tell.
+/// All times but `queued` count from the hop's start. If the hop was sent again after a lost connection, all times but
+/// `total` belong to the last sending, as far as the transport knows. Nil means that the phase did not happen (a reused
+/// connection has no lookup) or that the transport does not know.
 public struct TransportMetrics: Sendable, Equatable {
-    /// How long the hop waited before the transport took it up.
+    /// How long the hop waited in the transport's queue before it started.
     @CompactDuration public var queued: Duration?
-    /// When the host's addresses were known.
+    /// The time when the name lookup was complete.
     @CompactDuration public var nameLookup: Duration?
-    /// When the connection stood.
+    /// The time when the connection was established.
     @CompactDuration public var connected: Duration?
-    /// When the TLS handshake was done.
+    /// The time when the TLS handshake was complete.
     @CompactDuration public var secured: Duration?
-    /// When the request had been sent.
+    /// The time when the request had been sent.
     @CompactDuration public var requestSent: Duration?
-    /// When the first byte of the response came.
+    /// The time when the first byte of the response arrived.
     @CompactDuration public var firstByte: Duration?
-    /// When the hop had ended.
+    /// The time when the hop ended.
     @CompactDuration public var total: Duration?
 
-    /// How much of the request's body was sent.
+    /// The number of bytes of the request's body that were sent.
     public var requestBodyBytes: UInt64 = 0
-    /// How much of the response's body was delivered, as it was coded.
+    /// The number of bytes of the response's body that were delivered, before decoding.
     public var responseBodyBytes: UInt64 = 0
-    /// Whether the connection had carried a request before.
+    /// Whether an earlier request used the connection; nil if unknown.
     public var connectionWasReused: Bool?
-    /// The protocol spoken, as ALPN names it: `http/1.1`, `h2`.
+    /// The protocol, by its ALPN name: `http/1.1`, `h2`.
     public var protocolName: String?
-    /// The IP address of this side.
+    /// The local IP address.
     public var localAddress: String?
-    /// The IP address of the peer.
+    /// The peer's IP address.
     public var remoteAddress: String?
 
-    /// Nothing is known yet.
+    /// Creates metrics without any value.
     public init() {}
 }
 
 extension TransportMetrics: CustomStringConvertible {
-    /// One line, only of what is known: `connected 0.3 ms, first byte 1.2 ms, total 1.4 ms, 13 bytes received, h2`.
+    /// One line with the known values: `connected 0.3 ms, first byte 1.2 ms, total 1.4 ms, 13 bytes received, h2`.
     public var description: String {
         let times = [
             ("queued", queued), ("name found", nameLookup), ("connected", connected), ("secured", secured),

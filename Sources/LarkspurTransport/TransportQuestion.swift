@@ -1,23 +1,23 @@
-/// What a transport cannot decide itself: each question carries the reply it waits for.
+/// A question that a transport asks its delegate. Each question carries its reply.
 ///
-/// An unanswered question is a refusal (T19), so forgetting to answer fails closed.
+/// An unanswered question counts as refused (T19), so a delegate that forgets to answer fails safely.
 public enum TransportQuestion: Sendable {
-    /// May a request be sent to this peer? Asked of requests that say `asksForTrust` (T25).
+    /// Asks whether to trust this peer before a request is sent to it; only for requests with `asksForTrust` (T25).
     case serverTrust(PeerTrust, TransportReply<TrustDecision>)
-    /// The peer wants a client certificate: which one, if any?
+    /// Asks for the client certificate that the peer requests, if there is one.
     case clientIdentity(host: String, TransportReply<ClientIdentity>)
-    /// The streamed request body must be sent again from its first byte after `offset` bytes of it were used up: give
-    /// a fresh stream.
+    /// Asks for a fresh stream: a streamed request body must be sent again from its first byte, after `offset` bytes
+    /// were used.
     case bodyFromStart(offset: UInt64, TransportReply<any TransportBodyStream>)
 }
 
-/// The place for one answer.
+/// The reply to a question.
 ///
-/// A reply is given before `TransportDelegate.answer` returns; the first one counts.
+/// The delegate replies before `TransportDelegate.answer` returns; only the first answer counts.
 public struct TransportReply<Value: Sendable>: Sendable {
     private let box = Protected<Value?>(nil)
 
-    /// A reply that was not given.
+    /// Creates a reply without an answer.
     public init() {}
 
     /// Gives the answer.
@@ -25,25 +25,25 @@ public struct TransportReply<Value: Sendable>: Sendable {
         box.withLock { if $0 == nil { $0 = value } }
     }
 
-    /// What was answered; nil is a refusal.
+    /// The answer; nil counts as a refusal.
     public var value: Value? { box.withLock { $0 } }
 }
 
-/// Who is at the other end of a TLS connection.
+/// The peer of a TLS connection and the platform's verdict on it.
 public struct PeerTrust: Sendable {
-    /// Whom the request is for.
+    /// The host of the request.
     public let host: String
-    /// Where it is for.
+    /// The port of the request.
     public let port: Int
-    /// The chain as the platform's verification has put it together, leaf first, each certificate in DER. Where there is a
-    /// `chainError`, nothing is proved by those after the leaf.
+    /// The certificate chain as the platform's verification built it: leaf first, each certificate in DER. If there is
+    /// a `chainError`, only the leaf is proved.
     public let certificates: [[UInt8]]
-    /// What the platform's verification has against the chain.
+    /// The error of the platform's chain verification; nil if the chain is valid.
     public let chainError: TransportError?
-    /// What it has against the host's name.
+    /// The error of the platform's host name check; nil if the certificate is for the host.
     public let hostError: TransportError?
 
-    /// A peer, as a transport has found it.
+    /// Creates a description of a peer.
     public init(
         host: String, port: Int, certificates: [[UInt8]], chainError: TransportError? = nil,
         hostError: TransportError? = nil
@@ -55,49 +55,50 @@ public struct PeerTrust: Sendable {
         self.hostError = hostError
     }
 
-    /// What keeps a request from the peer after this answer to `TransportQuestion.serverTrust`.
+    /// Returns the error that keeps the request from the peer after this answer to `TransportQuestion.serverTrust`; nil
+    /// if it may be sent.
     package func fault(after answer: TrustDecision?) -> TransportError? {
         switch answer {
         case .trusted: nil
         case .platformDefault: chainError ?? hostError
         case .refused(let reason, let code): TransportError(code, reason, phase: .securing)
-        case nil: TransportError(.untrusted, "nobody has said that the peer is trusted", phase: .securing)
+        case nil: TransportError(.untrusted, "the trust evaluation gave no verdict on the peer", phase: .securing)
         }
     }
 }
 
 /// The answer to `TransportQuestion.serverTrust`.
 public enum TrustDecision: Sendable, Equatable {
-    /// The verdict of the platform's own verification stands.
+    /// Uses the verdict of the platform's own verification.
     case platformDefault
-    /// The peer is who it is to be, whatever the platform says.
+    /// Trusts the peer, whatever the platform's verdict.
     case trusted
-    /// Nothing is sent; the hop fails with this code.
+    /// Sends nothing; the hop fails with this code.
     case refused(reason: String, code: TransportError.Code = .untrusted)
 }
 
-/// A certificate with its private key. No description of it shows either.
+/// A client certificate with its private key. Descriptions show neither.
 public struct ClientIdentity: Sendable {
-    /// How the two are kept.
+    /// The format of certificate and key.
     public enum Content: Sendable {
-        /// Two texts; the chain begins with the client's certificate.
+        /// Two PEM texts; the chain begins with the client's certificate.
         case pem(certificateChain: [UInt8], privateKey: [UInt8])
-        /// One file of both, as it ends with `.p12` or `.pfx`.
+        /// One PKCS #12 file, usually `.p12` or `.pfx`, that contains both.
         case pkcs12([UInt8])
     }
 
     /// The certificate and its key.
     public let content: Content
-    /// What the private key is encrypted with; empty if it is not.
+    /// The password of the private key; empty if the key is not encrypted.
     public let password: String
 
-    /// A certificate chain and a private key as PEM text, the key encrypted or not.
+    /// Creates an identity from a certificate chain and a private key in PEM. The key may be encrypted.
     public init(certificateChain: [UInt8], privateKey: [UInt8], password: String = "") {
         content = .pem(certificateChain: certificateChain, privateKey: privateKey)
         self.password = password
     }
 
-    /// The contents of a PKCS #12 file.
+    /// Creates an identity from the contents of a PKCS #12 file.
     public init(pkcs12: [UInt8], password: String) {
         content = .pkcs12(pkcs12)
         self.password = password

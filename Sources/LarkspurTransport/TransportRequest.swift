@@ -1,25 +1,25 @@
-/// What a transport sends: one hop's request, complete and final.
+/// The request of one hop, complete and final.
 ///
-/// The framework has checked the method and the fields before: a transport passes them on as they are.
+/// The framework has checked method and fields: a transport sends them unchanged.
 public struct TransportRequest: Sendable {
-    /// As it stands in the request line.
+    /// The method, as in the request line.
     public var method: String
-    /// Where the request goes.
+    /// The absolute URL of the request.
     public var url: RequestURL
-    /// In the order in which they are sent, repeats included.
+    /// The header fields in the order in which they are sent, repeats included.
     public var fields: [HeaderField]
-    /// Sent as its length says; in chunks without one.
+    /// The body. A body without a length is sent in chunks.
     public var body: TransportBody
-    /// How far the response body may run before the first `allow(upTo:)`; unlimited by default.
+    /// The number of response body bytes that may be delivered before the first `allow(upTo:)`; unlimited by default.
     public var initialAllowance: UInt64
-    /// How long the hop may take.
+    /// The time limits of the hop.
     public var timeouts = TransportTimeouts()
-    /// Whether the delegate judges the peer of a TLS connection, `.serverTrust`, and not the platform alone.
+    /// Whether the transport asks the delegate to judge a TLS peer, with `.serverTrust`, instead of the platform alone.
     public var asksForTrust = false
-    /// Which version of HTTP to speak.
+    /// The HTTP version to use.
     public var version = HTTPVersionChoice.negotiated
 
-    /// A request with the timeouts and choices that are usual.
+    /// Creates a request with default timeouts and choices.
     public init(
         method: String = "GET", url: RequestURL, fields: [HeaderField] = [], body: TransportBody = .none,
         initialAllowance: UInt64 = .max
@@ -32,18 +32,18 @@ public struct TransportRequest: Sendable {
     }
 }
 
-/// Which version of HTTP a request is sent by.
+/// The HTTP version of a request.
 public enum HTTPVersionChoice: Sendable, Hashable {
-    /// HTTP/2 where a TLS peer offers it to a new connection, otherwise HTTP/1.1.
+    /// HTTP/2 if a TLS peer offers it on a new connection, otherwise HTTP/1.1.
     case negotiated
     /// HTTP/1.1.
     case http1
-    /// HTTP/2 without asking first, also in clear text; a peer that does not speak it fails the hop.
+    /// HTTP/2 without negotiation, also over plain TCP. The hop fails if the peer does not speak HTTP/2.
     case http2
 }
 
 extension TransportRequest: CustomStringConvertible, CustomReflectable {
-    /// Method and URL, without secrets; fields and body may hold secrets.
+    /// Method and URL, without secrets. Fields and body are left out, because they may contain secrets.
     public var description: String { "\(method) \(url)" }
     /// Keeps `dump` from showing what the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }

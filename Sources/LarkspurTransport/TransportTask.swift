@@ -1,33 +1,33 @@
-/// One hop under way: the handle by which the framework steers it.
+/// One hop in flight: the handle by which the framework controls it.
 ///
 /// Every member may be called from any thread, at any time and any number of times, also from inside
-/// `TransportDelegate.received`. None of them blocks. What each does in which race is said in `Transport`'s contract.
+/// `TransportDelegate.received`. No member blocks. The contract of ``Transport`` defines their races.
 public protocol TransportTask: AnyObject, Sendable {
-    /// The name that the framework gave it.
+    /// The identifier that the framework gave the task.
     var id: TransportTaskID { get }
 
-    /// Starts the hop, or lets its bytes flow again after `suspend()`.
+    /// Starts the hop, or continues it after `suspend()`.
     func resume()
 
-    /// Stops the flow of bytes until `resume()`; the connection stays.
+    /// Stops the flow of bytes until `resume()`; the connection stays open.
     func suspend()
 
-    /// Ends the hop. `.completed(.cancelled)` follows, unless the hop has ended by itself meanwhile.
+    /// Cancels the hop. `.completed(.cancelled)` follows, unless the hop has already ended.
     func cancel()
 
-    /// Lets the body be delivered up to this absolute position.
+    /// Allows the body to be delivered up to this absolute position.
     ///
-    /// Positions only ever grow. Being absolute, not increments, they need no order between threads: the largest one
-    /// wins whenever it arrives.
+    /// Positions only grow. They are absolute and not increments, so they need no order between threads: the largest
+    /// position wins.
     func allow(upTo position: UInt64)
 }
 
-/// The name of a task within its session, by which events find their request.
+/// The identifier of a task within its session. Events find their request by it.
 public struct TransportTaskID: Hashable, Sendable, CustomStringConvertible {
-    /// Unique in its session.
+    /// The number, unique in the session.
     public let rawValue: UInt64
 
-    /// A name of this number.
+    /// Creates an identifier with this number.
     public init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
     public var description: String { "task \(rawValue)" }

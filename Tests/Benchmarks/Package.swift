@@ -9,13 +9,13 @@ let package = Package(
         .target(name: "CAllocations"),
         .target(name: "CCodings", linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
         .target(name: "Measuring", dependencies: ["CAllocations"]),
-        // The same requests without a framework around them: a loop in C over libcurl, and Foundation's own client.
+        // The same requests without a framework: a loop in C over libcurl, and Foundation's own client.
         .executableTarget(name: "floor", cSettings: [.define("_GNU_SOURCE")], linkerSettings: [.linkedLibrary("dl")]),
         .target(
             name: "CAuthorities", cSettings: [.define("_GNU_SOURCE")], linkerSettings: [.linkedLibrary("dl")]),
         .executableTarget(
             name: "urlsession", dependencies: ["CAuthorities", "Measuring"],
-            // So that libraries see the executable's own functions.
+            // Exports the executable's functions, so that libraries call them.
             linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic"], .when(platforms: [.linux]))]),
         .executableTarget(
             name: "bench",

@@ -7,7 +7,7 @@ RESULTS has a line for each run: scenario=… subject=… repetition=… and its
 import statistics
 import sys
 
-# The first one decides which of the two loops in C is the floor.
+# The first metric decides which of the two loops in C is the floor.
 METRICS = {
     "a": ["p50_us", "cpu_us"],
     "b": ["rps", "cpu_us", "rss_mib"],
@@ -34,7 +34,7 @@ def figures(run):
 
 
 def read(path, scenario):
-    """For each subject the figures of its runs by repetition, and for each subject how many of them crashed."""
+    """Returns the figures of each subject's runs by repetition, and the number of each subject's crashes."""
     runs, crashes = {}, {}
     with open(path) as file:
         for line in file:
@@ -52,7 +52,7 @@ def read(path, scenario):
 
 
 def ratio(runs, subject, other, metric):
-    """The median of the ratios of runs that took turns: a machine's moods meet both."""
+    """Returns the median of the ratios of alternating runs, so that the machine's load affects both."""
     pairs = [(run, runs[other].get(repetition)) for repetition, run in runs.get(subject, {}).items()]
     ratios = [mine[metric] / theirs[metric] for mine, theirs in pairs if theirs and theirs[metric]]
     return statistics.median(ratios) if ratios else None

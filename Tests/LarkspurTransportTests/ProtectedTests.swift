@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Protected", .timeLimit(.minutes(3)))
 struct ProtectedTests {
-    @Test("one at a time reaches the value")
+    @Test("only one thread at a time reaches the value")
     func mutualExclusion() async {
         struct Count {
             var total = 0
@@ -34,7 +34,7 @@ struct ProtectedTests {
         let number: Int
     }
 
-    @Test("a body that throws unlocks, keeps its changes, and its error comes through with its type")
+    @Test("a body that throws unlocks and keeps its changes, and the typed error is rethrown")
     func throwing() {
         let box = Protected(1)
         for number in 1...3 {
@@ -52,7 +52,7 @@ struct ProtectedTests {
         #expect(ThreadMarks.lockDepth == 0)
     }
 
-    @Test("what the body returns comes out, and the change stays")
+    @Test("withLock returns the body's result, and the change stays")
     func returning() {
         let box = Protected(["a"])
         let count = box.withLock { value in
@@ -81,7 +81,7 @@ struct ProtectedTests {
     }
 
     #if DEBUG
-        @Test("in debug builds the thread knows how many locks it holds, also after an error")
+        @Test("debug builds count the locks that a thread holds, also after an error")
         func depth() {
             let (outer, inner) = (Protected(0), Protected(0))
             #expect(ThreadMarks.lockDepth == 0)
@@ -95,7 +95,7 @@ struct ProtectedTests {
             #expect(ThreadMarks.lockDepth == 0)
         }
 
-        @Test("the marks of one thread are not those of another")
+        @Test("each thread has its own marks")
         func marksAreTheThreadsOwn() async {
             let box = Protected(0)
             await withCheckedContinuation { continuation in

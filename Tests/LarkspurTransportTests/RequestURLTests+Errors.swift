@@ -38,7 +38,7 @@ struct RequestURLErrorTests {
         ("http://u:%7f@h/", .userInfoInvalid, 7),
     ]
 
-    @Test("each fault has its reason and its place", arguments: table)
+    @Test("each fault has its reason and its offset", arguments: table)
     func faultsAreNamed(text: String, reason: RequestURLError.Reason, offset: Int) {
         expect(text, reason, offset)
     }
@@ -60,7 +60,7 @@ struct RequestURLErrorTests {
         }
     }
 
-    @Test("an error says where, why and what to do next")
+    @Test("an error names the position, the reason and the remedy")
     func errorsAreHelpful() throws {
         let error = try #require(throws: RequestURLError.self) { try RequestURL("example.com/x") }
         #expect(error.reason == .schemeMissing)
@@ -100,7 +100,7 @@ struct RequestURLUserInfoTests {
         ("http://h?u:p@x", nil, nil, "http://h/?u:p@x"), ("mailto:u@h", nil, nil, "mailto:u@h"),
     ]
 
-    @Test("the last @ splits, user and password are decoded, the text has neither", arguments: table)
+    @Test("the last @ splits; user and password are decoded and not part of the text", arguments: table)
     func userInfoIsSplitOff(text: String, user: String?, password: String?, expected: String) throws {
         let url = try RequestURL(text)
         #expect(url.user == user)

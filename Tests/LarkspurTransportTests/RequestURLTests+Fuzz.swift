@@ -50,7 +50,7 @@ struct RequestURLFuzzTests {
             }
             if let url = results[0], url.text.utf8.count < 200 { base = url }
         }
-        #expect(parsed > Self.rounds / 20, "too few inputs parse for the test to mean anything")
+        #expect(parsed > Self.rounds / 20, "too few inputs parse for a meaningful test")
     }
 
     private func fault(in url: RequestURL) -> String? {

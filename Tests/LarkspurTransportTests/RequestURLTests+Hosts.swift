@@ -46,7 +46,7 @@ struct RequestURLHostTests {
         ("１２７.0.0.1", .hostNotASCII, 7),
     ]
 
-    @Test("a host with another meaning elsewhere is refused", arguments: refusedNames)
+    @Test("a host that other programs read differently is refused", arguments: refusedNames)
     func namesAreRefused(name: String, reason: RequestURLError.Reason, offset: Int) {
         expect("http://\(name)/", reason, offset)
         expect("foo-://\(name)", reason, offset)
@@ -66,7 +66,7 @@ struct RequestURLHostTests {
         ("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
     ]
 
-    @Test("an IPv6 address takes its shortest form", arguments: addresses)
+    @Test("an IPv6 address is normalised to its shortest form", arguments: addresses)
     func addressesAreCanonical(address: String, expected: String) throws {
         let url = try RequestURL("http://[\(address)]:81/x")
         #expect(url.host.map(String.init) == expected)
@@ -91,7 +91,7 @@ struct RequestURLHostTests {
         ("[V7.a:b]", .ipFuture, 8),
     ]
 
-    @Test("what is no IPv6 address is refused", arguments: refusedAddresses)
+    @Test("an invalid IPv6 address is refused", arguments: refusedAddresses)
     func addressesAreRefused(literal: String, reason: RequestURLError.Reason, offset: Int) {
         expect("http://\(literal)/", reason, offset)
     }
@@ -137,7 +137,7 @@ struct RequestURLHostTests {
     }
 }
 
-/// Expects the error with this reason at this offset.
+/// Expects an error with this reason at this offset.
 func expect(
     _ text: String, _ reason: RequestURLError.Reason, _ offset: Int, sourceLocation: SourceLocation = #_sourceLocation
 ) {

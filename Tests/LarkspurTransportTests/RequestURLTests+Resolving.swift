@@ -3,7 +3,7 @@ import Testing
 
 @Suite("RequestURL: resolving references", .timeLimit(.minutes(3)))
 struct RequestURLResolvingTests {
-    /// RFC 3986 section 5.4.1
+    /// The normal examples of RFC 3986, section 5.4.1.
     static let normal: [(String, String)] = [
         ("g:h", "g:h"), ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"),
         ("/g", "http://a/g"),
@@ -17,7 +17,7 @@ struct RequestURLResolvingTests {
         ("../../g", "http://a/g"),
     ]
 
-    /// RFC 3986 section 5.4.2
+    /// The abnormal examples of RFC 3986, section 5.4.2.
     static let abnormal: [(String, String)] = [
         ("../../../g", "http://a/g"), ("../../../../g", "http://a/g"), ("/./g", "http://a/g"), ("/../g", "http://a/g"),
         ("g.", "http://a/b/c/g."), (".g", "http://a/b/c/.g"), ("g..", "http://a/b/c/g.."), ("..g", "http://a/b/c/..g"),
@@ -29,14 +29,14 @@ struct RequestURLResolvingTests {
         ("http:g", "http:g"),
     ]
 
-    @Test("the examples of RFC 3986 section 5.4 hold", arguments: normal + abnormal)
+    @Test("the examples of RFC 3986 section 5.4 resolve as stated", arguments: normal + abnormal)
     func examplesHold(reference: String, expected: String) throws {
         let url = try RequestURL("http://a/b/c/d;p?q").resolving(reference)
         #expect(url.text == expected)
         #expect(try RequestURL(url.text) == url)
     }
 
-    @Test("they hold for a scheme we know nothing about", arguments: normal + abnormal)
+    @Test("the examples resolve as stated for an unknown scheme", arguments: normal + abnormal)
     func examplesHoldForAnyScheme(reference: String, expected: String) throws {
         let url = try RequestURL("foo://a/b/c/d;p?q").resolving(reference)
         let empty = reference == "//g" ? "foo://g" : nil
@@ -44,7 +44,7 @@ struct RequestURLResolvingTests {
     }
 
     static let others: [(String, String, String)] = [
-        // What servers send in Location
+        // References that servers send in `Location`
         ("http://a/b", "a b/é?x=\"1\"#<>", "http://a/a%20b/%C3%A9?x=%221%22#%3C%3E"),
         ("http://a/b", "/x|y", "http://a/x%7Cy"),
         ("http://a/b", "HTTP://B:80/./c", "http://b/c"), ("https://a/b", "//c:443", "https://c/"),
@@ -86,7 +86,7 @@ struct RequestURLResolvingTests {
         ("g:/.//h", .pathAmbiguous, 2), ("//u:%00@h/", .userInfoInvalid, 2), ("//é/", .hostNotASCII, 2),
     ]
 
-    @Test("a refused reference names the place in the reference", arguments: refused)
+    @Test("the error of a refused reference has its offset in the reference", arguments: refused)
     func referencesAreRefused(reference: String, reason: RequestURLError.Reason, offset: Int) throws {
         let base = try RequestURL("http://a/b/c/d;p?q")
         let error = try #require(throws: RequestURLError.self) { try base.resolving(reference) }
@@ -110,7 +110,7 @@ struct RequestURLResolvingTests {
         ("http://v:q@b/", "v", "q"), ("g:h", nil, nil),
     ]
 
-    @Test("userinfo passes on only without scheme and authority", arguments: inherited)
+    @Test("a reference keeps the userinfo only if it has no scheme and no authority", arguments: inherited)
     func userInfoIsInherited(reference: String, user: String?, password: String?) throws {
         let url = try RequestURL("http://u:p@a/b/c").resolving(reference)
         #expect(url.user == user)
@@ -131,7 +131,7 @@ struct RequestURLQueryTests {
         ("mailto:x", "a", "mailto:x?a"),
     ]
 
-    @Test("an appended query joins with an ampersand and is escaped", arguments: appended)
+    @Test("an appended query is joined with an ampersand and escaped", arguments: appended)
     func queriesAreAppended(text: String, query: String, expected: String) throws {
         let url = try RequestURL(text).appendingQuery(query)
         #expect(url.text == expected)
@@ -146,7 +146,7 @@ struct RequestURLQueryTests {
         ("foo:x?y", "?", "foo:x??"), ("http://h/", nil, "http://h/"),
     ]
 
-    @Test("a replaced query leaves the rest alone", arguments: replaced)
+    @Test("replacing the query leaves the other parts unchanged", arguments: replaced)
     func queriesAreReplaced(text: String, query: String?, expected: String) throws {
         let url = try RequestURL(text).replacingQuery(query)
         #expect(url.text == expected)
@@ -162,7 +162,7 @@ struct RequestURLQueryTests {
         #expect(throws: RequestURLError.self) { try url.replacingQuery(query) }
     }
 
-    @Test("user and password stay with the changed URL")
+    @Test("a URL with a changed query keeps user and password")
     func userInfoStays() throws {
         let url = try RequestURL("http://u:p@h/?x")
         #expect(try url.appendingQuery("y").password == "p")

@@ -18,7 +18,7 @@ struct RequestURLVerbatimTests {
     }
 
     @Test(
-        "Scheme, host and port are in their normal form, and user and password apart",
+        "Scheme, host and port are normalised, and user and password are not part of the text",
         arguments: [
             ("HTTPS://User:Pass@H.Example:443/%7e", "https://h.example/%7e"), ("http://h", "http://h/"),
             ("http://h?a=%7e", "http://h/?a=%7e"),
@@ -31,7 +31,7 @@ struct RequestURLVerbatimTests {
     }
 
     @Test(
-        "What cannot go over the wire as it is, and what no URL may have, is refused",
+        "Characters that need escapes, and characters that no URL may have, are refused",
         arguments: [
             ("http://h/a b", .unescapedCharacter, 10), ("http://h/?a b", .unescapedCharacter, 11),
             ("http://h/é", .unescapedCharacter, 9), ("http://h/#é", .unescapedCharacter, 10),
@@ -45,7 +45,7 @@ struct RequestURLVerbatimTests {
         #expect(error?.reason == reason && error?.offset == offset)
     }
 
-    @Test("A query that is added leaves the rest as it is; what is resolved against the URL is in its normal form")
+    @Test("Adding a query leaves the other parts unchanged; resolving a reference normalises the URL")
     func composed() throws {
         let url = try RequestURL(verbatim: "https://u@h/a/../b%2f?sig=%7e|#f|")
         #expect(try url.appendingQuery("x=1 2").text == "https://h/a/../b%2f?sig=%7e|&x=1%202#f|")
@@ -57,6 +57,6 @@ struct RequestURLVerbatimTests {
         #expect(try url.resolving("https://other/%7e").text == "https://other/~")
     }
 
-    @Test("A text that is normal gives the same URL either way", arguments: RequestURLNormalFormTests.kept)
+    @Test("A normal text gives the same URL with both initialisers", arguments: RequestURLNormalFormTests.kept)
     func normal(text: String) throws { #expect(try RequestURL(verbatim: text) == RequestURL(text)) }
 }

@@ -15,7 +15,7 @@ struct RequestURLNormalFormTests {
         "http://h/100%", "http://h/%4", "http://h/%zz?%g1#%1g",
     ]
 
-    @Test("a normal text is kept byte for byte", arguments: kept)
+    @Test("a normal text stays unchanged, byte for byte", arguments: kept)
     func normalTextIsKept(text: String) throws {
         #expect(try RequestURL(text).text == text)
     }
@@ -59,7 +59,7 @@ struct RequestURLNormalFormTests {
         ("http://h/..//evil/", "http://h//evil/"),
     ]
 
-    @Test("scheme, host, port and path take their normal form", arguments: rewritten)
+    @Test("scheme, host, port and path are normalised", arguments: rewritten)
     func partsAreNormalised(text: String, expected: String) throws {
         #expect(try RequestURL(text).text == expected)
     }
@@ -158,7 +158,7 @@ struct RequestURLPartsTests {
         #expect(try Parts(RequestURL(text)) == parts)
     }
 
-    @Test("comparing an origin or a target gives what comparing the made ones does", arguments: table.map(\.0))
+    @Test("hasOrigin and hasTarget agree with comparing the texts", arguments: table.map(\.0))
     func comparedParts(text: String) throws {
         let url = try RequestURL(text)
         for (part, isSame) in [(url.originText, url.hasOrigin), (url.target, url.hasTarget)] {
@@ -207,7 +207,7 @@ struct RequestURLPartsTests {
         #expect(try RequestURL(left).origin != RequestURL(right).origin)
     }
 
-    @Test("equal texts are equal values, whatever they looked like")
+    @Test("URLs with equal normal forms are equal")
     func equality() throws {
         let urls = try ["http://a", "HTTP://A:80/", "http://a/./", "http://a:/%2e"].map { try RequestURL($0) }
         #expect(Set(urls).count == 1)
@@ -216,7 +216,7 @@ struct RequestURLPartsTests {
     }
 }
 
-/// What a URL says about itself, for comparison.
+/// The parts of a URL, for comparison.
 struct Parts: Equatable, Sendable {
     var scheme: String
     var host: String?
@@ -237,7 +237,7 @@ extension Parts {
             fragment: url.fragment.map(String.init), target: String(url.target))
     }
 
-    /// Put together again: a text's parts must not lose or move a byte.
+    /// The text that the parts make up. Parsing must not lose or move a byte.
     var text: String {
         scheme + ":" + (hostHeader.map { "//" + $0 } ?? "") + target + (fragment.map { "#" + $0 } ?? "")
     }

@@ -2,14 +2,14 @@ import LarkspurTransport
 import Testing
 
 extension ResponseHeadTests {
-    /// What fields are made of, so that random texts reach every branch.
+    /// Pieces of field lines that make random texts reach every branch.
     private static let pieces: [[UInt8]] =
         [
             ":", " ", "\t", "\r", "\n", "\r\n", "A", "Content-Length", "12", "-", "ü", "\u{0}", ",", "\r\n ", "",
         ].map { Array($0.utf8) } + [[0xFC], [0xFF], [0xC3], [0xE2, 0x82], [0x80]]
 
-    /// The rule that the reading of these bytes breaks, if any. No expectation per field: they would take longer than
-    /// what they test.
+    /// Returns the rule that the parsed fields break, if any. The test uses rules, because computing the expected
+    /// fields would take longer than parsing.
     private static func brokenRule(_ raw: [UInt8]) -> String? {
         let head = ResponseHead(status: 200, rawFields: raw)
         let fields = head.fields

@@ -60,7 +60,7 @@ struct ResponseHeadTests {
         Reading("NUL and control characters", "A: 1\u{0}2\u{1}\r\n", [("A", "1\u{0}2\u{1}")]),
     ]
 
-    @Test("the field lines are read in order, with every oddity of servers", arguments: readings)
+    @Test("the field lines are parsed in order, with all deviations that servers produce", arguments: readings)
     func reading(reading: Reading) {
         let head = ResponseHead(status: 200, rawFields: reading.raw)
         #expect(head.fields == reading.fields)
@@ -93,7 +93,7 @@ struct ResponseHeadTests {
         #expect(head[other] == nil)
     }
 
-    @Test("a name that is no UTF-8 is compared byte by byte, by all ways to look it up")
+    @Test("a name that is not UTF-8 is compared byte by byte in every lookup")
     func strangeName() {
         let head = ResponseHead(status: 200, rawFields: [0xFF] + Array(": 1\r\n".utf8))
         for name in ["\u{FF}", "\u{FFFD}", "x"] {
@@ -102,13 +102,13 @@ struct ResponseHeadTests {
         }
     }
 
-    @Test("the bytes of a value are its own, without the white space around it")
+    @Test("the raw bytes of a value exclude the white space around it")
     func ownBytes() {
         let head = ResponseHead(status: 200, rawFields: Array("A: ".utf8) + [0xFC, 0x00, 0xFF] + Array(" \r\n".utf8))
         #expect(head.bytes(for: "a") == [0xFC, 0x00, 0xFF])
     }
 
-    @Test("fields that were given come back in order, repeats included")
+    @Test("given fields are returned in order, repeats included")
     func givenFields() {
         let fields = [("X-B", "2"), ("a", ""), ("X-B", "ü: x"), ("X-B", "2")].map {
             HeaderField(name: $0.0, value: $0.1)

@@ -1,4 +1,4 @@
-/// A seeded generator, so that a failure comes back on the next run, on every platform.
+/// A seeded random generator, so that a failure repeats on the next run, on every platform.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -21,7 +21,7 @@ struct TransportReplyTests {
         #expect(reply.value == answers.first)
     }
 
-    @Test("a copy of a reply is the same place")
+    @Test("copies of a reply share the answer")
     func copies() {
         let reply = TransportReply<Int>()
         let copy = reply
@@ -31,7 +31,7 @@ struct TransportReplyTests {
         #expect(copy.value == 1)
     }
 
-    @Test("of answers from many tasks one counts, and it stays")
+    @Test("of concurrent answers exactly one counts, and it does not change")
     func race() async {
         for _ in 0..<200 {
             let reply = TransportReply<Int>()
@@ -57,7 +57,7 @@ struct TransportBodyTests {
             TransportBodySource(length: length, isReplayable: isReplayable) { preconditionFailure("nobody reads it") })
     }
 
-    /// Made anew at each look: data that lives as long as the process looks like a leak to a sanitizer.
+    /// The bodies, created for each access: the leak sanitizer reports data that lives as long as the process.
     private static var bodies: [(body: TransportBody, length: UInt64?, isReplayable: Bool)] {
         [
             (.none, 0, true),
@@ -73,7 +73,7 @@ struct TransportBodyTests {
         ]
     }
 
-    @Test("a body knows its length and whether it can be had again, without being opened", arguments: bodies)
+    @Test("a body has its length and whether it is replayable without being opened", arguments: bodies)
     func lengths(body: TransportBody, length: UInt64?, isReplayable: Bool) {
         #expect(body.length == length)
         #expect(body.isReplayable == isReplayable)
@@ -94,13 +94,13 @@ struct TransportErrorTests {
         (TransportError(TransportError.Code(rawValue: "custom"), "x"), "x (custom)"),
     ]
 
-    @Test("a description names what happened, its code, and the phase if there is one", arguments: descriptions)
+    @Test("a description names the failure, its code, and the phase if there is one", arguments: descriptions)
     func description(error: TransportError, text: String) {
         #expect(error.description == text)
         #expect("\(error as any Error)" == text)
     }
 
-    @Test("an underlying error is kept, and stays out of the description: it may hold secrets")
+    @Test("an underlying error is stored but not described, because it may contain secrets")
     func underlying() {
         struct Secret: Error { let password = "hunter2" }
         let error = TransportError(.bodyFailed, "the body could not be read", underlying: Secret())
@@ -108,7 +108,7 @@ struct TransportErrorTests {
         #expect(!error.description.contains("hunter2"))
     }
 
-    @Test("codes are told apart by their names")
+    @Test("codes are compared by their names")
     func codes() {
         let codes: [TransportError.Code] = [
             .cancelled, .invalidated, .unavailable, .nameLookup, .connectionRefused, .unreachable, .connectionLost,
@@ -139,7 +139,7 @@ struct ClientIdentityTests {
 
 @Suite("TransportRequest", .timeLimit(.minutes(3)))
 struct TransportRequestTests {
-    @Test("a request is a GET without fields and body whose response may run freely")
+    @Test("by default a request is a GET without fields, body and allowance limit")
     func defaults() throws {
         let request = try TransportRequest(url: RequestURL("http://h/"))
         #expect(request.method == "GET")

@@ -29,7 +29,7 @@ extension TransportContractTests.Bodies {
         #expect(trace.audit() == [])
     }
 
-    @Test("T8: the length that a response without a body declares is kept", arguments: ContractSubject.all)
+    @Test("T8: a response without a body keeps the length that it declares", arguments: ContractSubject.all)
     func lengthOfTheBodiless(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let trace = try await stage.exchange([.head(length: 1_234)], method: "HEAD").run()
@@ -59,7 +59,7 @@ extension TransportContractTests.Bodies {
         #expect(trace.audit() == [])
     }
 
-    @Test("T9: bodies of tasks under way together are not mixed up", arguments: ContractSubject.all)
+    @Test("T9: bodies of concurrent tasks are not mixed up", arguments: ContractSubject.all)
     func manyAtOnce(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let gate = Gate()
@@ -75,7 +75,7 @@ extension TransportContractTests.Bodies {
         }
     }
 
-    /// Gzip of `larkspur larkspur larkspur `.
+    /// The gzip form of `larkspur larkspur larkspur `.
     private static let zipped: [UInt8] = [
         0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xCB, 0x49, 0x2C, 0xCA, 0x2E, 0x2E, 0x28, 0x2D,
         0x52, 0xC8, 0xC1, 0x60, 0x00, 0x00, 0xB3, 0x3A, 0xCD, 0x2B, 0x1B, 0x00, 0x00, 0x00,
@@ -114,7 +114,7 @@ extension TransportContractTests.Bodies {
     }
 
     @Test(
-        "T10: a response that cannot have a body is not cut short by the length it declares",
+        "T10: a response that cannot have a body succeeds, whatever length it declares",
         arguments: ContractSubject.all, [("HEAD", 200), ("HEAD", 404), ("GET", 304), ("HEAD", 304)])
     func bodiless(subject: ContractSubject, response: (method: String, status: Int)) async throws {
         let stage = try await Stage(subject)

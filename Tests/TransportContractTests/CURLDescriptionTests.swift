@@ -6,12 +6,12 @@
 
     private let curlIsThere = FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")
 
-    /// What Larkspur sends and what curl sends, given the command that describes it.
-    @Suite("cURL commands", .timeLimit(.minutes(3)), .enabled(if: curlIsThere, "there is no curl to run"))
+    /// Compares what Larkspur sends with what curl sends for the command that describes the request.
+    @Suite("cURL commands", .timeLimit(.minutes(3)), .enabled(if: curlIsThere, "curl is not installed"))
     struct CURLDescriptionTests {
         private static func data(_ text: String) -> TransportBody { .data(Data(text.utf8)) }
 
-        // Computed: the leak finder takes small constant data for lost.
+        // This is computed because the leak sanitizer reports small constant data as lost.
         private static var samples: [TransportBody] {
             [
                 .none, data(""), data("plain"),
@@ -44,7 +44,7 @@
             try await check(target) { _ in }
         }
 
-        @Test("curl sends the same fields: empty ones, repeats, odd characters, and none of its own")
+        @Test("curl sends the same fields: empty, repeated, with unusual characters, and none of its own")
         func fields() async throws {
             try await check {
                 $0.headers = [
@@ -59,7 +59,7 @@
             }
         }
 
-        @Test("curl sends the same method, and a body where it is meant")
+        @Test("curl sends the same method, and a body if the request has one")
         func methods() async throws {
             for method in [.get, .head, .options, .patch, .post, .put, .delete, "x-Odd'$"] as [HTTPMethod] {
                 try await check { $0.method = method }
@@ -70,7 +70,7 @@
             }
         }
 
-        @Test("A file is read from where it is, and a streamed body from the standard input")
+        @Test("The command reads a file from its path, and a streamed body from standard input")
         func files() async throws {
             let file = FileManager.default.temporaryDirectory.appendingPathComponent("it's \(UUID()).bin")
             try Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) }).write(to: file)
@@ -92,7 +92,7 @@
             }
         }
 
-        /// Sends the request, runs its command, and compares what came.
+        /// Sends the request, runs its command, and compares what the server received.
         private func check(
             _ target: String = "/", input: String = "", sourceLocation: SourceLocation = #_sourceLocation,
             _ change: (inout OutgoingRequest) throws -> Void
@@ -113,7 +113,7 @@
             #expect(came[0].body == came[1].body, "\(command)", sourceLocation: sourceLocation)
         }
 
-        /// curl has an order of its own for fields that it knows; repeats keep theirs.
+        /// Returns the lines in a fixed order: curl reorders the fields that it knows, but keeps the order of repeats.
         private func lines(_ request: MockRequest) -> [String] {
             request.headers.sorted().map { "\($0.name): \($0.value)" }
         }
@@ -121,7 +121,7 @@
         private func run(_ command: String, input: String) async throws {
             let (shell, pipe) = (Process(), Pipe())
             shell.executableURL = URL(fileURLWithPath: "/bin/sh")
-            // From a file: as an argument of its own a command may not be as long as when it is pasted.
+            // The command is read from a file: one argument of a process is limited, a pasted command is not.
             let script = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).sh")
             try Data(command.utf8).write(to: script)
             defer { try? FileManager.default.removeItem(at: script) }

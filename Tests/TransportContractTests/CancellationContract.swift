@@ -19,13 +19,13 @@ extension TransportContractTests.Cancelling {
         #expect(exchange.trace.audit(wasResumed: false) == [])
     }
 
-    /// Where a task can stand when it is cancelled.
+    /// The phase of a task when it is cancelled.
     enum Place: String, CaseIterable {
         case beforeHead, afterHead, inBody, atGate, suspended, allowanceUsedUp
     }
 
     @Test(
-        "T12: cancel() after the start ends the task as cancelled wherever it stands", arguments: ContractSubject.all,
+        "T12: cancel() after the start ends the task as cancelled in every phase", arguments: ContractSubject.all,
         Place.allCases)
     func afterStart(subject: ContractSubject, place: Place) async throws {
         let stage = try await Stage(subject)
@@ -80,7 +80,7 @@ extension TransportContractTests.Cancelling {
     }
 
     @Test(
-        "T12: cancel() from inside the head ends the task as cancelled, though all of the response is there",
+        "T12: cancel() from inside the head ends the task as cancelled, though the whole response has come",
         arguments: ContractSubject.all)
     func insideTheHead(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
@@ -102,7 +102,7 @@ extension TransportContractTests.Cancelling {
             await concurrently([{ exchange.task.resume() }, { exchange.task.cancel() }])
             let trace = try await exchange.finished()
             Self.checkOutcome(trace, body)
-            // Which of the two came first, only the transport knows.
+            // Only the transport knows which of the two came first.
             #expect(trace.audit(wasResumed: !trace.metrics.isEmpty) == [])
             if trace.metrics.isEmpty {
                 #expect(exchange.requests.isEmpty)
@@ -144,7 +144,7 @@ extension TransportContractTests.Cancelling {
         }
     }
 
-    /// The peer's pause has just begun when the cancel comes: the moment when two threads may both end the task.
+    /// The cancel comes when the peer's pause has just begun: at that moment two threads could both end the task.
     @Test("T13: cancel() racing a pause of the peer has one completion", arguments: ContractSubject.all)
     func racingAPause(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)

@@ -1,7 +1,7 @@
 import CLarkspur
 import Testing
 
-@Suite("Names of certificates", .timeLimit(.minutes(3)))
+@Suite("Certificate names", .timeLimit(.minutes(3)))
 struct CertificateNameTests {
     private static let names: [(name: String, host: String, fits: Bool)] = [
         ("a.test", "a.test", true), ("A.Test", "a.TEST", true), ("a.test.", "a.test", true),
@@ -18,7 +18,7 @@ struct CertificateNameTests {
         ("", "", false), (".", ".", false), ("", "a", false), ("a", "", false), ("*.a.test", "", false),
     ]
 
-    @Test("A name fits the same name, and a wildcard one whole label", arguments: names)
+    @Test("A name matches the same name, and a wildcard matches one whole label", arguments: names)
     func fits(name: String, host: String, fits: Bool) {
         #expect(clarkspur_name_fits(name, name.utf8.count, host, host.utf8.count) == fits)
     }

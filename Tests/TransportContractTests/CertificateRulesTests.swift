@@ -6,7 +6,7 @@
 
     @testable import LarkspurCurl
 
-    /// Peers with unusual certificates: the answer is the same whether or not the request asks about its peer.
+    /// Peers with unusual certificates. The outcome is the same with and without `asksForTrust`.
     @Suite(
         "Rules for certificates", .timeLimit(.minutes(3)), .enabled(if: OddPeers.ports != nil, "no LARKSPUR_ODD_PEERS"))
     struct CertificateRulesTests {
@@ -14,7 +14,7 @@
 
         init() throws {
             var configuration = try #require(Environment.trusting)
-            configuration.ciphers = "DEFAULT:@SECLEVEL=2"  // whatever the system's level is
+            configuration.ciphers = "DEFAULT:@SECLEVEL=2"  // independent of the system's default
             trusting = configuration
         }
 
@@ -25,11 +25,11 @@
             configuration.hosts[host] = IPAddress.bytes(host) == nil ? .addresses(["127.0.0.1"]) : nil
             let plain = try await CurlTransport(configuration: configuration).run(TransportRequest(url: url))
             plain.check(expected)
-            guard CurlTrust.problem == nil else { return }  // this libcurl cannot ask
+            guard CurlTrust.problem == nil else { return }  // this libcurl has no CURLOPT_PREREQFUNCTION
             let asked = try await CurlTransport(configuration: configuration).run(url) { _ in .platformDefault }
             asked.check(expected)
             #expect(asked.questions.count == 1)
-            // Whatever is wrong with the chain, an evaluator can agree to it.
+            // An evaluator can accept every fault of a chain.
             try await CurlTransport(configuration: configuration).run(url) { _ in .trusted }.check(.response("ok"))
         }
 
@@ -41,7 +41,7 @@
             ("malformed-authority", .unknownIssuer),
         ]
 
-        @Test("T25: a chain is refused with the same code, asked for or not", arguments: chains)
+        @Test("T25: a chain is refused with the same code, with or without asksForTrust", arguments: chains)
         func chain(certificate: String, code: TransportError.Code?) async throws {
             try await check(certificate, as: "localhost", code.map(Fault.Outcome.failure) ?? .response("ok"))
         }
@@ -62,15 +62,16 @@
         ]
 
         @Test(
-            "T25: alternative names alone count, underscores and whole names too, asked for or not", arguments: names)
+            "T25: only alternative names count, with underscores and wildcards too, with or without asksForTrust",
+            arguments: names)
         func name(certificate: String, host: String, fits: Bool) async throws {
             #expect(clarkspur_curl_load() == nil)
-            if certificate.hasPrefix("whole-"), CurlLibrary.current.number < 0x07_5800 { return }  // it refuses these
+            if certificate.hasPrefix("whole-"), CurlLibrary.current.number < 0x07_5800 { return }  // unsupported
             try await check(certificate, as: host, fits ? .response("ok") : .failure(.wrongHost))
         }
     }
 
-    /// What `.ci/odd-peers.py` has started: the ports of the servers, by the name of their certificate.
+    /// The ports of the servers that `.ci/odd-peers.py` has started, by the name of their certificate.
     private enum OddPeers {
         static let ports: [String: Int]? = {
             guard let path = ProcessInfo.processInfo.environment["LARKSPUR_ODD_PEERS"],
@@ -82,7 +83,7 @@
     }
 
     extension CurlTransport {
-        /// Runs one hop whose peer the closure judges.
+        /// Runs one hop; the closure evaluates its peer.
         func run(
             _ url: RequestURL, fields: [HeaderField] = [],
             judging judge: @escaping @Sendable (PeerTrust) -> TrustDecision?

@@ -3,9 +3,9 @@
     import LarkspurTesting
     import Testing
 
-    /// When a proxy's challenge comes while a body is sent, and when the connection goes: libcurl sends the body once more,
-    /// over this connection or another one.
-    @Suite("When a proxy asks", .timeLimit(.minutes(3)))
+    /// When a proxy's challenge comes while a body is sent, and when the connection closes. libcurl sends the body
+    /// again, over this connection or another one.
+    @Suite("Timing of a proxy's challenge", .timeLimit(.minutes(3)))
     struct ChallengeTimingTests {
         private static let challenge =
             "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n"
@@ -13,10 +13,10 @@
         private static let asksAndCloses = challenge + "Connection: close\r\nContent-Length: 4\r\n\r\nwho?"
         private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-        /// More than the kernels take of a body that nobody reads.
+        /// A size that exceeds the kernel's buffers, so that the peer must read the body.
         private static let large = 48 << 20
 
-        /// Takes requests, and wants to know who it is of those that do not say.
+        /// Accepts requests, and challenges requests without credentials.
         private static func serves(_ size: Int) -> WirePeer.Script {
             { wire in
                 while true {
@@ -38,16 +38,16 @@
             return request
         }
 
-        // MARK: What the proxy does
+        // MARK: The proxy's behaviour
 
         enum Reading: String, CaseIterable { case nothing, half, all }
         enum End: String, CaseIterable { case keeps, readsOn, readsNoMore, saysThatItCloses, closes }
 
         @Test(
-            "Whenever it asks, and whatever it does with the rest of the body, the request is sent once more and answered",
+            "Whenever the challenge comes and however the connection ends, the request is sent again and answered",
             arguments: Reading.allCases, End.allCases)
         func timing(reading: Reading, end: End) async throws {
-            // What was sent whole goes over the same connection again, which then has to be served.
+            // A request that was sent completely is repeated over the same connection, which must then be served.
             let isServed = end == .keeps
             if isServed != (reading == .all), [.keeps, .readsOn, .readsNoMore].contains(end) { return }
             for (method, size) in [("POST", 70_000), ("POST", Self.large), ("PUT", Self.large)] {
@@ -61,7 +61,7 @@
                         case .keeps: try Self.serves(size)(wire)
                         case .readsOn: try wire.drain()
                         case .readsNoMore: wire.stall()
-                        // In order: what was sent is read by then, or else a reset could take the challenge away.
+                        // Everything is read before the end: otherwise a reset could discard the challenge.
                         case .saysThatItCloses, .closes: try wire.end()
                         }
                     }, Self.serves(size))
@@ -72,9 +72,10 @@
             }
         }
 
-        // MARK: Connections that are lost
+        // MARK: Lost connections
 
-        /// The streams are given one after the other; `again` is called when one is asked for again.
+        /// Runs an upload. The streams are used one after the other; `again` is called when libcurl asks for the body
+        /// again.
         private func run(
             _ method: String, through peer: WirePeer, size: Int, again: @escaping @Sendable (Int) -> WatchedStream
         ) async throws -> (trace: Trace, times: Int) {
@@ -97,7 +98,7 @@
         }
 
         @Test(
-            "A connection that is lost while the body goes over it once more is replaced, and the challenge is nobody's head",
+            "A connection lost while the body is sent again is replaced, and the challenge is not delivered as a head",
             arguments: ["POST", "PUT"], [200_000, 100_000, 50_000])
         func lostWithinSecond(method: String, left: Int) async throws {
             let (size, cut) = (250_000, Cut())
@@ -118,7 +119,7 @@
         }
 
         @Test(
-            "A connection that is lost when the challenge was read, and not all of the body sent, is replaced",
+            "A connection that is lost after the challenge, but before the end of the body, is replaced",
             arguments: ["POST", "PUT"])
         func lostAfterChallenge(method: String) async throws {
             let cut = Cut()
@@ -136,7 +137,7 @@
             #expect(peer.heads.count == 2)
         }
 
-        @Test("A connection that is lost before the challenge was read ends the hop", arguments: ["POST", "PUT"])
+        @Test("A connection that is lost before the challenge is read ends the hop", arguments: ["POST", "PUT"])
         func lostBeforeChallenge(method: String) async throws {
             let (size, cut) = (250_000, Cut())
             let peer = try WirePeer(

@@ -4,14 +4,14 @@
 
     @testable import LarkspurCurl
 
-    @Suite("What collects a body", .timeLimit(.minutes(3)))
+    @Suite("Body buffers", .timeLimit(.minutes(3)))
     struct CurlBufferTests {
         private func append(_ bytes: [UInt8], of rest: Int?, to buffer: inout CurlBuffer) -> Bool {
             bytes.withUnsafeBytes { buffer.append($0, of: rest) }
         }
 
         @Test(
-            "Pieces come out as one, whatever the rest was said to be",
+            "Pieces come out as one, whatever length was expected",
             arguments: [[1], [5, 5], [16_384, 1], [16_384, 16_384, 99], [100, 16_384, 16_384]],
             [nil, 0, 1, 40_000, 10_000_000])
         func pieces(of counts: [Int], rest: Int?) {
@@ -30,7 +30,7 @@
             }
         }
 
-        @Test("A block is filled to its limit, and then there is no room")
+        @Test("A block is filled up to its limit and then has no room")
         func room() {
             var buffer = CurlBuffer(pool: CurlBlockPool())
             let piece = [UInt8](repeating: 7, count: 16_384)
@@ -43,7 +43,7 @@
             #expect(whole == Data(repeating: 7, count: CurlBuffer.limit))
         }
 
-        @Test("A block goes out again when its bytes were let go of, and not before")
+        @Test("A block is reused when its bytes have been released, and not before")
         func reuse() throws {
             let pool = CurlBlockPool()
             var buffer = CurlBuffer(pool: pool)
@@ -60,7 +60,7 @@
             pool.give(block)
         }
 
-        @Test("The block that has come back last goes out first")
+        @Test("The block that was released last is reused first")
         func order() throws {
             let pool = CurlBlockPool()
             let blocks = try (0..<4).map { _ in try #require(pool.take()) }

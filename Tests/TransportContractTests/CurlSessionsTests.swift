@@ -3,7 +3,7 @@
 
     @testable import LarkspurCurl
 
-    /// How much a session of HTTP/2 may send beside responses.
+    /// The limits for frames and bytes that a peer of an HTTP/2 session may send without progress.
     @Suite("Budgets of HTTP/2 sessions", .timeLimit(.minutes(1)))
     struct CurlSessionsTests {
         private let (one, other): (CurlSessions.ID, CurlSessions.ID)
@@ -11,7 +11,7 @@
 
         init() { (one, other) = (memory, memory + 1) }
 
-        /// Sends frames until the session is refused one, and returns how many it was allowed.
+        /// Sends frames until the session is refused one. Returns the number of accepted frames.
         private func frames(
             of session: CurlSessions.ID, in sessions: inout CurlSessions, atMost limit: Int = .max, at now: UInt64 = 0
         ) -> Int {
@@ -20,7 +20,7 @@
             return count
         }
 
-        @Test("Frames and bytes without progress are limited for each session, and progress comes too late then")
+        @Test("Frames and bytes without progress are limited for each session, and later progress does not help")
         func limits() {
             defer { memory.deallocate() }
             var sessions = CurlSessions()
@@ -34,7 +34,7 @@
             #expect(bytes == [true, false])
         }
 
-        @Test("Progress, an upload, time and another session at the same address begin the count again")
+        @Test("Progress, an upload, time, and another session at the same address reset the count")
         func beginnings() {
             defer { memory.deallocate() }
             let most = CurlSessions.frameLimit - 1

@@ -7,7 +7,7 @@
 
     @Suite("Registered sockets")
     struct CurlSocketsTests {
-        @Test("A socket that the system does not watch is known as such, and registered the next time")
+        @Test("A socket that could not be registered is registered the next time")
         func refused() {
             var poller = clarkspur_poller(queue: -1, waker: -1)
             let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -17,11 +17,11 @@
             #expect(clarkspur_poller_open(&poller))
             defer { clarkspur_poller_close(&poller) }
             #expect(sockets.want(1, of: descriptor, poller: &poller))
-            // What is registered is found: to change it is no error, as adding it once more would be.
+            // The descriptor is registered: changing it succeeds, and adding it again would fail.
             #expect(clarkspur_poller_watch(&poller, descriptor, 1, 2))
         }
 
-        @Test("A socket that libcurl writes nothing to is not watched for writing until it is released")
+        @Test("A socket that libcurl does not write to is not watched for writing until it is released")
         func held() {
             var poller = clarkspur_poller(queue: -1, waker: -1)
             #expect(clarkspur_poller_open(&poller))
@@ -39,18 +39,18 @@
             #expect(sockets.want(3, of: ends[0], poller: &poller))
             let now = CurlClock.now
             for count in 1...8 {
-                // What is sent now and then begins the count again.
+                // A send now and then resets the count.
                 sockets.didWrite(ends[0], hasSent: count == 4, at: now, poller: &poller)
                 #expect(sockets.isHeld(ends[0]) == (count == 8))
                 #expect(events() == (count == 8 ? [] : [2]))
             }
             #expect(sockets.releaseTime > now && sockets.releaseTime < .max)
             #expect(write(ends[1], "x", 1) == 1)
-            #expect(events() == [1], "what the peer sends is still seen")
+            #expect(events() == [1], "the socket is still watched for reading")
             sockets.releaseAll(poller: &poller)
             #expect(!sockets.isHeld(ends[0]) && events() == [3])
             sockets.didWrite(ends[0], hasSent: false, at: now, poller: &poller)
-            #expect(sockets.isHeld(ends[0]), "it is held again at once if nothing is sent after all")
+            #expect(sockets.isHeld(ends[0]), "the socket is held again at once if nothing is sent")
             sockets.didWrite(ends[0], hasSent: true, at: now, poller: &poller)
             #expect(!sockets.isHeld(ends[0]) && sockets.releaseTime == CurlClock.never)
         }

@@ -17,7 +17,7 @@
     struct CurlTransportTests {
         private static let limited = CurlTransport.Configuration { $0.maximumConnectionsPerHost = 1 }
 
-        @Test("T22: invalidate() ends also the tasks that wait for a place")
+        @Test("T22: invalidate() also ends the tasks that wait for a connection slot")
         func queueEnds() async throws {
             let server = try MockServer()
             server.on("GET", "/", .stall)
@@ -31,7 +31,7 @@
             }
         }
 
-        @Test("Requests past an origin's limit go in their order over its connection, and hold no other origin")
+        @Test("Requests beyond an origin's limit are sent in order over its connection, and do not delay other origins")
         func queue() async throws {
             let (server, other, gate) = (try MockServer(), try MockServer(), Gate())
             server.on("GET", "/held", MockResponse([.pause { try await gate.pass() }] + MockResponse.text("ok").steps))
@@ -52,7 +52,7 @@
             #expect(delegates.map { $0.recorded.metrics.first?.connectionWasReused } == [false, true, true, true])
         }
 
-        @Test("A request over a kept connection has its own fields, those of the one before as they are or not at all")
+        @Test("A request over a reused connection has its own fields, and none of the previous request")
         func fieldsInTurn() async throws {
             let server = try MockServer()
             server.on(nil, "/", .text("ok"))
@@ -78,14 +78,14 @@
             #expect(server.log.connectionsAccepted == 1)
         }
 
-        /// Gives bytes for ever, and suspends its task from inside each tenth read.
+        /// A stream without end that suspends its task from inside every tenth read.
         private final class Endless: TransportBodyStream {
             private let box = Protected((count: 0, task: (any TransportTask)?.none))
-            private let bell = AsyncStream.makeStream(of: Int.self)
+            private let counts = AsyncStream.makeStream(of: Int.self)
 
             var count: Int { box.withLock { $0.count } }
-            /// The count at each suspension.
-            var suspensions: AsyncStream<Int>.Iterator { bell.stream.makeAsyncIterator() }
+            /// The number of reads so far, sent at each suspension.
+            var suspensions: AsyncStream<Int>.Iterator { counts.stream.makeAsyncIterator() }
 
             func suspends(_ task: any TransportTask) { box.withLock { $0.task = task } }
             func begin(wake: @escaping @Sendable () -> Void) {}
@@ -98,13 +98,13 @@
                 }
                 if count % 10 == 0 {
                     task?.suspend()
-                    bell.continuation.yield(count)
+                    counts.continuation.yield(count)
                 }
                 return .bytes(min(buffer.count, 1_000))
             }
         }
 
-        @Test("T15: a suspended upload takes nothing from its body until it is resumed, again and again")
+        @Test("T15: a suspended upload reads nothing from its body until it is resumed, however often")
         func suspendedUpload() async throws {
             let server = try MockServer()
             server.on("POST", "/", reading: .counted, .text("ok"))
@@ -118,7 +118,7 @@
             var suspensions = stream.suspensions
             for round in 1...5 {
                 #expect(await suspensions.next() == round * 10)
-                // Whatever the loop would do of itself, it has done before these were answered.
+                // When these are answered, the loop has done everything that it had to do.
                 let ping = TransportRequest(url: try RequestURL(server.url + "/ping"))
                 for _ in 0..<3 { try await transport.run(ping).check(.response("ok")) }
                 #expect(stream.count == round * 10)
@@ -149,7 +149,7 @@
         }
 
         @Test(
-            "Only the authorities that are believed vouch for a peer, from a file or from memory",
+            "A peer is trusted only through the configured authorities, from a file or from memory",
             .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"), .takesAuthorities)
         func authorities() async throws {
             #expect(try await CurlTransport().run(Self.secure("NGINX_TLS")).failure == .unknownIssuer)
@@ -160,11 +160,12 @@
         }
 
         @Test(
-            "All requests to an origin share one connection of HTTP/2",
+            "All requests to an origin share one HTTP/2 connection",
             .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"))
         func oneConnection() async throws {
             let transport = CurlTransport(configuration: try #require(Environment.trusting))
-            // Keeps the connection in use: libcurl 7.74 may close an idle one when a TLS record arrives in parts.
+            // This request keeps the connection in use: libcurl 7.74 may close an idle one when a TLS record arrives in
+            // parts.
             let slow = RecordingDelegate()
             let download = transport.task(
                 for: try Self.secure("NGINX_TLS", "/slow"), id: TransportTaskID(1), delegate: slow)
@@ -180,7 +181,7 @@
         }
 
         @Test(
-            "Each field that libcurl is given behind another one is a field of its own to the peer",
+            "Each field is a separate field to the peer, though libcurl receives several in one list entry",
             .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"),
             arguments: [("NGINX_TLS", "h2"), ("NGINX_TLS_H1", "http/1.1")])
         func joinedFields(server: String, version: String) async throws {
@@ -195,7 +196,7 @@
         }
 
         @Test(
-            "HTTP/2 in clear text is spoken on request",
+            "HTTP/2 over plain TCP is used on request",
             .enabled(if: Environment.port("LARKSPUR_NGINX_H2C") != nil, "no LARKSPUR_NGINX_H2C"))
         func clearText() async throws {
             let port = try #require(Environment.port("LARKSPUR_NGINX_H2C"))
@@ -209,7 +210,7 @@
         @Test("T23: a peer that does not shake hands ends the hop by the connect timeout")
         func connect() async throws {
             var port: UInt16 = 0
-            let listener = clarkspur_loopback_listen(&port)  // the kernel takes connections, nobody says a word
+            let listener = clarkspur_loopback_listen(&port)  // the kernel accepts, no server answers
             try #require(listener >= 0)
             defer { close(listener) }
             var request = TransportRequest(url: try RequestURL("https://127.0.0.1:\(port)/"))
@@ -220,7 +221,7 @@
             #expect(trace.error?.phase == .securing)
         }
 
-        @Test("T23: while the body's stream has nothing to give, a hop is not idle")
+        @Test("T23: a hop is not idle while the body's stream has no bytes available")
         func pendingStream() async throws {
             let server = try MockServer { _ in .text("ok") }
             let gate = Gate()
@@ -236,7 +237,7 @@
             #expect(error.message.contains("total"))
         }
 
-        /// Holds who reads it until it is opened.
+        /// A stream whose read blocks until the gate is opened.
         private final class SlowStream: TransportBodyStream {
             private let isOpen = DispatchSemaphore(value: 0)
             private let isOver = Protected(false)
@@ -254,7 +255,7 @@
             }
         }
 
-        @Test("T23: the time that a body takes to be read counts for no timeout of idle bytes")
+        @Test("T23: the time for reading a body does not count towards the idle timeout")
         func slowStream() async throws {
             let (server, other) = (try MockServer { _ in .text("ok") }, try MockServer())
             other.on("GET", "/", .stall)
@@ -270,7 +271,7 @@
             try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.response("ok"))
         }
 
-        @Test("A transport that nobody keeps ends, and closes its connections")
+        @Test("A transport without references ends and closes its connections")
         func leavesNothing() async throws {
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))
@@ -281,7 +282,9 @@
             }
         }
 
-        @Test("An upload after a small body is sent again whole when its kept connection dies", arguments: [40, nil])
+        @Test(
+            "An upload after a small body is sent again completely when its reused connection is lost",
+            arguments: [40, nil])
         func uploadAfterPost(length: UInt64?) async throws {
             let server = try MockServer { .text("\($0.body.count)") }
             server.on("PUT", "/dies", MockResponse([.reset]), .text("again"))
@@ -302,11 +305,12 @@
             #expect(server.requests.suffix(2).map(\.body.count) == [40, 40])
         }
 
-        @Test("An error that comes before the body's stream has given all ends the hop", arguments: [true, false])
+        @Test("An error that arrives before the end of the body's stream ends the hop", arguments: [true, false])
         func earlyError(keepsAlive: Bool) async throws {
             let server = try MockServer()
             let refusal = MockResponse.text("too much", status: 413)
-            // All that is sent before the stream pends: what came later would meet a reset, which an answer may not survive.
+            // The server reads everything that is sent before the stream pends. Later bytes would cause a reset, which
+            // may discard the response.
             server.on(
                 "POST", "/", reading: .upTo(50), keepsAlive ? refusal : MockResponse(refusal.steps + [.close]))
             let gate = Gate()
@@ -320,7 +324,9 @@
             #expect(trace.isCompleted)
         }
 
-        @Test("A stream that claims more than fits, or nothing, ends the hop with an error", arguments: [-1, 0, .max])
+        @Test(
+            "A stream that claims more bytes than the buffer holds, or none, ends the hop with an error",
+            arguments: [-1, 0, .max])
         func lyingStream(count: Int) async throws {
             final class Liar: TransportBodyStream {
                 let count: Int
@@ -335,7 +341,7 @@
             try await CurlTransport().run(request).check(.failure(.bodyFailed))
         }
 
-        @Test("A file that has grown since the request was made is not sent in part")
+        @Test("A file that has grown since the request was made is not sent partially")
         func grownFile() async throws {
             let server = try MockServer { _ in .text("ok") }
             let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path

@@ -14,7 +14,7 @@
             return sigismember(&mask, SIGPIPE) == 1
         }
 
-        @Test("Who borrows it is not met by SIGPIPE, and goes on with the signals that it had")
+        @Test("A borrowing thread receives no SIGPIPE, and its signal mask is restored")
         func signals() throws {
             let turn = try #require(clarkspur_turn_open())
             defer { clarkspur_turn_close(turn) }
@@ -22,13 +22,13 @@
             for _ in 0..<2 {
                 #expect(clarkspur_turn_borrow(turn))
                 #expect(Self.isSignalBlocked)
-                pthread_kill(pthread_self(), SIGPIPE)  // as a write to a peer that has gone
+                pthread_kill(pthread_self(), SIGPIPE)  // like a write to a disconnected peer
                 clarkspur_turn_end(turn)
                 #expect(!Self.isSignalBlocked)
             }
         }
 
-        @Test("Who has blocked SIGPIPE before keeps it blocked")
+        @Test("A thread that had blocked SIGPIPE keeps it blocked")
         func ownMask() throws {
             let turn = try #require(clarkspur_turn_open())
             defer { clarkspur_turn_close(turn) }
@@ -41,11 +41,11 @@
             pthread_kill(pthread_self(), SIGPIPE)
             clarkspur_turn_end(turn)
             #expect(Self.isSignalBlocked)
-            #expect(!Self.isSignalPending, "its own write's signal is left to the program")
+            #expect(!Self.isSignalPending, "the signal of the thread's own write is still pending")
             pthread_kill(pthread_self(), SIGPIPE)
             #expect(clarkspur_turn_borrow(turn))
             clarkspur_turn_end(turn)
-            #expect(Self.isSignalPending, "the program's own signal was taken")
+            #expect(Self.isSignalPending, "the program's own signal was discarded")
             var signal: Int32 = 0
             sigwait(&pipe, &signal)
         }
@@ -56,7 +56,7 @@
             return sigismember(&signals, SIGPIPE) == 1
         }
 
-        @Test("Who borrows it takes no signals meanwhile, so threads that a name lookup starts take none either")
+        @Test("A borrowing thread blocks all signals, and so do threads that a name lookup starts")
         func otherSignals() throws {
             let turn = try #require(clarkspur_turn_open())
             defer { clarkspur_turn_close(turn) }
@@ -75,7 +75,7 @@
             #expect(blocked(faults) == before.faults)
         }
 
-        @Test("Who waits for it has it before anybody borrows it again")
+        @Test("A waiting thread acquires the turn before another thread borrows it")
         func order() async throws {
             let opened = try #require(clarkspur_turn_open())
             let (turn, gate, hadIt) = (UInt(bitPattern: opened), Gate(), Protected(false))
@@ -97,7 +97,7 @@
             clarkspur_turn_close(pointer())
         }
 
-        @Test("One that somebody has is not lent, and is free again after its end")
+        @Test("An acquired turn cannot be borrowed, and is free again after its end")
         func exclusion() throws {
             let turn = try #require(clarkspur_turn_open())
             defer { clarkspur_turn_close(turn) }
@@ -116,17 +116,17 @@
             let transport = CurlTransport()
             let request = TransportRequest(
                 method: "POST", url: try RequestURL(server.url + "/"), body: .data(Data("hello".utf8)))
-            // The loop may be on its way to sleep still.
+            // The loop may not be asleep yet.
             for _ in 0..<1_000 {
                 let (thread, delegate) = (String(describing: pthread_self()), transport.start(request))
                 let trace = try await delegate.wait { $0.isCompleted && $0.depth == 0 }
                 trace.check(.response("ok"))
                 if trace.records.first?.thread == thread { return }
             }
-            Issue.record("not one of 1,000 requests was sent by the thread that has started it")
+            Issue.record("none of 1,000 requests was sent by the thread that started it")
         }
 
-        @Test("After the loop's end there is nothing left to do, whatever was to be looked at later")
+        @Test("After the loop's end no work is left, whatever was scheduled for later")
         func afterTheEnd() async throws {
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))
@@ -138,12 +138,12 @@
             let held = transport.start(TransportRequest(url: try RequestURL(server.url + "/")))
             transport.invalidate()
             try await held.wait { $0.isCompleted && $0.depth == 0 }
-            // Who was about to take its turn when the loop ended takes it now.
+            // A caller that was about to borrow the turn when the loop ended borrows it now.
             let later = CurlClock.now + 300_000_000
             while CurlClock.now < later { #expect(!transport.loop.takeTurn()) }
         }
 
-        /// A body that is there at once, piece by piece, and notes which threads read it.
+        /// A body that is available at once, piece by piece, and records which threads read it.
         private final class Watched: TransportBodyStream {
             private let box = Protected((left: 64, wake: (@Sendable () -> Void)?.none))
             private let readers: Protected<Set<String>>
@@ -173,7 +173,7 @@
             func end() {}
         }
 
-        @Test("A body that is read from somewhere is read by the loop's own thread, however many take their turns")
+        @Test("A body that needs reading is read on the loop's own thread, however many threads borrow the turn")
         func bodies() async throws {
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))

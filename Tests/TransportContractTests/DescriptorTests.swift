@@ -6,7 +6,7 @@
 
     @testable import LarkspurCurl
 
-    /// Where the process's descriptors go, and what happens without any.
+    /// Inheritance of descriptors, and failures when none is free.
     @Suite("Descriptors", .timeLimit(.minutes(3)))
     struct DescriptorTests {
         /// The descriptors that a child process inherits.
@@ -21,7 +21,7 @@
         func inheritance() async throws {
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))
-            // More than other tests open meanwhile.
+            // This is more than other tests open at the same time.
             let transports = (0..<50).map { _ in CurlTransport() }
             let before = Self.inherited
             for transport in transports {
@@ -32,7 +32,7 @@
         }
 
         @Test(
-            "Without a descriptor for a socket the error says so, and is no connectivity failure",
+            "Without a descriptor for a socket the error says so, and is not a connectivity failure",
             arguments: [
                 (EMFILE, "the process"), (ENFILE, "the system"),
             ])

@@ -3,10 +3,10 @@
     import LarkspurTesting
     import Testing
 
-    /// Proxies that ask who is there, and libcurl, which remembers what they asked.
-    @Suite("Proxies that ask", .timeLimit(.minutes(3)))
+    /// Proxies that require Digest credentials, and libcurl, which remembers their challenge.
+    @Suite("Proxies with Digest challenges", .timeLimit(.minutes(3)))
     struct DigestProxyTests {
-        /// A proxy that wants an answer to its latest challenge, and takes each answer once.
+        /// A proxy that requires a response to its latest challenge and accepts each response once.
         private final class Forgetful: Sendable {
             private let nonces = Protected((last: 0, used: 0))
             let name: String
@@ -43,7 +43,7 @@
             size == 0 ? .none : .data(Data(repeating: 0x78, count: size))
         }
 
-        @Test("One that does not ask is handed the request once, and its body with it", arguments: [0, 1, 200_000])
+        @Test("A proxy without a challenge receives the request once, with its body", arguments: [0, 1, 200_000])
         func asksNothing(size: Int) async throws {
             let proxy = try MockServer { .text("\($0.body.count)") }
             try await transport(http: proxy).run(request("http://shop.example/", body: text(size)))
@@ -52,7 +52,7 @@
             #expect(proxy.requests.first?.headers["Proxy-Authorization"] == nil)
         }
 
-        @Test("A body that can be sent only once is not lost on one that asks: the request fails")
+        @Test("A request whose body can be sent only once fails at a proxy with a challenge")
         func onceOnly() async throws {
             let proxy = try MockServer { Forgetful("n").answer(to: $0, with: .text("\($0.body.count)")) }
             let body = TransportBody.stream(
@@ -61,7 +61,7 @@
                 .check(.failure(.bodyNotReplayable))
         }
 
-        @Test("One that has forgotten its challenge is answered anew", arguments: [0, 1, 200_000])
+        @Test("A proxy that has forgotten its challenge gets a new response", arguments: [0, 1, 200_000])
         func forgets(size: Int) async throws {
             let forgetful = Forgetful("n")
             let proxy = try MockServer { forgetful.answer(to: $0, with: .text("\($0.body.count)")) }
@@ -71,7 +71,7 @@
             }
         }
 
-        @Test("One that has forgotten its challenge makes a tunnel all the same")
+        @Test("A proxy that has forgotten its challenge still opens a tunnel")
         func forgetsTunnel() async throws {
             let forgetful = Forgetful("n")
             let proxy = try MockServer { forgetful.answer(to: $0, with: .text("no host", status: 502)) }
@@ -105,7 +105,7 @@
         }
 
         @Test(
-            "A challenge of any shape is answered, and nothing of it is the response's",
+            "Every form of challenge is answered, and no part of it is delivered with the response",
             arguments: [
                 ("1.1", "Transfer-Encoding: chunked\r\n\r\n4\r\nwho?\r\n0\r\nX-Trailer: y\r\n\r\n"),
                 ("1.1", "Transfer-Encoding: chunked\r\n\r\n0\r\nX-Trailer: y\r\nZ: z\r\n\r\n"),

@@ -7,7 +7,7 @@ extension TransportContractTests {
 }
 
 extension TransportContractTests.Events {
-    /// The ways in which a hop can end by itself.
+    /// The ways in which a hop can end without a cancel.
     enum Ending: String, CaseIterable {
         case whole, empty, undeclared, bodiless, redirect, noHead, truncated, cutShort, resetBeforeHead, resetInBody
 
@@ -60,7 +60,7 @@ extension TransportContractTests.Events {
         #expect(exchange.trace.audit(wasResumed: false) == [])
     }
 
-    @Test("T4: a resumed task completes though nobody keeps it", arguments: ContractSubject.all)
+    @Test("T4: a resumed task completes though the caller keeps no reference", arguments: ContractSubject.all)
     func completesUnowned(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let (gate, delegate) = (Gate(), RecordingDelegate())
@@ -73,7 +73,9 @@ extension TransportContractTests.Events {
         #expect(trace.audit() == [])
     }
 
-    @Test("T5: events keep their order and never overlap while many steer the task", arguments: ContractSubject.all)
+    @Test(
+        "T5: events keep their order and never overlap while many threads control the task",
+        arguments: ContractSubject.all)
     func steeredFromEverywhere(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let body = stage.body(buffers: 24)
@@ -100,7 +102,7 @@ extension TransportContractTests.Events {
         }
     }
 
-    /// A transport that goes on from two threads after a pause delivers twice at once.
+    /// A transport that continues on two threads after a pause would deliver two events at once.
     @Test("T5: events never overlap when a pause of the peer ends at once", arguments: ContractSubject.all)
     func pausesOfThePeer(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
@@ -128,7 +130,7 @@ extension TransportContractTests.Events {
         #expect(trace.audit() == [])
     }
 
-    @Test("T5: an interim head is no response: an end after it is a failure", arguments: ContractSubject.all)
+    @Test("T5: an interim head is not a response: an end after it is a failure", arguments: ContractSubject.all)
     func onlyInterimHead(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let trace = try await stage.exchange([.interim(103, []), .close]).run()
@@ -137,7 +139,7 @@ extension TransportContractTests.Events {
     }
 
     @Test(
-        "T6: a success has exactly one head, a failure the one that arrived, with the body bytes after it",
+        "T6: a success has exactly one head; a failure has the head that arrived, followed by its body bytes",
         arguments: ContractSubject.all, Ending.allCases)
     func heads(subject: ContractSubject, ending: Ending) async throws {
         let stage = try await Stage(subject)
@@ -162,13 +164,13 @@ extension TransportContractTests.Events {
     }
 
     @Test(
-        "T4: bytes that are let go on when the transport is invalidated come before the end",
+        "T4: bytes that are allowed while the transport is invalidated come before the end",
         arguments: ContractSubject.all)
     func lastBytes(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let body = stage.body(buffers: 8)
         let held = try stage.exchange([.head(length: body.count), .bytes(body)], allowance: 1)
-        // It is posted to the transport once more when all that wait are answered.
+        // The hop is posted to the transport again after all waiting hops are answered.
         let unstarted = try stage.exchange(.response()) { event, _ in
             if case .completed = event { held.task.suspend() }
         }

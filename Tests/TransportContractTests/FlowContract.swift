@@ -7,7 +7,7 @@ extension TransportContractTests {
 }
 
 extension TransportContractTests.Flow {
-    /// Suspends from inside the first body event, so that it is known what comes after the suspension.
+    /// Suspends from inside the first body event, so that the events after the suspension are known.
     private static func suspended(
         _ stage: Stage, _ body: [UInt8], times: Int = 1, resumes: Int = 0
     ) async throws -> Exchange {
@@ -23,7 +23,7 @@ extension TransportContractTests.Flow {
     }
 
     @Test(
-        "T15: at most one more buffer comes while suspended, and after resume() the body goes on where it stood",
+        "T15: at most one more buffer comes while suspended, and after resume() the body continues where it stopped",
         arguments: ContractSubject.all)
     func suspension(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
@@ -108,7 +108,7 @@ extension TransportContractTests.Flow {
         }
     }
 
-    @Test("T16: past the position at most one more buffer comes", arguments: ContractSubject.all, [1, 3, 5])
+    @Test("T16: at most one buffer begins at or after the position", arguments: ContractSubject.all, [1, 3, 5])
     func allowance(subject: ContractSubject, step: Int) async throws {
         let stage = try await Stage(subject)
         let body = stage.body(buffers: 16)
@@ -170,7 +170,7 @@ extension TransportContractTests.Flow {
         }
     }
 
-    @Test("T16: allow(upTo:) from inside received lets the body go on", arguments: ContractSubject.all)
+    @Test("T16: allow(upTo:) from inside received continues the body", arguments: ContractSubject.all)
     func allowedFromInside(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let body = stage.body(buffers: 16)
@@ -231,13 +231,14 @@ extension TransportContractTests.Flow {
         #expect(trace.audit() == [])
     }
 
-    /// Who holds the body back first, and who lets go first.
+    /// Which of the two pauses the body first, and which ends first.
     enum Order: String, CaseIterable {
         case resumeFirst, allowFirst
     }
 
     @Test(
-        "T18: bytes flow only when neither a suspension nor a used-up allowance holds", arguments: ContractSubject.all,
+        "T18: bytes flow only if the task is not suspended and its allowance is not used up",
+        arguments: ContractSubject.all,
         Order.allCases)
     func independence(subject: ContractSubject, order: Order) async throws {
         let stage = try await Stage(subject)

@@ -2,20 +2,20 @@
     import Larkspur
     import Testing
 
-    /// Streams over HTTP/2, where what is under way is bounded by windows and not by the kernels' buffers.
+    /// Streams over HTTP/2, where windows limit the bytes in flight, not the kernel's buffers.
     @Suite(
         "Streams over HTTP/2", .timeLimit(.minutes(3)),
         .enabled(
             if: Environment.port("LARKSPUR_H2_FAULTS") != nil && Environment.trusting != nil,
             "LARKSPUR_H2_FAULTS and LARKSPUR_CA_FILE name no server"), .holdsStreams)
     struct HTTP2StreamTests {
-        /// How much the server would send, if it were let.
+        /// The number of bytes that the server sends if nothing stops it.
         private static let length = 128 << 20
-        /// The largest window for a stream that any version of libcurl gives.
+        /// The largest stream window of all versions of libcurl.
         private static let window = 32 << 20
         private static let buffer = 1 << 20
 
-        @Test("A reader that stands still stops the peer: no more waits than the stream's buffer and the window hold")
+        @Test("A reader that stops reading stops the peer: at most the stream's buffer and the window are pending")
         func slowReader() async throws {
             let flood = UUID().uuidString
             let session = try Self.session()
@@ -25,7 +25,7 @@
             for pause in [1, 40 << 20] {
                 while taken < pause { taken += try #require(await reader.next()).count }
                 let waiting = try await Self.sent(flood) - taken
-                #expect(waiting > Self.buffer, "the peer did not run ahead, so nothing has stopped it")
+                #expect(waiting > Self.buffer, "the peer did not fill the window, so the test proves nothing")
                 #expect(waiting <= Self.buffer + Self.window)
             }
             while let chunk = try await reader.next() { taken += chunk.count }
@@ -33,7 +33,7 @@
         }
 
         @Test(
-            "A reader that takes little and stands still, again and again, gets the whole body, and the peer stays stopped"
+            "A slow reader that often stops gets the whole body, and the peer stays stopped"
         )
         func haltingReader() async throws {
             let flood = UUID().uuidString
@@ -49,13 +49,13 @@
             #expect(taken == Self.length)
         }
 
-        /// How much of a flood was sent, once it stands still.
+        /// Returns how much of a flood was sent when the flood stops.
         private static func sent(_ flood: String) async throws -> Int {
             let text = try await session().request(url("/flooded?\(flood)")).serializingString().value
             return try #require(Int(text.filter(\.isNumber)))
         }
 
-        /// A session with connections of its own.
+        /// Makes a session with its own connections.
         private static func session() throws -> Session {
             Session(transport: CurlTransport(configuration: try #require(Environment.trusting)))
         }

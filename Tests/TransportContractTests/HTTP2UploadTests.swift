@@ -5,7 +5,7 @@
 
     @testable import LarkspurCurl
 
-    /// Uploads over HTTP/2 to a server that opens its window by and by.
+    /// Uploads over HTTP/2 to a server that enlarges its window step by step.
     @Suite(
         "Uploads over HTTP/2", .timeLimit(.minutes(3)),
         .enabled(if: clarkspur_curl_load() == nil && CurlLibrary.current.hasHTTP2, "libcurl was built without HTTP/2"))
@@ -13,7 +13,7 @@
         private static let size = 400_000
 
         @Test(
-            "A body larger than the window arrives whole, however little the server takes at a time",
+            "A body larger than the window arrives completely, however small the server's window updates are",
             arguments: [
                 1_000, 16_384, 65_535, 300_000,
             ])
@@ -49,8 +49,8 @@
 
         // MARK: The server
 
-        /// Reads a request to its end, says how long its body was, and answers it. It opens the windows by so much, each time that
-        /// they are closed.
+        /// Reads a request to its end, reports the length of its body, and answers it. When the windows are used up,
+        /// the server enlarges them by `grant`.
         private static func take(_ wire: Wire, _ grant: Int, _ didReceive: (Int) -> Void) throws {
             _ = try wire.take(24)  // the preface
             try wire.send(frame(.settings, []))

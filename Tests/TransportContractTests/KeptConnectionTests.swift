@@ -4,12 +4,13 @@
     import LarkspurTesting
     import Testing
 
-    /// Which connections are kept, and for how long.
-    @Suite("Kept connections", .timeLimit(.minutes(3)))
+    /// Which connections are kept for reuse, and for how long.
+    @Suite("Reused connections", .timeLimit(.minutes(3)))
     struct KeptConnectionTests {
-        /// Longer than libcurl takes for one second.
+        /// A duration that libcurl counts as more than one second.
         private static let moreThanOneSecond = Duration.milliseconds(2_100)
-        /// Longer than libcurl's tick: of connections that were used within one, it closes any first.
+        /// More than libcurl's clock resolution. Of connections that were last used at the same time, libcurl closes an
+        /// arbitrary one first.
         private static let moreThanOneTick = Duration.milliseconds(3)
 
         private static let tellsOfAge =
@@ -23,7 +24,7 @@
             return server
         }
 
-        /// Whether a request went over a connection that was there.
+        /// Returns whether a request was sent over an existing connection.
         private func isKept(
             _ transport: CurlTransport, _ server: MockServer, _ path: String = "/",
             sourceLocation: SourceLocation = #_sourceLocation
@@ -35,29 +36,31 @@
             return metrics.connectionWasReused == true
         }
 
-        @Test("One that was idle for longer than it may be is not used again", arguments: [1, 60])
+        @Test("A connection that was idle longer than the limit is not reused", arguments: [1, 60])
         func idleLifetime(seconds: Int) async throws {
             let (server, other) = (try server(), try server())
             let transport = CurlTransport(configuration: .init { $0.idleLifetime = .seconds(seconds) })
             #expect(try await !isKept(transport, server))
             #expect(try await isKept(transport, server))
-            _ = try await isKept(transport, other, "/slow")  // idle meanwhile
+            _ = try await isKept(transport, other, "/slow")  // the other connection is idle during this request
             #expect(try await isKept(transport, server) == (seconds == 60))
         }
 
         @Test(
-            "One that is older than it may be is not used again, however busy it was",
+            "A connection that is older than the limit is not reused, however busy it was",
             .enabled(if: tellsOfAge, "libcurl before 7.80 cannot tell"), arguments: [1, nil])
         func connectionLifetime(seconds: Int?) async throws {
             let server = try server()
             let lifetime = seconds.map { Duration.seconds($0) }
             let transport = CurlTransport(configuration: .init { $0.connectionLifetime = lifetime })
             #expect(try await !isKept(transport, server))
-            _ = try await isKept(transport, server, "/slow")  // busy meanwhile
+            _ = try await isKept(transport, server, "/slow")  // the connection is busy during this request
             #expect(try await isKept(transport, server) == (seconds == nil))
         }
 
-        @Test("As many are kept as were in use at once, and so many more; the oldest go first")
+        @Test(
+            "The pool keeps the connections in use at once and the configured number; the oldest are closed first"
+        )
         func maximumIdle() async throws {
             let servers = try (0..<5).map { _ in try server() }
             let transport = CurlTransport(configuration: .init { $0.maximumIdleConnections = 2 })
@@ -68,7 +71,7 @@
             #expect(servers.map(\.log.connectionsAccepted) == [2, 1, 1, 1, 1])
         }
 
-        @Test("A host has no more connections than it may have, each of them used again", arguments: [1, 3])
+        @Test("A host has at most the configured number of connections, and each is reused", arguments: [1, 3])
         func maximumPerHost(limit: Int) async throws {
             let (server, other, gate) = (try MockServer(), try server(), Gate())
             server.on("GET", "/", MockResponse([.pause { try await gate.pass() }] + MockResponse.text("ok").steps))
@@ -76,7 +79,7 @@
             let request = TransportRequest(url: try RequestURL(server.url + "/"))
             let delegates = (0..<12).map { _ in transport.start(request) }
             try await server.wait { $0.requests.count == limit }
-            // Whatever else the transport would send by itself, it has sent before these were answered.
+            // When these are answered, the transport has sent everything that it would send by itself.
             for _ in 0..<3 { _ = try await isKept(transport, other) }
             #expect(server.requests.count == limit)
             gate.open()

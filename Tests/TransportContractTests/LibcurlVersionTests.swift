@@ -5,8 +5,9 @@
 
     @Suite("Version of libcurl")
     struct LibcurlVersionTests {
-        /// Tests are run over several versions: a run that loads another one than it claims proves nothing.
-        @Test("The libcurl in use is supported, and of the version that LARKSPUR_LIBCURL names")
+        /// The tests run with several versions of libcurl. A run that loads another version than it claims proves
+        /// nothing.
+        @Test("The loaded libcurl is supported, and has the version that LARKSPUR_LIBCURL names")
         func version() {
             #expect(clarkspur_curl_load() == nil)
             let version = clarkspur_curl_get_version()

@@ -7,13 +7,13 @@ extension TransportContractTests {
 }
 
 extension TransportContractTests.Lifetime {
-    /// What ends the task whose delegate is watched.
+    /// The event that ends the task whose delegate is watched.
     enum End: String, CaseIterable {
         case success, failure, cancelled, cancelledBeforeStart, invalidated, resumedAfterInvalidation
     }
 
     @Test(
-        "T21: a task keeps its delegate until it has delivered completed, and lets go of it then",
+        "T21: a task keeps its delegate until it has delivered completed, and releases it then",
         arguments: ContractSubject.all, End.allCases)
     func delegate(subject: ContractSubject, end: End) async throws {
         let stage = try await Stage(subject)
@@ -43,10 +43,10 @@ extension TransportContractTests.Lifetime {
         try await completed.opened()
         try await released.opened()
         #expect(watched.delegate == nil)
-        task.resume()  // the task itself is still there
+        task.resume()  // the task itself is still referenced
     }
 
-    @Test("T21: a task that is let go before it was started lets go of its delegate", arguments: ContractSubject.all)
+    @Test("T21: a task that is released before its start releases its delegate", arguments: ContractSubject.all)
     func neverStarted(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let released = Gate()
@@ -59,7 +59,7 @@ extension TransportContractTests.Lifetime {
         weak var delegate: RecordingDelegate?
     }
 
-    /// Makes a task whose delegate nobody else keeps.
+    /// Makes a task whose delegate has no other reference.
     private static func make(
         _ stage: Stage, _ script: [PeerStep], _ released: Gate, _ completed: Gate
     ) throws -> (task: any TransportTask, watched: Watched) {
@@ -69,12 +69,12 @@ extension TransportContractTests.Lifetime {
         return (try stage.exchange(script, delegate: delegate).task, Watched(delegate: delegate))
     }
 
-    /// Where a task can stand when its transport ends.
+    /// The phase of a task when its transport ends.
     enum Place: String, CaseIterable {
         case beforeHead, afterHead, inPause, suspended, allowanceUsedUp
     }
 
-    @Test("T22: invalidate() ends every task under way, wherever it stands", arguments: ContractSubject.all)
+    @Test("T22: invalidate() ends every task in flight, in every phase", arguments: ContractSubject.all)
     func invalidation(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let (gate, body) = (Gate(), stage.body(buffers: 8))
@@ -140,7 +140,7 @@ extension TransportContractTests.Lifetime {
         #expect(resumed.trace.audit() == [])
     }
 
-    @Test("T22: tasks of two sessions may have one name, and both are ended", arguments: ContractSubject.all)
+    @Test("T22: tasks of two sessions may have the same ID, and both are ended", arguments: ContractSubject.all)
     func sameName(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let name = TransportTaskID(1_000)

@@ -3,7 +3,7 @@
     import LarkspurTesting
     import Testing
 
-    /// Uploads whose connection is lost in their midst.
+    /// Uploads whose connection is lost before the body is complete.
     @Suite("Lost uploads", .timeLimit(.minutes(3)))
     struct LostUploadTests {
         private static let size = 250_000
@@ -14,8 +14,8 @@
             }
         }
 
-        /// Sends an upload over a connection, kept or new, that is reset before its last piece is sent; says what came of
-        /// it, and how many uploads had begun.
+        /// Sends an upload over a reused or new connection that is reset before its last piece. Returns the trace and
+        /// the number of uploads that were started.
         private func upload(length: UInt64?, isKept: Bool) async throws -> (trace: Trace, uploads: Int) {
             let cut = Cut()
             let peer = try WirePeer(
@@ -44,7 +44,7 @@
             return (trace, peer.heads.count { $0.hasPrefix("POST ") })
         }
 
-        @Test("T23: a body that is sent again has its time for the first byte anew, and the hop the rest of its own")
+        @Test("T23: a body that is sent again restarts the first-byte timeout, but not the hop's total timeout")
         func clocks() async throws {
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))
@@ -53,7 +53,7 @@
             try await transport.run(TransportRequest(url: try RequestURL(server.url + "/"))).check(.response("ok"))
             var request = TransportRequest(method: "PUT", url: try RequestURL(server.url + "/dies"))
             request.body = .data(Data(count: Self.size))
-            // The first byte's time of the first sending would be the first to pass, then the hop's, then that of the second.
+            // After 3.6 s the first sending's first-byte timeout would pass, after 4 s the total, after 4.6 s the second's.
             request.timeouts.firstByte = .milliseconds(3_600)
             request.timeouts.total = .seconds(4)
             let trace = try await transport.run(request)
@@ -63,7 +63,7 @@
             #expect(server.requests.map(\.bodyCount) == [0, UInt64(Self.size), UInt64(Self.size)])
         }
 
-        @Test("The times of a hop that is sent again are of its last sending, the total is of all")
+        @Test("The times of a hop that is sent again are those of its last sending; the total covers all")
         func times() async throws {
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))
@@ -79,14 +79,14 @@
             #expect(total - sent > .milliseconds(500))
         }
 
-        @Test("A kept connection that dies before the body is whole gave nobody a request: a POST is sent again, too")
+        @Test("If a reused connection is lost before the body is complete, a POST is sent again too")
         func cutShort() async throws {
             let (trace, uploads) = try await upload(length: UInt64(Self.size), isKept: true)
             trace.check(.response("ok"))
             #expect(uploads == 2)
         }
 
-        @Test("What was read for a connection that died is read again if libcurl takes another one without a word")
+        @Test("Bytes that were read for a lost connection are read again if libcurl silently uses another one")
         func readInVain() async throws {
             let cut = Cut()
             let challenge = "Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
@@ -95,7 +95,7 @@
                     try wire.head()
                     try wire.body(Self.size)
                     try wire.send("HTTP/1.1 407 Who?\r\n\(challenge)\r\nContent-Length: 0\r\n\r\n")
-                    // libcurl reads the body's first piece before it sends the head, or after that.
+                    // libcurl reads the first piece of the body before or after it sends the head.
                     cut.perform(on: wire)
                 },
                 { wire in
@@ -121,7 +121,7 @@
         }
 
         @Test(
-            "A POST that the peer may have acted on is not sent again: one without a length, or over a connection of its own",
+            "A POST that the peer may have processed is not sent again: without a length, or over a new connection",
             arguments: [(nil, true), (UInt64(size), false)])
         func mayBeProcessed(length: UInt64?, isKept: Bool) async throws {
             let (trace, uploads) = try await upload(length: length, isKept: isKept)

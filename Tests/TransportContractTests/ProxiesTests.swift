@@ -35,7 +35,7 @@
         }
 
         @Test(
-            "What is no proxy is refused with an error",
+            "An invalid proxy is refused with an error",
             arguments: [
                 "", "http://", "ftp://proxy.example", "socks4://proxy.example", "http://proxy.example/path",
                 "http://proxy.example/?query", "http://proxy example", "http://proxy.example:99999",
@@ -80,7 +80,7 @@
             ("fd00::/8", ["http://[fd12::1]/"], ["http://[fe00::1]/", "http://253.0.0.1/"]),
         ]
 
-        @Test("Exceptions go directly, and nothing else does", arguments: rules)
+        @Test("Exceptions are direct, and all other hosts use the proxy", arguments: rules)
         func exceptions(rule: (exception: String, direct: [String], proxied: [String])) throws {
             let proxies = try Proxies(Proxy("http://proxy.example"), except: ["other.example", rule.exception])
             for url in rule.direct { #expect(proxies.proxy(for: try RequestURL(url)) == nil, "\(url)") }
@@ -88,7 +88,7 @@
         }
 
         @Test(
-            "What cannot be an exception is refused",
+            "An invalid exception is refused",
             arguments: [
                 "", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "a b", "http://example.com", "example.com/8", "*.", ".",
             ])
@@ -98,7 +98,7 @@
         }
 
         @Test(
-            "The environment's proxies are read as others read them, but for HTTP_PROXY, which clients of a server may set"
+            "The environment's proxies are read as by curl: HTTP_PROXY is ignored, because a CGI client can set it"
         )
         func environment() throws {
             func proxy(_ variables: [String: String], _ url: String = "http://a.example/") throws -> String? {
@@ -121,7 +121,7 @@
             #expect(throws: TransportError.self) { try proxy(["http_proxy": "ftp://p.example"]) }
         }
 
-        @Test("Schemes may have proxies of their own")
+        @Test("Schemes may have their own proxies")
         func schemes() throws {
             let proxies = try Proxies(http: Proxy("http://p.example:1"))
             #expect(proxies.proxy(for: try RequestURL("http://a.example/")) != nil)

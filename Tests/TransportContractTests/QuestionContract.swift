@@ -7,7 +7,7 @@ extension TransportContractTests {
 }
 
 extension TransportContractTests.Questions {
-    /// A stage with a connection that is kept, for only such a one can die so that a hop is sent again.
+    /// Makes a stage with a connection to reuse: only the loss of such a connection makes a hop be sent again.
     private static func stage(_ subject: ContractSubject) async throws -> Stage {
         let stage = try await Stage(subject)
         try await stage.settle()

@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension TransportContractTests {
-    @Suite("Bodies of requests", .timeLimit(.minutes(3)))
+    @Suite("Request bodies", .timeLimit(.minutes(3)))
     struct RequestBodies {}
 }
 
@@ -32,7 +32,7 @@ extension TransportContractTests.RequestBodies {
     }
 
     @Test(
-        "T24: an error of this code is passed on as it is", arguments: ContractSubject.all(with: .pullsBodies))
+        "T24: an error with this code is passed on unchanged", arguments: ContractSubject.all(with: .pullsBodies))
     func ownError(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let source = TransportBodySource(length: nil, isReplayable: false) {
@@ -64,7 +64,7 @@ extension TransportContractTests.RequestBodies {
     }
 
     @Test(
-        "T24: a file that is not what it was when the body was made ends the hop with bodyFailed",
+        "T24: a file that has changed since the body was made ends the hop with bodyFailed",
         arguments: ContractSubject.all(with: .pullsBodies), Change.allCases)
     func changedFile(subject: ContractSubject, change: Change) async throws {
         let stage = try await Stage(subject)

@@ -3,7 +3,7 @@
     import LarkspurTesting
     import Testing
 
-    /// Ways to a host that are not the direct one.
+    /// Indirect routes to a host.
     @Suite("Routes", .timeLimit(.minutes(3)))
     struct RouteTests {
         private func transport(
@@ -27,7 +27,7 @@
         }
 
         @Test(
-            "A proxy is handed a request for http with the whole URL, and its user with Basic; hosts without one get none"
+            "A proxy receives an http request with the whole URL and its Basic credential; direct hosts receive none"
         )
         func handedOver() async throws {
             let (proxy, host) = (try MockServer { _ in .text("proxy") }, try MockServer { _ in .text("host") })
@@ -51,7 +51,7 @@
             #expect((proxy.log.connectionsAccepted, host.log.connectionsAccepted) == (1, 1))
         }
 
-        @Test("A 407 to a request that was handed over is its response, once the credential was tried")
+        @Test("A 407 to an http request is its response after the credential was tried")
         func refusedRequest() async throws {
             let proxy = try MockServer { _ in .text("who?", status: 407) }
             for authentication in [Proxy.Authentication.basic, .digest] {
@@ -61,7 +61,7 @@
         }
 
         @Test(
-            "Digest: libcurl answers the proxy's challenge, which nobody sees, with the body once more",
+            "Digest: libcurl answers the proxy's challenge, which is not delivered, and sends the body again",
             arguments: [0, 1, 200_000])
         func digest(size: Int) async throws {
             let text = String(repeating: "x", count: size)
@@ -92,7 +92,7 @@
         }
 
         @Test(
-            "A proxy that makes no tunnel is told apart from the host behind it",
+            "A proxy that opens no tunnel is distinguished from the host behind it",
             arguments: [(403, TransportError.Code.proxyFailed), (407, .proxyUnauthorized), (502, .proxyFailed)])
         func noTunnel(status: Int, code: TransportError.Code) async throws {
             let proxy = try MockServer { _ in .text("no", status: status) }
@@ -105,7 +105,7 @@
             #expect(!"\(trace.completions)".contains("secret"))
         }
 
-        @Test("A proxy that cannot be reached is no host that cannot be")
+        @Test("An unreachable proxy is distinguished from an unreachable host")
         func unreachable() async throws {
             let server = try MockServer()
             let transports = try ["http", "socks5", "socks5h"].map { kind in
@@ -119,7 +119,7 @@
             }
         }
 
-        @Test("A host is where the configuration says, by name or by name and port, and keeps its name")
+        @Test("The configuration redirects a host, by name or by name and port, and the request keeps the host's name")
         func places() async throws {
             let server = try MockServer { .text($0.headers["Host"] ?? "") }
             let transport = CurlTransport(
@@ -136,7 +136,7 @@
         }
 
         @Test(
-            "A place that is none refuses every request",
+            "An invalid address makes every request fail",
             arguments: [
                 ("shop.example", CurlTransport.Configuration.HostPlace.addresses([])),
                 ("shop.example", .addresses(["localhost"])), ("shop.example", .unixSocket(path: "")),
@@ -152,7 +152,7 @@
             try await transport.run(request("http://127.0.0.1/")).check(.failure(.unavailable))
         }
 
-        @Test("Connections are made from the local address, or from the interface, that is asked for")
+        @Test("Connections use the configured local address or interface")
         func localAddress() async throws {
             let server = try MockServer { _ in .text("ok") }
             for (local, address) in [("127.0.0.2", "127.0.0.2"), ("lo", "127.0.0.1")] {
@@ -202,7 +202,7 @@
         }
 
         @Test(
-            "Requests go through, in clear text and by HTTP/1.1 and HTTP/2 over TLS, over kept connections too",
+            "Requests pass, over plain TCP and TLS, with HTTP/1.1 and HTTP/2, on new and reused connections",
             arguments: Server.allCases)
         func through(server: Server) async throws {
             let transport = try transport(server.proxy())
@@ -220,15 +220,15 @@
             }
         }
 
-        @Test("A wrong password is told apart from a proxy that is not there", arguments: Server.allCases)
+        @Test("A wrong password is distinguished from an unreachable proxy", arguments: Server.allCases)
         func unauthorized(server: Server) async throws {
-            // squid may let a wrong password pass that comes while it looks up the right one.
+            // squid may accept a wrong password that arrives while it verifies the right one.
             let transport = try transport(server.proxy(user: "stranger:wrong@"))
             try await transport.run(TransportRequest(url: url("https", "NGINX_TLS"))).check(
                 .failure(.proxyUnauthorized))
         }
 
-        @Test("A host that is not there is the proxy's failure to reach it", arguments: Server.allCases)
+        @Test("An unreachable host is reported as the proxy's failure to reach it", arguments: Server.allCases)
         func hostMissing(server: Server) async throws {
             let gone = try MockServer()
             let url = try RequestURL("https://localhost:\(gone.port)/")
@@ -237,7 +237,7 @@
         }
 
         @Test(
-            "A host behind a proxy is judged as any other; behind a proxy with TLS it cannot be, and is not asked",
+            "A host behind a proxy is evaluated like any other; behind a TLS proxy it cannot be, and nothing is sent",
             .asksBeforeRequests)
         func trust() async throws {
             for server in Server.allCases {
@@ -264,10 +264,10 @@
             }
         }
 
-        @Test("A certificate's fault is the host's; one of the proxy's own is the proxy's")
+        @Test("An error of the host's certificate is the host's; an error of the proxy's certificate is the proxy's")
         func certificates() async throws {
             for server in Server.allCases {
-                // libcurl loses the verdict where TLS goes through TLS.
+                // libcurl loses the verdict if TLS runs inside TLS.
                 let codes: Set<TransportError.Code> =
                     server == .squidOverTLS ? [.certificateExpired, .handshake] : [.certificateExpired]
                 try await transport(server.proxy()).run(TransportRequest(url: url("https", "TLS_EXPIRED")))
@@ -278,7 +278,7 @@
             try await strange.run(TransportRequest(url: url("https", "NGINX_TLS"))).check(.failure(.proxyFailed))
         }
 
-        @Test("A Unix-domain socket stands for a host, in clear text and beside hosts that have none")
+        @Test("A Unix-domain socket replaces a host, over plain HTTP and beside hosts without a socket")
         func unixSocket() async throws {
             let path = try #require(ProcessInfo.processInfo.environment["LARKSPUR_NGINX_SOCKET"])
             var configuration = try #require(Environment.trusting)

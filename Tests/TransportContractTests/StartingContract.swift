@@ -37,7 +37,7 @@ extension TransportContractTests.Starting {
     }
 
     @Test(
-        "T2: a redirect is delivered as it came and not followed", arguments: ContractSubject.all,
+        "T2: a redirect is delivered unchanged and not followed", arguments: ContractSubject.all,
         [301, 302, 303, 307, 308])
     func redirect(subject: ContractSubject, status: Int) async throws {
         let stage = try await Stage(subject)
@@ -56,7 +56,7 @@ extension TransportContractTests.Starting {
         #expect(trace.audit() == [])
     }
 
-    @Test("T2: a 401 is delivered as it came and not answered", arguments: ContractSubject.all)
+    @Test("T2: a 401 is delivered unchanged and not answered", arguments: ContractSubject.all)
     func unauthorized(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let challenges = [
@@ -75,7 +75,7 @@ extension TransportContractTests.Starting {
         #expect(trace.audit() == [])
     }
 
-    @Test("T2: a cookie is delivered as it came and not sent back", arguments: ContractSubject.all)
+    @Test("T2: a cookie is delivered unchanged and not sent back", arguments: ContractSubject.all)
     func cookie(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let cookies = ["a=1; Path=/", "b=2"].map { HeaderField(name: "Set-Cookie", value: $0) }
@@ -106,7 +106,7 @@ extension TransportContractTests.Starting {
         ("DELETE", 0), ("GET", 0), ("GET", 10), ("GET", 0),
     ]
 
-    @Test("T3: what was sent before leaves no trace in a request", arguments: ContractSubject.all)
+    @Test("T3: earlier requests leave no trace in a request", arguments: ContractSubject.all)
     func mixed(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         for (method, bodyLength) in Self.mixture {
@@ -143,7 +143,7 @@ extension TransportContractTests.Starting {
         #expect(Self.withoutFraming(try #require(bare.requests.first).fields) == [])
     }
 
-    /// What a transport has to add: whom the request is for, and how its body ends.
+    /// Removes the fields that a transport has to add: the host and the framing of the body.
     private static func withoutFraming(_ fields: [HeaderField]) -> [HeaderField] {
         fields.filter { !["host", "content-length", "transfer-encoding"].contains($0.name.lowercased()) }
     }
@@ -181,7 +181,9 @@ extension TransportContractTests.Starting {
         }
     }
 
-    @Test("T3: a streamed body that pends goes on when it wakes", arguments: ContractSubject.all(with: .pullsBodies))
+    @Test(
+        "T3: a streamed body that returned pending continues when it wakes",
+        arguments: ContractSubject.all(with: .pullsBodies))
     func pendingBody(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let (bytes, gate) = (stage.body(buffers: 5), Gate())

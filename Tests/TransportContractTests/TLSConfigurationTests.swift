@@ -4,7 +4,7 @@
     import Testing
 
     @Suite(
-        "What a transport is told of TLS, for real", .timeLimit(.minutes(3)),
+        "TLS configuration with real servers", .timeLimit(.minutes(3)),
         .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"))
     struct TLSConfigurationTests {
         private let trusting: CurlTransport.Configuration
@@ -40,7 +40,7 @@
             static let usable = Libcurl.takesAuthorities ? allCases : [file]
         }
 
-        @Test("Authorities in memory are refused before anything is sent where libcurl takes them from a file alone")
+        @Test("Authorities in memory are refused before anything is sent if libcurl accepts only a file")
         func authoritiesInMemory() async throws {
             let pem = try bytes("ca.pem")
             let transport = transport { $0.certificateAuthorities = .pem(pem) }
@@ -49,7 +49,7 @@
         }
 
         @Test(
-            "The authorities that are given are believed, from a file, from memory or beside the system's, and no others",
+            "Only the given authorities are trusted, from a file, from memory or in addition to the system's",
             arguments: Given.usable, [["ca.pem"], ["other-ca.pem"], ["ca.pem", "other-ca.pem"]])
         func authorities(given: Given, files: [String]) async throws {
             let pem = try files.flatMap { try bytes($0) }
@@ -72,7 +72,7 @@
 
         // MARK: Identities
 
-        @Test("A client shows its certificate where it is asked for one, however it is kept")
+        @Test("A client sends its certificate if the server asks for it, in every format")
         func identity() async throws {
             let request = try Self.request("TLS_MUTUAL")
             let unknown = try await CurlTransport(configuration: trusting).run(request)
@@ -87,7 +87,7 @@
             }
         }
 
-        @Test("An identity that cannot be used fails before anything is sent, and says that it is the identity")
+        @Test("An unusable identity fails before anything is sent, and the error names the identity")
         func unusableIdentity() async throws {
             let server = try MockServer { _ in .text("ok") }
             let port = try #require(Environment.port("LARKSPUR_TLS_FORWARDER"))
@@ -101,7 +101,7 @@
                 ClientIdentity(pkcs12: try bytes("client.p12"), password: ""),
                 ClientIdentity(pkcs12: chain, password: "secret"), ClientIdentity(pkcs12: [], password: ""),
                 ClientIdentity(certificateChain: chain, privateKey: key, password: "wrong"),
-                ClientIdentity(certificateChain: chain, privateKey: key),  // nobody is asked at a terminal
+                ClientIdentity(certificateChain: chain, privateKey: key),  // without a prompt
                 ClientIdentity(certificateChain: chain, privateKey: other),
                 ClientIdentity(certificateChain: [1, 2, 3], privateKey: []),
             ] {
@@ -123,24 +123,25 @@
         ]
 
         @Test(
-            "Where a stapled status is required, only a good one will do, over each new connection", arguments: statuses
+            "If a stapled status is required, only a good status is accepted, on each new connection",
+            arguments: statuses
         )
         func stapled(server: String, code: TransportError.Code?) async throws {
             let transport = transport { $0.requiresStapledStatus = true }
             let expected = code.map(Fault.Outcome.failure) ?? .response("Hello, world!")
-            // A session that was taken up again would come without a status.
+            // A resumed TLS session would come without a status.
             for closing in [true, true, false, false] {
                 let trace = try await transport.run(Self.request(server, closing: closing))
                 trace.check(expected)
                 #expect(code == nil || trace.heads.isEmpty)
             }
-            // Where it is not, it does not matter.
+            // Without the requirement the status does not matter.
             guard code == .certificateRevoked || code == .certificateStatusUnknown else { return }
             try await self.transport { _ in }.run(Self.request(server)).check(.response("Hello, world!"))
         }
 
         @Test(
-            "An evaluator that trusts a peer does not make up for its status", .asksBeforeRequests,
+            "An evaluator that trusts a peer does not replace its required status", .asksBeforeRequests,
             arguments: statuses.prefix(4))
         func stapledAndTrusted(server: String, code: TransportError.Code?) async throws {
             var request = try Self.request(server)
@@ -158,7 +159,7 @@
         // MARK: Keys
 
         @Test(
-            "Keys are written to no file, whatever the environment says",
+            "Keys are written to no file, whatever the environment names",
             .enabled(if: ProcessInfo.processInfo.environment["SSLKEYLOGFILE"] != nil, "no SSLKEYLOGFILE"))
         func noKeys() async throws {
             let file = URL(fileURLWithPath: try #require(ProcessInfo.processInfo.environment["SSLKEYLOGFILE"]))
@@ -172,11 +173,11 @@
                 transport.task(for: request, id: TransportTaskID(1), delegate: delegate).resume()
                 try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.response("Hello, world!"))
             }
-            // libcurl has opened it, long before.
+            // libcurl opened the file long before.
             #expect(try FileHandle(forReadingFrom: file).readToEnd() ?? Data() == Data())
         }
 
-        @Test("Keys are added, a line each, to the file that is named, which its owner alone can read")
+        @Test("Keys are appended, one a line, to the configured file, which only its owner can read")
         func keys() async throws {
             let file = folder.appendingPathComponent("keys-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: file) }
@@ -198,7 +199,7 @@
             #expect(mode == 0o600)
         }
 
-        @Test("A file for keys that cannot be written keeps requests from being sent")
+        @Test("If the key log cannot be written, requests are not sent")
         func noPlace() async throws {
             let trace = try await transport { $0.keyLogFile = folder.path }.run(Self.request("NGINX_TLS"))
             trace.check(.failure(.unavailable))

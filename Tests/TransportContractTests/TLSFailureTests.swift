@@ -4,10 +4,10 @@
 
     @testable import LarkspurCurl
 
-    @Suite("Failures of TLS in words", .timeLimit(.minutes(3)))
+    @Suite("Messages of TLS failures", .timeLimit(.minutes(3)))
     struct TLSFailureTests {
         @Test(
-            "A port for plain text is no failure of the network: it is named, and not tried again",
+            "A plain-text port is not a network failure: the error names it, and the request is not retried",
             arguments: [
                 "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "220 mail.example ESMTP\r\n", "SSH-2.0-x\r\n",
             ])
@@ -25,7 +25,7 @@
             #expect(request.retryCount == 0)
         }
 
-        @Test("A server that leaves within the handshake is a failure of the network, in words")
+        @Test("A server that disconnects during the handshake is a network failure with a clear message")
         func leaving() async throws {
             let peer = try WirePeer { wire in
                 try wire.body(1)
@@ -38,7 +38,7 @@
         }
 
         @Test(
-            "OpenSSL's and GnuTLS's messages get words, and stay to be searched for",
+            "Messages of OpenSSL and GnuTLS get an explanation, and remain in the text for searching",
             arguments: [
                 ("error:0A00010B:SSL routines::wrong version number", "does not speak TLS"),
                 ("TLS connect error: error:0A0000C6:SSL routines::packet length too long", "does not speak TLS"),

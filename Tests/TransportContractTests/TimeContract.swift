@@ -50,7 +50,7 @@ extension TransportContractTests.Time {
         #expect(trace.audit() == [])
     }
 
-    @Test("T23: while its user holds it back, a hop is not idle", arguments: subjects)
+    @Test("T23: a hop is not idle while the caller pauses it", arguments: subjects)
     func pause(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let timeouts = Self.timeouts {
@@ -63,7 +63,7 @@ extension TransportContractTests.Time {
         #expect(error.message.contains("total"))
     }
 
-    @Test("T23: a hop that keeps within its timeouts is not touched by them", arguments: subjects)
+    @Test("T23: a hop within its timeouts is not affected by them", arguments: subjects)
     func within(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let timeouts = Self.timeouts {

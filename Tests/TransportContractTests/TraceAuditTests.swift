@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-/// The audit is what most tests of the contract stand on, so it has to see each break itself.
+/// Tests of the audit. Most contract tests depend on it, so it has to find each violation itself.
 @Suite("Contract audit", .timeLimit(.minutes(3)))
 struct TraceAuditTests {
     private static let head = TransportEvent.head(ResponseHead(status: 200))
@@ -28,7 +28,7 @@ struct TraceAuditTests {
         ("T11", [.bodySent(2), .bodySent(1), head, metrics, done]),
     ]
 
-    @Test("the audit sees each broken order", arguments: broken)
+    @Test("the audit finds each broken order", arguments: broken)
     func seesBreaks(rule: String, events: [TransportEvent]) {
         let faults = Self.trace(events).audit()
         #expect(faults.contains { $0.hasPrefix(rule + ":") }, "\(faults)")
@@ -45,13 +45,13 @@ struct TraceAuditTests {
         #expect(Self.trace(events).audit() == [])
     }
 
-    @Test("the audit sees metrics of a task that was never resumed")
+    @Test("the audit finds metrics of a task that was never resumed")
     func metricsWithoutResume() {
         #expect(Self.trace([Self.metrics, Self.failed]).audit(wasResumed: false).count == 1)
         #expect(Self.trace([Self.failed]).audit(wasResumed: false) == [])
     }
 
-    @Test("the audit sees events that overlap, nested or from another thread")
+    @Test("the audit finds events that overlap, nested or from another thread")
     func overlaps() async throws {
         let reply = TransportReply<any TransportBodyStream>()
         let outer = Protected<RecordingDelegate?>(nil)
@@ -76,7 +76,7 @@ struct TraceAuditTests {
     }
 
     #if DEBUG
-        @Test("the audit sees an event that is delivered under a lock")
+        @Test("the audit finds an event that is delivered under a lock")
         func underALock() {
             let (delegate, box) = (RecordingDelegate(), Protected(0))
             box.withLock { _ in delegate.received(Self.head, for: TransportTaskID(1)) }

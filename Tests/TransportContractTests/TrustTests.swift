@@ -27,7 +27,7 @@
             try #require(try Certificate.all(in: Data(bytes(name + ".pem"))).first)
         }
 
-        /// Runs one hop whose peer the closure judges.
+        /// Runs one hop; the closure evaluates its peer.
         private func run(
             _ transport: CurlTransport, _ url: RequestURL, fields: [HeaderField] = [],
             judging judge: @escaping @Sendable (PeerTrust) -> TrustDecision?
@@ -42,7 +42,8 @@
         ]
 
         @Test(
-            "T25: the platform's verdict on a certificate has a code of its own, asked for or not", arguments: verdicts)
+            "T25: each verdict of the platform on a certificate has its own code, with or without asksForTrust",
+            arguments: verdicts)
         func verdict(server: String, code: TransportError.Code?) async throws {
             let url = try Self.url(server)
             let transport = CurlTransport(configuration: trusting)
@@ -54,7 +55,7 @@
             try await run(transport, url) { _ in .trusted }.check(.response("Hello, world!"))
         }
 
-        @Test("T25: a request that asks for trust is not sent where libcurl does not ask before it sends one")
+        @Test("T25: a request that asks for trust is not sent if libcurl has no callback before sending")
         func asking() async throws {
             let trace = try await run(CurlTransport(configuration: trusting), Self.url("NGINX_TLS")) { _ in .trusted }
             trace.check(Libcurl.asksBeforeRequests ? .response("Hello, world!") : .failure(.unavailable))
@@ -62,7 +63,7 @@
         }
 
         @Test(
-            "T25: a refusal ends the task before anything is sent, with the code that it names; so does silence",
+            "T25: a refusal ends the task before anything is sent, with the code that it names; so does no answer",
             .asksBeforeRequests)
         func refused() async throws {
             let server = try MockServer { _ in .text("ok") }
@@ -84,7 +85,7 @@
         }
 
         @Test(
-            "T25: the peer is asked about for each request, over a kept connection too; the chain is the one that was built",
+            "T25: the delegate is asked about the peer of each request, also on a reused connection, with its verified chain",
             .asksBeforeRequests)
         func kept() async throws {
             let transport = CurlTransport(configuration: trusting)
@@ -104,7 +105,7 @@
             }
         }
 
-        @Test("T25: requests that do not ask share no connection with those that do", .asksBeforeRequests)
+        @Test("T25: requests with and without asksForTrust share no connection", .asksBeforeRequests)
         func apart() async throws {
             let transport = CurlTransport(configuration: trusting)
             let url = try Self.url("TLS_SELF_SIGNED")
@@ -112,7 +113,7 @@
             try await transport.run(TransportRequest(url: url)).check(.failure(.selfSigned))
         }
 
-        @Test("A certificate that was taken back is refused where the list is known")
+        @Test("A revoked certificate is refused if the revocation list is configured")
         func revoked() async throws {
             var configuration = trusting
             let url = try Self.url("TLS_REVOKED")
@@ -124,7 +125,7 @@
             try await transport.run(TransportRequest(url: Self.url("NGINX_TLS"))).check(.response("Hello, world!"))
         }
 
-        @Test("Own authorities may stand beside the system's", .takesAuthorities)
+        @Test("Own authorities can be combined with the system's", .takesAuthorities)
         func systemAndOwn() async throws {
             let configuration = CurlTransport.Configuration { [folder] in
                 let file = folder.appendingPathComponent("ca.pem")
@@ -135,7 +136,7 @@
                     .response("Hello, world!"))
         }
 
-        @Test("Versions of TLS can be bounded from both sides")
+        @Test("The TLS version has a configurable minimum and maximum")
         func versions() async throws {
             var configuration = trusting
             configuration.minimumTLSVersion = .tls1_3
@@ -152,7 +153,7 @@
         }
 
         @Test(
-            "A pinned session sends nothing to a server that has changed its key, and goes on over connections that it knows",
+            "A pinned session sends nothing to a server with a changed key, and continues on trusted connections",
             .asksBeforeRequests)
         func rotated() async throws {
             let pin = try certificate("server").pin
@@ -165,7 +166,7 @@
             for _ in 0..<4 {
                 codes.append(await session.request(url).serializingData().response.error?.code)
             }
-            // The server shows the pinned key with every second connection; one that was trusted is kept.
+            // The server shows the pinned key on every second connection; a trusted connection is kept.
             let first = try #require(codes.firstIndex(of: nil))
             #expect(first <= 1 && codes[first...].allSatisfy { $0 == nil })
             let both = ServerTrustManager(evaluators: [
@@ -176,7 +177,7 @@
                     configuration: SessionConfiguration { $0.serverTrust = both },
                     transport: CurlTransport(configuration: trusting))
                 #expect(await fresh.request(url).serializingData().response.error == nil)
-                // Of two connections, one after the other, one is to the other key.
+                // Of two consecutive connections, one has the other key.
                 for _ in 0..<2 {
                     let strict = Session(
                         configuration: SessionConfiguration { $0.serverTrust = manager },
@@ -190,7 +191,8 @@
         }
 
         @Test(
-            "A user's evaluator judges a real peer, and a body that can be sent once is sent once", .asksBeforeRequests)
+            "The caller's evaluator judges a real peer, and a body that can be sent only once is sent once",
+            .asksBeforeRequests)
         func custom() async throws {
             let server = try MockServer { request in .text("\(request.body.count)") }
             let names = Protected<[String]>([])

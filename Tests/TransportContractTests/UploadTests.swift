@@ -2,7 +2,7 @@
     import Larkspur
     import Testing
 
-    /// Uploads to a server that hashes them, and forms to a parser that is not ours.
+    /// Uploads to a server that hashes them, and forms to an independent parser.
     @Suite(
         "Uploads", .timeLimit(.minutes(3)), .serialized,
         .enabled(if: Environment.port("LARKSPUR_UPLOADS") != nil, "LARKSPUR_UPLOADS names no server"))
@@ -67,7 +67,7 @@
             }
         }
 
-        /// Of `[UInt8].pattern` of these lengths.
+        /// The digests of `[UInt8].pattern` of these lengths.
         private static let digests = [
             (0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
             (1, "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"),
@@ -76,7 +76,7 @@
             (65_537, "9a6c80bea63eabc081d0712df21dcd13921e537884994719482dc4d6a5041cde"),
         ]
 
-        @Test("What arrives has the length and the SHA-256 of what was sent", arguments: Kind.allCases, digests)
+        @Test("The received body has the length and the SHA-256 of the sent body", arguments: Kind.allCases, digests)
         func whole(kind: Kind, expected: (length: Int, sha256: String)) async throws {
             let bytes = [UInt8].pattern(expected.length)
             try Data(bytes).write(to: file)
@@ -92,14 +92,14 @@
 
         // MARK: Memory
 
-        /// A sanitizer's own memory would hide ours, and its time is dear.
+        /// Whether a sanitizer runs: its own memory would hide the test's, and it makes the test slow.
         private static let isWatched = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
         private static let large: (length: UInt64, sha256: String) =
             isWatched
             ? (64 << 20, "3b6a07d0d404fab4e23b6d34bc6696a6a312dd92821332385e5af7c01c421351")
             : (1 << 30, "49bc20df15e412a64472421e13fe86ff1c5165e18b2afccf160d4dc19fe68a14")
 
-        @Test("Of a large body no more than a little is in memory", arguments: [Kind.file, .sequence, .inputStream])
+        @Test("Only a small part of a large body is in memory", arguments: [Kind.file, .sequence, .inputStream])
         func large(kind: Kind) async throws {
             let length = Self.large.length
             try Data().write(to: file)
@@ -125,11 +125,11 @@
             let digest: Digest = try await send(body, to: "/digest")
             #expect(digest.length == length)
             #expect(digest.sha256 == Self.large.sha256)
-            // Other tests run beside this one: far less than the body, and far more than a buffer.
+            // Other tests run at the same time. The limit is far below the body's size and far above a buffer's.
             if !Self.isWatched { #expect(try Self.peak - before < 256 << 20) }
         }
 
-        /// The most memory that the process has had so far.
+        /// The maximum memory of the process so far.
         private static var peak: Int {
             get throws {
                 let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
@@ -140,7 +140,7 @@
 
         // MARK: Forms
 
-        @Test("Another's parser finds every part of a form as it was given")
+        @Test("An independent parser finds every part of a form unchanged")
         func form() async throws {
             let bytes = [UInt8].pattern(65_537)
             try Data(bytes).write(to: file)
@@ -162,7 +162,7 @@
             #expect(received.parts.last?.length == 7)
         }
 
-        @Test("A form without parts, and boundaries of all allowed kinds, are understood")
+        @Test("A form without parts, and boundaries of all allowed kinds, are parsed")
         func boundaries() async throws {
             for boundary in ["x", "'()+_,-./:=?", "a b", String(repeating: "9", count: 70)] {
                 var form = MultipartFormData(boundary: boundary)
@@ -175,7 +175,7 @@
             }
         }
 
-        @Test("Odd names of parts and files come through")
+        @Test("Unusual names of parts and files are preserved")
         func names() async throws {
             let names = [
                 "plain", "two words", "\"quoted\"", "a\"b", "a\rb", "a\nb", "a\r\nb", "a\\b", "\\", "a;b",

@@ -4,12 +4,12 @@
 
     @testable import LarkspurCurl
 
-    /// Peers that are gone without a word, so that nothing they are sent is acknowledged.
+    /// Peers that disappear without closing their connection, so that nothing is acknowledged.
     @Suite("Vanished peers", .timeLimit(.minutes(3)))
     struct VanishedPeerTests {
         private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-        /// A transport that finds them in a second or two, and has no other limit of time.
+        /// Makes a transport that detects them within two seconds and has no other time limit.
         private func transport() -> CurlTransport {
             CurlTransport(configuration: .init { $0.peerTimeout = .seconds(1) })
         }
@@ -21,7 +21,7 @@
             return request
         }
 
-        @Test("A request over a kept connection whose peer has vanished goes over another one")
+        @Test("A request over a reused connection whose peer has vanished is sent over another connection")
         func kept() async throws {
             let peer = try WirePeer(
                 { wire in
@@ -53,7 +53,7 @@
             trace.check(.failure(.connectionLost))
         }
 
-        @Test("A peer that vanishes in its response is noticed")
+        @Test("A peer that vanishes during its response is noticed")
         func receiving() async throws {
             let peer = try WirePeer { wire in
                 try wire.head()

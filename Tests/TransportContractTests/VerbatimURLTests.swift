@@ -6,7 +6,7 @@
     @Suite("Verbatim URLs on the wire", .timeLimit(.minutes(3)))
     struct VerbatimURLTests {
         @Test(
-            "The target is sent byte for byte, with parameters behind it; a redirect from there leads to a normal URL")
+            "The target is sent byte for byte, followed by the parameters; a redirect leads to a normalised URL")
         func target() async throws {
             let peer = try WirePeer { wire in
                 try wire.head()

@@ -1,11 +1,11 @@
 import Larkspur
 import LarkspurTesting
 
-// What adapters and retriers cannot do: a cache, a signature over what is really sent, and faults to practise with.
+// Middleware for what adapters and retriers cannot do: a cache, a signature of the final request, and simulated faults.
 
 typealias Next = @Sendable (Exchange) async throws -> ExchangeResponse
 
-/// Keeps what was got, and asks the server only whether it has changed.
+/// Caches responses and revalidates them with the server.
 actor Cache: RequestMiddleware {
     private var kept: [String: ExchangeResponse] = [:]
 
@@ -25,7 +25,7 @@ actor Cache: RequestMiddleware {
     }
 }
 
-/// Signs what is sent, after everybody else has changed it. (A real one would use a key.)
+/// Signs the final request, after all other changes. (A real implementation would use a key.)
 struct Signing: RequestMiddleware {
     func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
         var exchange = exchange
@@ -35,7 +35,7 @@ struct Signing: RequestMiddleware {
     }
 }
 
-/// Fails the first attempt of every request, as a bad network would.
+/// Fails the first attempt of every request, like an unreliable network.
 struct Faults: RequestMiddleware {
     func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
         guard exchange.attempt > 1 else { throw TransportError(.connectionLost) }
@@ -64,10 +64,10 @@ struct CustomMiddleware {
             print("sent:", request.headers["X-Signature"] ?? "", request.headers["If-None-Match"] ?? "without a tag")
         }
 
-        // A request's own middleware stands inside the session's.
+        // A request's own middleware runs inside the session's.
         let retrying = Interceptor(retry: { request, _, _ in request.retryCount < 1 ? .retry : .doNotRetry })
         let shaky = await session.request("joke", interceptor: retrying).middleware(Faults())
-        print("in spite of faults:", try await shaky.serializingString().value)
+        print("despite faults:", try await shaky.serializingString().value)
         for attempt in shaky.attempts { print("attempt:", attempt.error.map { "\($0.code)" } ?? "well") }
         await server.stop()
     }

@@ -1,12 +1,13 @@
 import Larkspur
 import LarkspurTesting
 
-// Downloads a file, with a bar that shows how far it is:
+// Downloads a file with a progress bar:
 //
 //     download https://example.com/archive.zip [file]
 //
-// Ctrl-C, a crash or a lost connection leave what has come; the same command again fetches the rest. Without arguments it
-// shows that with a server of its own, which hangs up halfway.
+// After Ctrl-C, a crash or a lost connection the received part stays; the same command fetches the rest. Without
+// arguments
+// the example shows that with its own server, which closes the connection halfway.
 
 @main
 struct Download {
@@ -18,7 +19,7 @@ struct Download {
         print(file.path)
     }
 
-    /// Iterating the progress starts the request; the file is there when its value is.
+    /// Downloads the file. Iterating the progress starts the request; the file is complete when its value returns.
     static func download(_ url: String, to file: URL) async throws -> URL {
         let request = await Session().download(url, to: .file(file)).validate()
         let progress = request.makeDownloadProgress()
@@ -26,7 +27,7 @@ struct Download {
         return try await request.serializingFile().value
     }
 
-    /// One line of the terminal, drawn over itself.
+    /// Draws the progress over the same line of the terminal.
     static func draw(_ current: TransferProgress, _ progress: Progress) {
         let fraction = current.fraction ?? 0
         let bar =
@@ -58,12 +59,12 @@ struct Download {
         _ = try await download(server.url + "/archive.zip", to: file)
         print("asked for:", server.requests.compactMap { $0.headers["Range"] }.joined(separator: ", "))
         let expected = MockResponse.pattern(from: 0, count: Int(size))
-        print("the file is right:", try Data(contentsOf: file) == expected)
+        print("the file is correct:", try Data(contentsOf: file) == expected)
         print("and alone:", try FileManager.default.contentsOfDirectory(atPath: folder.path))
         await server.stop()
     }
 
-    /// What a server says about a file that it can tell from a later one.
+    /// Returns a response with the validators of the file, so that a client can resume.
     static func response(_ status: Int, _ range: HTTPHeaders, of bytes: Range<UInt64>) -> MockResponse {
         var headers: HTTPHeaders = ["ETag": "\"v1\"", "Content-Type": "application/zip"]
         for field in range { headers.add(field) }

@@ -1,7 +1,8 @@
 import Larkspur
 import LarkspurTesting
 
-// Server-sent events: the server drops the connection in the middle of one, and the stream goes on as if nothing had been.
+// Server-sent events: the server drops the connection in the middle of an event, and the stream continues without a
+// gap.
 
 @main
 struct EventStream {
@@ -15,7 +16,7 @@ struct EventStream {
         serve(server)
         let session = Session(configuration: SessionConfiguration { $0.baseURL = server.url })
 
-        // Each event as it comes, on as many connections as it takes
+        // Each event as it arrives, over as many connections as necessary
         let scores = await session.streamRequest("scores").serverSentEvents()
         for try await event in scores {
             let score = try event.decode(Score.self)
@@ -26,19 +27,20 @@ struct EventStream {
             print("a connection asked for what follows", request.headers["Last-Event-ID"] ?? "the beginning")
         }
 
-        // An answer that is no stream of events, with the server's words
+        // A response that is not an event stream, with the server's error body
         do {
             for try await _ in await session.streamRequest("tomorrow").serverSentEvents(as: Score.self) {}
         } catch let error as RequestError {
             print("\(error.code):", String(decoding: error.responseData ?? Data(), as: UTF8.self))
         }
 
-        // A body as lines, for those who want to see it
+        // The same body as lines
         for try await line in await session.streamRequest("scores?plain").lines { print("|", line) }
         await server.stop()
     }
 
-    /// Four scores. The first connection breaks within the third; who has the fourth is told that it was the last.
+    /// Serves four scores. The first connection breaks within the third. A client that has the fourth learns that it
+    /// was the last.
     static func serve(_ server: MockServer) {
         let events = [(1, 0), (1, 1), (2, 1), (2, 2)].enumerated().map { index, score in
             "event: goal\nid: \(index + 1)\ndata: {\"home\": \(score.0), \"away\": \(score.1)}\n\n"

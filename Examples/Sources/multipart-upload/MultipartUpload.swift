@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
 
-// A form with a text, a value, a large file and lines that are made while they are sent, and a bar that shows how far it
-// is. The file is read as it goes out: it is never in memory as a whole, nor is the form.
+// A form with a text, a value, a large file and lines that are generated during the upload, with a progress bar. The
+// file
+// is read while it is sent: neither the file nor the form is in memory as a whole.
 
 struct Caption: Codable, Sendable {
     var title: String
@@ -43,7 +44,7 @@ struct MultipartUpload {
         await server.stop()
     }
 
-    /// Ten lines, as if they were only now being written.
+    /// Returns ten lines, as if they were being written now.
     static func log() -> AsyncStream<Data> {
         AsyncStream { lines in
             for number in 0..<10 { lines.yield(Data("\(number)\r\n".utf8)) }
@@ -51,7 +52,7 @@ struct MultipartUpload {
         }
     }
 
-    /// One line of the terminal, drawn over itself.
+    /// Draws the progress over the same line of the terminal.
     static func draw(_ progress: TransferProgress) {
         let filled = Int((progress.fraction ?? 0) * 40)
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 40 - filled)

@@ -1,8 +1,8 @@
 import Larkspur
 import LarkspurTesting
 
-// What goes on in a session: a log for people, events for programs, the times of a request.
-// The log and the times go to standard error; standard output gets what is the same in every run.
+// Observing a session: a readable log, events for programs, and the times of a request. The log and the times go to
+// standard error; standard output has only what is the same in every run.
 
 @main
 struct Observe {
@@ -20,13 +20,13 @@ struct Observe {
             eventMonitors: [LogMonitor(level: .body)])
         let events = await session.events
 
-        // Iterating a request's events sends it: the first attempt is refused, the second one redirected.
+        // Iterating a request's events sends it. The first attempt is refused, the second is redirected.
         let request = await session.request("orders/35")
         for await event in request.events { print(event) }
         print(request.timeline.map { "attempt \($0.attempt): \($0.status ?? 0)" })
         for times in request.timeline { FileHandle.standardError.write(Data("\(times)\n".utf8)) }
 
-        // Sixty at once, and what happens to all of them, in one sequence
+        // Sixty concurrent requests, and their events in one sequence
         await withTaskGroup { group in
             for number in 1...60 {
                 group.addTask { _ = await session.request("orders/\(number)").serializingJSON().response }
@@ -36,7 +36,7 @@ struct Observe {
         await server.stop()
     }
 
-    /// Counts events until so many requests have finished.
+    /// Counts events until this many requests have finished.
     static func figures(of events: AsyncStream<IdentifiedEvent>, upTo count: Int) async -> [String: Int] {
         var figures: [String: Int] = [:]
         var finished = 0
@@ -54,7 +54,7 @@ struct Observe {
         return figures
     }
 
-    /// Every fifth order has moved, every seventh is served when it is asked for again, the fiftieth never.
+    /// Serves orders: every fifth has moved, every seventh succeeds on a retry, the fiftieth never.
     static func serve(_ server: MockServer) {
         for number in 1...60 {
             let tries = Protected(0)

@@ -1,16 +1,16 @@
 import Larkspur
 import LarkspurTesting
 
-// A session that sends nothing to a server whose public key it does not know, whatever authority vouches for it.
+// A session that sends nothing to a server with an unknown public key, whichever authority issued the certificate.
 //
-// The servers here are stubs that show real certificates, so that the example needs no network.
+// The servers are stubs with real certificates, so that the example needs no network.
 
 @main
 struct Pinning {
     static func main() async throws {
         let key = try certificate(shop).pin
         print("the key:", key)
-        // The second pin is that of a key that is kept elsewhere, for the day on which the first is lost.
+        // The second pin belongs to a spare key that is stored elsewhere, in case the first is lost.
         let spare = try PublicKeyPin("sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
         let pinned = ServerTrustManager(evaluators: ["*.example.com": .pinnedKeys(key, spare)])
 
@@ -18,13 +18,13 @@ struct Pinning {
         try await visit("somebody in between", shows: other, trusting: pinned)
         try await visit("another host", shows: shop, trusting: pinned, at: "https://example.org/")
 
-        // Before pins are enforced they can be tried out: what they would refuse is reported.
+        // Pins can be tested before they are enforced: the session reports what they would refuse.
         let (reports, report) = AsyncStream.makeStream(of: String.self)
         let trial = PinnedKeysTrustEvaluator([spare]) { error, _ in report.yield("\(error.code.rawValue)") }
         try await visit("on trial", shows: shop, trusting: ServerTrustManager(evaluators: ["*": trial]))
         for await code in reports.prefix(1) { print("reported:", code) }
 
-        // What has no place in a pin can be looked at by code of your own.
+        // Your own code can check what a pin cannot express.
         let named = ClosureTrustEvaluator { trust in
             guard trust.certificates[0].hosts.contains(trust.host) else { throw TrustError(.wrongHost, "by name only") }
         }

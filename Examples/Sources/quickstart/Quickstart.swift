@@ -1,7 +1,7 @@
 import Larkspur
 import LarkspurTesting
 
-// The main job in one file, offline: a server on the loopback plays the other end, everything else is the real thing.
+// The main features in one file, offline: the server runs on the loopback interface, everything else is real.
 
 struct User: Codable, Sendable {
     var id: Int?
@@ -29,7 +29,7 @@ struct Quickstart {
             .value
         print("created:", user.name, "with id", user.id ?? 0)
 
-        // A retry: the server is busy at first. Each attempt is adapted anew
+        // A retry: the server is busy at first. Each attempt is adapted again
         let busy = await session.request(server.url + "/busy").validate()
             .adapt(using: .adapter { request, state in request.headers["Attempt"] = "\(state.attempt)" })
             .retry(
@@ -42,17 +42,17 @@ struct Quickstart {
         // A late serializer: the same bytes, no second exchange
         print("again:", try await busy.serializingData().value.count, "bytes")
 
-        // What goes wrong is in the response, with its stage
+        // A failure is in the response, with its stage
         let missing = await session.request(server.url + "/missing").validate().serializingString().response
         if let error = missing.error { print("error:", error.code, error.statusCode ?? 0) }
 
-        // Everything that happened to the retried request, in order
+        // All events of the retried request, in order
         await recorder.wait { events in events.count { $0.name == "finish" } == 4 }
         for name in recorder.names(of: busy) { print("log:", busy.id, name) }
         await server.stop()
     }
 
-    /// Answers each path as a server of yours would.
+    /// Answers each path like a real server.
     static func serve(_ server: MockServer) {
         server.on("GET", "/joke") { _ in
             .json(#"{"setup": "Why did the request wait?", "punchline": "It had a retry."}"#)

@@ -1,9 +1,9 @@
 import Larkspur
 import LarkspurTesting
 
-// Who decides where a request goes: the rules that always hold, a handler for a whole session, and one for a request.
+// Control of redirects: the rules that always apply, a handler for a whole session, and a handler for one request.
 
-/// Keeps to hosts that are known, and shows what it lets pass.
+/// Follows redirects only to known hosts, and prints them.
 struct KnownHosts: RedirectHandler {
     let names: Set<String>
 
@@ -47,11 +47,11 @@ struct RedirectPolicy {
             print("  \(response.value ?? response.error?.message ?? "")")
         }
 
-        // A login ends at an address of the program's own: the redirect is what is wanted.
+        // A login ends at an address of the app itself: the app needs the redirect and not its target.
         let login = await session.request("login").redirect(using: .doNotFollow)
         print("login, not followed:", await login.serializingData().response.head?["Location"] ?? "nowhere")
 
-        // A host that is trusted with the token gets it from the handler; by itself nothing takes it to another origin.
+        // A handler gives the token to a trusted host; without it the token never goes to another origin.
         let trusting = Redirector.modify { request, redirect in
             request.headers["Authorization"] = redirect.request.headers["Authorization"]
         }

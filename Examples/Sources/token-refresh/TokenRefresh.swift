@@ -1,7 +1,7 @@
 import Larkspur
 import LarkspurTesting
 
-// A token that expires while many requests are under way: one of them renews it, the others wait, nobody notices.
+// A token expires while many requests are in flight: one of them refreshes it, the others wait, and all succeed.
 
 @main
 struct TokenRefresh {
@@ -17,7 +17,7 @@ struct TokenRefresh {
                 $0.validation = [.standard]  // which makes an error of a 401
             }, interceptor: .authentication(tokens))
 
-        // Fifty at once, all of them refused with the old token, or made to wait
+        // Fifty concurrent requests; the server refuses all that have the old token
         let total = try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 1...50 {
                 group.addTask { try await session.request("orders/\(number)").serializingDecodable(Int.self).value }
@@ -29,14 +29,14 @@ struct TokenRefresh {
         print("fifty orders:", total)
         print("tokens asked for:", server.requests.count { $0.path == "/token" })
 
-        // The server has had enough of the user: what it says about it comes with every failure
+        // The server refuses the refresh token: its error body comes with every failure
         tokens.credential = BearerToken("expired", refreshToken: "stolen")
         let refused = await session.request("orders/1").serializingData().response
         if let error = refused.error?.authenticationError {
             print("refused:", error.code, "because of", (error.underlying as? OAuth2Error)?.code ?? "something else")
         }
 
-        // After a logout nothing is sent at all
+        // After a logout no request is sent
         tokens.credential = nil
         let before = server.requests.count
         let loggedOut = await session.request("orders/1").serializingData().response
@@ -49,7 +49,7 @@ struct TokenRefresh {
         await server.stop()
     }
 
-    /// Gives one token for the refresh token `first`, and orders for that token: numbers.
+    /// Issues one token for the refresh token `first`, and serves orders, which are numbers, for that token.
     static func serve(_ server: MockServer) {
         server.on("POST", "/token") { request in
             String(decoding: request.body, as: UTF8.self).contains("refresh_token=first")

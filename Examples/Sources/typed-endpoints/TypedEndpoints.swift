@@ -1,7 +1,7 @@
 import Larkspur
 import LarkspurTesting
 
-// What a server offers, written down once as values; sessions that share connections and differ in what they send along.
+// The endpoints of a server, declared once as values, and sessions that share connections and differ in their headers.
 
 struct User: Codable, Sendable {
     var id: Int
@@ -31,19 +31,19 @@ struct TypedEndpoints {
         print("users:", try await session.send(.users(page: 2)).map(\.name))
         print("created:", try await session.send(.create(name: "Grace")).id)
 
-        // A status that is no success is thrown, with the server's words
+        // An error status is thrown, with the decoded error body
         do {
             _ = try await session.send(.user(99))
         } catch let error as RequestError {
             print("error:", error.statusCode ?? 0, String(decoding: error.responseData ?? Data(), as: UTF8.self))
         }
 
-        // A child has the parent's configuration, connections and caches, and changes what it likes
+        // A child session has the parent's configuration, connections and caches, and changes some options
         let admin = session.extending { $0.headers.update(.authorization(bearerToken: "s3cret")) }
         try await admin.send(.delete(7))
         print("deleted by:", server.requests.last?.headers["Authorization"] ?? "nobody")
 
-        // The same endpoint as a request, to see what it sends; secrets are hidden
+        // The same endpoint as a request, to show what it sends; secrets are hidden
         let request = await admin.request(.users(page: 3)).adapt(
             using: .adapter { request, _ in
                 request.headers = HTTPHeaders(request.headers.filter { $0.name == "Authorization" })
@@ -54,7 +54,7 @@ struct TypedEndpoints {
         await server.stop()
     }
 
-    /// Answers each path as a server of yours would.
+    /// Answers each path like a real server.
     static func serve(_ server: MockServer) {
         server.on("GET", "/v1/users") { request in
             .json(request.query == "page=2" ? #"[{"id": 7, "name": "Ada"}, {"id": 8, "name": "Bob"}]"# : "[]")

@@ -1,8 +1,8 @@
 import Larkspur
 import LarkspurTesting
 
-// What can go wrong with a response, and how a program tells the cases apart: by one error type, which carries the server's
-// own words, decoded.
+// The failures of a response, and how a program distinguishes them: by one error type, which contains the server's
+// decoded error body.
 
 struct User: Decodable, Sendable {
     var name: String
@@ -32,7 +32,7 @@ struct TypedErrors {
         await server.stop()
     }
 
-    /// From the most telling to the least.
+    /// Returns an explanation, checking the most specific cause first.
     static func explain(_ error: RequestError) -> String {
         if let problem = error.failure(as: APIProblem.self) {
             return "\(problem), balance \(problem.extensions["balance"]?.number?.description ?? "unknown")"
@@ -45,7 +45,7 @@ struct TypedErrors {
         return "\(error)"
     }
 
-    /// Answers each path as a server of yours might.
+    /// Answers each path like a real server.
     static func serve(_ server: MockServer) {
         server.on("GET", "/users/ada", .json(#"{"name": "Ada"}"#))
         server.on(

@@ -4,24 +4,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// libcurl, bound at run time: our own declarations of its stable ABI, no header and no link-time dependency.
+// libcurl, bound at run time with our own declarations of its stable ABI: no header and no link-time dependency.
 //
-// Functions are taken from the process if it has them already (a static build), or else from `libcurl.so.4`. Everything
-// here but `clarkspur_curl_load` needs a successful load first.
+// Functions come from the process if it contains libcurl (a static build), otherwise from `libcurl.so.4`. Everything
+// here except `clarkspur_curl_load` requires a successful load first.
 
-// NULL if libcurl is here and fit for use; otherwise what is missing, for a person to read. Any thread, any number of
-// times.
+// Loads libcurl. Returns NULL on success, otherwise a message that says what is missing. It may be called on any
+// thread, any number of times.
 const char *clarkspur_curl_load(void);
 
-// The handle of the library; NULL if libcurl is part of this process. Loads libcurl if that has not happened yet.
+// Returns the handle of the library, or NULL if libcurl is part of this process. Loads libcurl if necessary.
 void *clarkspur_curl_library(void);
 
-// The handle to look up OpenSSL's functions with, those that libcurl itself uses; NULL if its TLS is another library's, or
-// part of this process. Loads libcurl if that has not happened yet.
+// Returns the handle for looking up functions of the OpenSSL that libcurl uses. NULL if libcurl uses another TLS
+// library or is part of this process. Loads libcurl if necessary.
 void *clarkspur_curl_openssl(void);
 
 typedef struct {
-    // 0x075801 for 7.88.1
+    // The version as libcurl encodes it: 0x075801 for 7.88.1.
     unsigned number;
     const char *text;
     bool has_http2;
@@ -29,20 +29,21 @@ typedef struct {
 
 clarkspur_curl_version clarkspur_curl_get_version(void);
 
-// A list of lines as libcurl takes it: not copied, so it lives as long as the transfer.
+// A list of lines in libcurl's form (curl_slist). libcurl does not copy it, so it must live as long as the transfer.
 typedef struct clarkspur_line {
     char *text;
     struct clarkspur_line *next;
 } clarkspur_line;
 
-// Easy handles. Options and infos go by libcurl's numbers; setting one returns a CURLcode, 0 for success.
+// Easy handles. Options (CURLoption) and infos (CURLINFO) are libcurl's numbers. Setters return a CURLcode, 0 for
+// success.
 void *clarkspur_easy_open(void);
 void clarkspur_easy_close(void *easy);
 int clarkspur_easy_set_long(void *easy, int option, long value);
 int clarkspur_easy_set_offset(void *easy, int option, int64_t value);
 int clarkspur_easy_set_pointer(void *easy, int option, const void *value);
 int clarkspur_easy_set_function(void *easy, int option, void (*function)(void));
-// Bytes that libcurl does not copy live as long as the handle.
+// Without a copy, the bytes must live as long as the handle.
 int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count, bool is_copied);
 int clarkspur_easy_pause(void *easy, int directions);
 long clarkspur_easy_long(void *easy, int info);
@@ -51,13 +52,13 @@ const char *clarkspur_easy_text(void *easy, int info);
 void *clarkspur_easy_pointer(void *easy, int info);
 const char *clarkspur_easy_error(int code);
 
-// URLs as libcurl keeps them parsed.
+// URLs that libcurl has parsed (CURLU).
 void *clarkspur_url_open(void);
 void clarkspur_url_close(void *url);
-// False if the text is no URL to libcurl.
+// Returns false if libcurl does not accept the text as a URL.
 bool clarkspur_url_set(void *url, const char *text);
 
-// Callbacks, each with the pointer that it is to be given.
+// Callbacks. Each function receives the context that is set with it.
 typedef size_t (*clarkspur_transfer_function)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*clarkspur_seek_function)(void *context, int64_t offset, int origin);
 typedef int (*clarkspur_open_function)(void *context, int purpose, void *address);
@@ -67,28 +68,28 @@ void clarkspur_easy_on_body(void *easy, clarkspur_transfer_function function, vo
 void clarkspur_easy_on_header(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_upload(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *context);
-// The functions open and close the sockets of connections themselves; libcurl's other sockets do not come this way. A
-// connection outlives the easy handle that opened it, and so must the context that its socket is closed with.
+// Sets the functions that open and close the sockets of connections; libcurl opens its other sockets itself. A
+// connection can outlive the easy handle that opened it, and so must the context of `close`.
 void clarkspur_easy_on_sockets(
     void *easy, clarkspur_open_function open, void *open_context, clarkspur_close_function close, void *close_context);
-// The socket that such a function is asked for, closed in child processes; minus the error's number if there is none.
-// The timeout, in milliseconds, is TCP_USER_TIMEOUT; 0 leaves the system's.
+// Opens the socket that libcurl requests from `open`. Child processes do not inherit it. Returns the negative error number
+// on failure. `user_timeout` is TCP_USER_TIMEOUT in milliseconds; 0 keeps the system's default.
 int clarkspur_socket_open(const void *address, int user_timeout);
 void clarkspur_socket_close(int descriptor);
 bool clarkspur_socket_is_connected(int descriptor);
-// Whether the connection is open and no byte waits on it.
+// Returns whether the connection is open and has no pending bytes.
 bool clarkspur_socket_is_empty(int descriptor);
-// 0 if it has none.
+// Returns 0 if the socket has no local port.
 int clarkspur_socket_local_port(int descriptor);
-// Ends the connection of the socket in both directions, if it is the one between these ends.
+// Shuts the socket down in both directions if it still connects these two ends.
 void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remote_address, int remote_port);
-// Does nothing if this libcurl is too old to tell (before 7.80).
+// Has no effect before libcurl 7.80, which has no CURLOPT_PREREQFUNCTION.
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context);
 
 // Multi handles.
 typedef int (*clarkspur_socket_function)(void *easy, int descriptor, int what, void *context, void *socket_context);
 typedef int (*clarkspur_timer_function)(void *multi, long milliseconds, void *context);
-// None of its descriptors is inherited by child processes.
+// Opens a multi handle. Child processes inherit none of its descriptors.
 void *clarkspur_multi_open(void);
 void clarkspur_multi_close(void *multi);
 int clarkspur_multi_set_long(void *multi, int option, long value);
@@ -96,7 +97,7 @@ void clarkspur_multi_on_socket(void *multi, clarkspur_socket_function function, 
 void clarkspur_multi_on_timer(void *multi, clarkspur_timer_function function, void *context);
 int clarkspur_multi_add(void *multi, void *easy);
 int clarkspur_multi_remove(void *multi, void *easy);
-// Lets libcurl work on a socket that is ready (1: to read, 2: to write), or on what is due if the socket is -1.
+// Lets libcurl handle a ready socket (1: readable, 2: writable), or its timers if the socket is -1.
 int clarkspur_multi_act(void *multi, int descriptor, int ready);
-// The next easy handle that has ended, with its CURLcode; NULL if there is none.
+// Returns the next easy handle that has ended, with its CURLcode; NULL if there is none.
 void *clarkspur_multi_next_ended(void *multi, int *code);

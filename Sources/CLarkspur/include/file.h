@@ -2,5 +2,6 @@
 
 #include <stdint.h>
 
-// Has the disk begin with a part of a file that was written, without waiting for it. Does nothing where no such call is known.
+// Starts to write a part of a file from the system's cache to disk, without waiting. Has no effect on systems without
+// such a call.
 void clarkspur_file_begin_flush(int descriptor, uint64_t start, uint64_t count);

@@ -4,14 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Hashes by the libcrypto that libcurl has loaded, if that is OpenSSL's.
+// Hash functions of the OpenSSL that libcurl uses.
 
 enum { clarkspur_hash_longest = 64 };
 
-// A hash by OpenSSL's name for it, `SHA256`; NULL where there is no libcrypto, or where it refuses this one.
+// Starts a hash by its OpenSSL name, such as `SHA256`. Returns NULL if OpenSSL is missing or does not support it.
 void *clarkspur_hash_open(const char *name);
-// False if the library failed, which no input makes it do.
+// Returns false if the library failed. No input causes that.
 bool clarkspur_hash_update(void *hash, const void *bytes, size_t count);
-// Writes the result; the hash takes nothing more. The number of bytes, 0 if the library failed.
+// Writes the result and returns its size, or 0 if the library failed. The hash accepts no further input.
 size_t clarkspur_hash_finish(void *hash, uint8_t result[clarkspur_hash_longest]);
 void clarkspur_hash_close(void *hash);

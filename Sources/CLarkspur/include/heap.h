@@ -1,5 +1,5 @@
 #pragma once
 
-// Has the allocator return the memory that it keeps for later to the system. Takes milliseconds where there is much of it.
-// Does nothing where no such call is known.
+// Makes the allocator return unused memory to the system. Takes milliseconds if there is much of it. Has no effect on
+// systems without such a call.
 void clarkspur_memory_trim(void);

@@ -4,16 +4,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Sockets of a server that only this machine can reach: none of them blocks, is inherited, or raises SIGPIPE.
-// Each function that fails returns -1 and leaves the reason in `errno`.
+// Sockets of a server on the loopback interface. They do not block, are not inherited by child processes and do not
+// raise SIGPIPE. On failure each function returns -1 and sets `errno`.
 
-// Listens on 127.0.0.1, at a port that the system chooses.
+// Listens on 127.0.0.1, on a port that the system chooses.
 int clarkspur_loopback_listen(uint16_t *port);
 int clarkspur_loopback_accept(int listener);
 ssize_t clarkspur_loopback_send(int descriptor, const void *bytes, size_t count);
 
-// Makes the next `close` of the socket a reset.
+// Makes the next `close` of the socket send a reset.
 void clarkspur_loopback_reset_on_close(int descriptor);
 
-// Lets the process have as many descriptors as the system allows it.
+// Raises the limit of open descriptors to the maximum that the system allows.
 void clarkspur_raise_descriptor_limit(void);

@@ -1,13 +1,14 @@
 #pragma once
 
-// The list of public suffixes by libpsl, bound at run time as libcurl is, which has often loaded it already.
+// The public suffix list of libpsl, which is bound at run time like libcurl. libcurl has often loaded it already.
 
 typedef enum {
-    // libpsl is not there, or was built without a list.
+    // libpsl is missing, or was built without a list.
     clarkspur_psl_unknown,
     clarkspur_psl_private,
     clarkspur_psl_public,
 } clarkspur_psl_verdict;
 
-// Whether anybody can register names below this one, which is in lower case and ASCII. Any thread, any number of times.
+// Returns whether the domain, in lower-case ASCII, is a public suffix. It may be called on any thread, any number of
+// times.
 clarkspur_psl_verdict clarkspur_psl_verdict_on(const char *domain);

@@ -3,7 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Text in encodings other than UTF-8, decoded by the system's iconv: that of the C library on Linux, libiconv on Apple platforms.
+// Decodes text in encodings other than UTF-8 with the system's iconv: the C library's on Linux, libiconv on Apple
+// platforms.
 
 typedef enum {
     // All of the input was decoded.
@@ -22,9 +23,9 @@ typedef struct {
     size_t output_count;
 } clarkspur_text_step;
 
-// A decoder of one encoding by the name that iconv has for it; NULL if the system does not have the encoding. One thread at a time
-// uses a decoder.
+// Opens a decoder of the encoding with this iconv name. Returns NULL if the system does not support it. Only one thread
+// at a time uses a decoder.
 void *clarkspur_text_open(const char *encoding);
 void clarkspur_text_close(void *decoder);
-// Decodes a whole text to UTF-8; after `clarkspur_text_is_full` the caller continues with another output.
+// Decodes a text to UTF-8. After `clarkspur_text_is_full` the caller continues with another output.
 clarkspur_text_state clarkspur_text_decode(void *decoder, clarkspur_text_step *step);

@@ -2,23 +2,26 @@
 
 #include <stdbool.h>
 
-// Runs the function on a thread of its own, which ends with it. The thread takes no signals but those of its own faults: a peer
-// that has gone must not end the process by SIGPIPE, and handlers of the program's run on the program's threads. False if no thread
-// can be had. The name shows in debuggers, up to 15 characters of it.
+// Runs the function on a new thread, which ends with it. Returns false if the thread cannot be created. Debuggers show
+// the first 15 characters of the name.
+//
+// The thread blocks all signals except those of its own faults: a disconnected peer must not end the process by
+// SIGPIPE, and the program's signal handlers must run on the program's threads.
 bool clarkspur_thread_start(const char *name, void (*function)(void *context), void *context);
 
-// Whose turn it is to do what one thread at a time may do: that of a thread of its own, or while that one sleeps another's.
+// A lock that a dedicated thread normally holds. While that thread sleeps, another thread may borrow it.
 typedef struct clarkspur_turn clarkspur_turn;
 
-// NULL without memory.
+// Returns NULL if memory is exhausted.
 clarkspur_turn *clarkspur_turn_open(void);
 void clarkspur_turn_close(clarkspur_turn *turn);
 
-// Waits for the turn.
+// Acquires the turn; waits if another thread has it.
 void clarkspur_turn_begin(clarkspur_turn *turn);
-// Whether somebody waits for it.
+// Returns whether a thread waits for the turn.
 bool clarkspur_turn_is_wanted(clarkspur_turn *turn);
-// Takes the turn on a thread of the program's, if it is free and nobody waits for it. Until its end the thread takes no signals but
-// those of its own faults, and neither do threads that it starts; a SIGPIPE of its own writes is dropped then.
+// Acquires the turn on a thread of the program if it is free and no thread waits for it. Until `clarkspur_turn_end` the
+// thread, and every thread that it starts, blocks all signals except those of its own faults. A SIGPIPE of its own
+// writes is discarded.
 bool clarkspur_turn_borrow(clarkspur_turn *turn);
 void clarkspur_turn_end(clarkspur_turn *turn);

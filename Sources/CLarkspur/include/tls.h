@@ -4,33 +4,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What the OpenSSL that libcurl uses knows of the peer of a transfer, while libcurl is about to send the request.
+// The state of a transfer's TLS connection, read from the OpenSSL that libcurl uses while libcurl is about to send the
+// request.
 
-// Whether that can be asked at all: libcurl's TLS may be another library's.
+// Returns whether this state is available. It is not if libcurl uses another TLS library.
 bool clarkspur_tls_load(void);
 
 typedef void (*clarkspur_certificate_function)(void *context, const uint8_t *bytes, size_t count);
 
-// Gives the chain as the verification has put it together, leaf first, in DER: what a peer sends beside it is not in it.
-// False if there is none to be had.
+// Passes each certificate of the verified chain to `each`: leaf first, in DER. Certificates that the peer sent but that
+// are not part of the chain are left out. Returns false if there is no chain.
 bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *context);
-// How the connections are secured that a transfer makes from now on. Needs a successful load.
+// Configures the TLS connections that a transfer opens from now on. Requires a successful load.
 //
-// Whether they go on whatever the verdict on the chain is, which is written down for `clarkspur_tls_verdict`. Otherwise a chain
-// that is not good ends the handshake, and so does a certificate without alternative names, whose common name libcurl would
-// take. And the file that their keys are written to, negative for none, whatever the environment says.
+// With `leaves_verdict` the handshake continues whatever the verdict on the chain is, and `clarkspur_tls_verdict`
+// returns it. Otherwise the handshake fails if the chain is invalid or the certificate has no alternative names,
+// because libcurl would then match its common name.
+//
+// `key_log` is the descriptor of the file for TLS keys, negative for none. The environment has no effect on it.
 void clarkspur_tls_set_up(void *easy, bool leaves_verdict, int key_log);
-// A file for keys that only its owner can read, opened to add to it; negative with the reason in `errno`.
+// Opens a file for TLS keys for appending; only its owner can read it. Returns a negative value and sets `errno` on
+// failure.
 int clarkspur_tls_open_key_log(const char *path);
-// Whether the transfer's connection has agreed on HTTP/2.
+// Returns whether the transfer's connection has negotiated HTTP/2.
 bool clarkspur_tls_speaks_http2(void *easy);
-// Whether nothing waits on a kept HTTP/1 connection that would pass for the next response. Messages of TLS itself, as a
-// session ticket, do not count. `is_nested`: the socket carries TLS inside the TLS of a proxy, and whatever waits on it counts.
+// Returns whether a reused HTTP/1 connection has no pending bytes that would count as the next response. Messages of TLS
+// itself, such as a session ticket, do not count. `is_nested`: the socket carries TLS inside the TLS of a proxy; then all
+// pending bytes count.
 bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested);
 
-// OpenSSL's verdict on the chain by its own number, X509_V_ERR_…; 0 if the chain leads to an authority that is trusted.
+// Returns OpenSSL's verdict on the chain (X509_V_ERR_…). It is 0 if the chain leads to a trusted authority.
 long clarkspur_tls_verdict(void *easy);
 const char *clarkspur_tls_verdict_text(long verdict);
-// Whether one of the leaf's alternative names is for the host: a name, or an IP address in its usual form. The common name of
-// its subject does not count.
+// Returns whether an alternative name of the leaf matches the host: a name, or an IP address in its usual form. The
+// common name of its subject does not count.
 bool clarkspur_tls_is_for(void *easy, const char *host);

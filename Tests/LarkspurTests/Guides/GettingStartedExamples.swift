@@ -104,7 +104,7 @@ struct GettingStartedExamples {
                 .serializingDecodable(User.self, failure: APIProblem.self).value
             print(user.name)
         } catch let error as RequestError where error.statusCode == 404 {
-            print(error.failure(as: APIProblem.self)?.title ?? "nobody has this number")
+            print(error.failure(as: APIProblem.self)?.title ?? "there is no user with this number")
             #expect(error.failure(as: APIProblem.self)?.title == "nobody")
         }
         do {
@@ -112,7 +112,7 @@ struct GettingStartedExamples {
                 .serializingDecodable(User.self, failure: APIProblem.self).value
             print(user.name)
         } catch let error as RequestError where error.statusCode == 404 {
-            print(error.failure(as: APIProblem.self)?.title ?? "nobody has this number")
+            print(error.failure(as: APIProblem.self)?.title ?? "there is no user with this number")
         } catch let error as RequestError where error.isConnectivity {
             print("try again when there is a network: \(error)")
         }

@@ -54,7 +54,7 @@ private struct Signing: RequestMiddleware {
         var response = try await next(exchange)
         let data = try await response.data(upTo: 1 << 20)
         guard response.headers["X-Signature"] == sign(String(decoding: data, as: UTF8.self)) else {
-            throw RequestError(.untrusted, "the answer is not signed by whom it should be")
+            throw RequestError(.untrusted, "the response has no valid signature")
         }
         response.body = .buffered(data)
         return response

@@ -8,7 +8,7 @@ extension Fault {
 
     private static let chunked = head("Transfer-Encoding: chunked")
 
-    /// Bodies whose end is told wrongly, twice, or not at all.
+    /// Bodies whose end is declared wrongly, twice, or not at all.
     static let framings: [Fault] = [
         Fault(
             "two lengths that differ", raw: head("Content-Length: 2", "Content-Length: 3") + "okk",
@@ -17,11 +17,12 @@ extension Fault {
         Fault("the same length twice", raw: head("Content-Length: 2", "Content-Length: 2") + "ok", .response("ok")),
         Fault("a negative length", raw: head("Content-Length: -2") + "ok", .failure(.protocolViolation)),
         Fault("a length with a sign", raw: head("Content-Length: +2") + "ok", .failure(.protocolViolation)),
-        Fault("a length that is no number", raw: head("Content-Length: two") + "ok", .failure(.protocolViolation)),
-        Fault("a length with something after it", raw: head("Content-Length: 2x") + "ok", .failure(.protocolViolation)),
+        Fault("a length that is not a number", raw: head("Content-Length: two") + "ok", .failure(.protocolViolation)),
+        Fault(
+            "a length with trailing characters", raw: head("Content-Length: 2x") + "ok", .failure(.protocolViolation)),
         Fault("an empty length", raw: head("Content-Length:") + "ok", .failure(.protocolViolation)),
         Fault(
-            "a length past all numbers", raw: head("Content-Length: 99999999999999999999") + "ok",
+            "a length beyond 64 bits", raw: head("Content-Length: 99999999999999999999") + "ok",
             .failure([.protocolViolation, .truncated])),
         Fault(
             "a length and chunks",
@@ -30,7 +31,7 @@ extension Fault {
             "chunks and a length",
             raw: head("Transfer-Encoding: chunked", "Content-Length: 3") + "2\r\nok\r\n0\r\n\r\n", .response("ok")),
         Fault(
-            "chunks told twice",
+            "chunked declared twice",
             raw: head("Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + "2\r\nok\r\n0\r\n\r\n",
             .response("ok")),
         Fault(
@@ -43,11 +44,12 @@ extension Fault {
             outcome: .failure(.protocolViolation)),
         Fault("more than was declared", raw: head("Content-Length: 2") + "ok and more", .response("ok")),
         Fault(
-            "a second response that nobody asked for",
+            "a second response without a request",
             raw: head("Content-Length: 2") + "ok" + head("Content-Length: 4") + "evil",
             outcome: .response("ok")),
         Fault(
-            "a body where none may be", raw: "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nevil",
+            "a body in a response that cannot have one",
+            raw: "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nevil",
             outcome: .response("", status: 204)),
         Fault(
             "a body after a 304", raw: "HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\nevil",
@@ -58,10 +60,11 @@ extension Fault {
     ]
 
     static let chunks: [Fault] = [
-        Fault("a chunk size that is no number", raw: chunked + "zz\r\nok\r\n0\r\n\r\n", .failure(.protocolViolation)),
+        Fault(
+            "a chunk size that is not a number", raw: chunked + "zz\r\nok\r\n0\r\n\r\n", .failure(.protocolViolation)),
         Fault("a negative chunk size", raw: chunked + "-2\r\nok\r\n0\r\n\r\n", .failure(.protocolViolation)),
         Fault("an empty chunk size", raw: chunked + "\r\nok\r\n0\r\n\r\n", .failure(.protocolViolation)),
-        Fault("a chunk size past all numbers", raw: chunked + "FFFFFFFFFFFFFFFFF\r\nok", .failure(.protocolViolation)),
+        Fault("a chunk size beyond 64 bits", raw: chunked + "FFFFFFFFFFFFFFFFF\r\nok", .failure(.protocolViolation)),
         Fault(
             "the largest chunk size", raw: chunked + "FFFFFFFFFFFFFFFF\r\nok",
             .failure([.protocolViolation, .truncated])),
@@ -87,7 +90,7 @@ extension Fault {
         Fault("a close before the trailers' end", raw: chunked + "2\r\nok\r\n0\r\n", .failure(.truncated)),
     ]
 
-    /// Ends and pauses in the middle of a body.
+    /// Ends and stalls during a body.
     static let ends: [Fault] = [
         Fault("a close before the body", .text("text").truncated(after: 0), .failure(.truncated)),
         Fault("a close in the body", .text("text").truncated(after: 3), .failure(.truncated)),
@@ -125,10 +128,10 @@ extension Fault {
         ).within(\.idle, .seconds(10)),
     ]
 
-    /// More than all the buffers on the way hold.
+    /// A body that exceeds all buffers between client and server.
     private static let large = TransportBody.data(Data(repeating: 7, count: 64_000_000))
 
-    /// Peers that do not read what they are sent.
+    /// Peers that do not read the request's body.
     static let uploads: [Fault] = [
         Fault("a peer that does not read the body", .stall, .failure(.timedOut)).method(
             "POST", large, reading: .upTo(0)

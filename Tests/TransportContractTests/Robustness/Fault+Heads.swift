@@ -2,15 +2,16 @@ import Larkspur
 import LarkspurTesting
 
 extension Fault {
-    /// Heads that are no head, or a head in an unusual form.
+    /// Invalid heads, and valid heads in an unusual form.
     static let heads: [Fault] = [
         Fault("garbage", .garbage, .failure(.protocolViolation)),
         Fault("another protocol", raw: "SSH-2.0-OpenSSH_9.2\r\n", .failure(.protocolViolation)),
         Fault(
-            "a version of the future", raw: "HTTP/7.0 200 OK\r\nContent-Length: 0\r\n\r\n", .failure(.protocolViolation)
+            "an unknown future version", raw: "HTTP/7.0 200 OK\r\nContent-Length: 0\r\n\r\n",
+            .failure(.protocolViolation)
         ),
         Fault(
-            "a status that is no number", raw: "HTTP/1.1 abc OK\r\nContent-Length: 0\r\n\r\n",
+            "a status that is not a number", raw: "HTTP/1.1 abc OK\r\nContent-Length: 0\r\n\r\n",
             .failure(.protocolViolation)),
         Fault(
             "a status of two digits", raw: "HTTP/1.1 99 OK\r\nContent-Length: 0\r\n\r\n", .failure(.protocolViolation)),
@@ -61,7 +62,7 @@ extension Fault {
             "HTTP/1.0 without a length", raw: "HTTP/1.0 200 OK\r\n\r\nto the end", .response("to the end")),
     ]
 
-    /// Ends and floods before the head is whole.
+    /// Closes and floods before the head is complete.
     static let brokenHeads: [Fault] = [
         Fault("a close before the head", MockResponse([.close]), .failure(.connectionLost)),
         Fault("a close in the status line", raw: "HTTP/1.1 20", .failure([.connectionLost, .protocolViolation])),

@@ -8,7 +8,7 @@ extension Fault {
 
     private static let ok = "2\r\nok\r\n0\r\n\r\n"
     private static let compressed = head("Transfer-Encoding: gzip, chunked")
-    /// The server does not close the connection, and answers nothing else over it.
+    /// A head of a server that does not close the connection, and sends no other response over it.
     private static let lasting = head("Connection: close", "Transfer-Encoding: gzip, chunked")
 
     private static func reads(_ name: String, _ raw: String, then steps: MockResponse.Step...) -> Fault {
@@ -21,7 +21,8 @@ extension Fault {
         Fault(name, MockResponse([.raw(Data(raw.utf8))] + steps + [.close]), .failure(code))
     }
 
-    /// Transfer codings besides `chunked`. The transport undoes `chunked` alone: the framework undoes gzip and deflate.
+    /// Transfer codings other than `chunked`. The transport decodes only `chunked`; the framework decodes gzip and
+    /// deflate.
     static let transferCodings = unknownCodings + compressedBodies + compressedChunks
 
     private static let unknownCodings: [Fault] = [
@@ -75,7 +76,7 @@ extension Fault {
             lasting + "1;a=b\r\no\r\n01 \nk\n0;d\r\nX-T: 1\r\nX-U: 2\r\n\r\n", then: .stall),
         fails("gzip inside a broken chunk", compressed + "2\r\nokay\r\n0\r\n\r\n", code: .protocolViolation),
         fails("gzip inside chunks without size", compressed + "\r\nok\r\n", code: .protocolViolation),
-        fails("gzip inside a chunk past all numbers", compressed + "FFFFFFFFFFFFFFFFF\r\nok", code: .protocolViolation),
+        fails("gzip inside a chunk beyond 64 bits", compressed + "FFFFFFFFFFFFFFFFF\r\nok", code: .protocolViolation),
         fails("gzip inside chunks that are cut", compressed + "2\r\nok\r\n", code: .truncated),
         fails("gzip inside a chunk that is cut", compressed + "9\r\nok", code: .truncated),
         fails(

@@ -2,10 +2,10 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-/// Something that a broken or hostile peer does, and what a transport has to make of it: a row of the tables.
+/// A fault of a broken or hostile peer, and the outcome that a transport must report: a row of the tables.
 struct Fault: Sendable, CustomTestStringConvertible {
     enum Outcome: Sendable {
-        /// A success with exactly this; or this failure, where only the network knows which comes first.
+        /// A success with exactly this response; or this failure, if the outcome depends on the network's timing.
         case response(String, status: Int = 200, fields: [String]? = nil, or: TransportError.Code? = nil)
         /// A failure with one of these codes.
         case failure(Set<TransportError.Code>)
@@ -30,12 +30,13 @@ struct Fault: Sendable, CustomTestStringConvertible {
         self.outcome = outcome
     }
 
-    /// The peer sends these bytes and closes the connection.
+    /// Creates a fault whose peer sends these bytes and closes the connection.
     init(_ name: String, raw: String, _ outcome: Outcome) {
         self.init(name, .raw(raw), outcome)
     }
 
-    /// The peer sends these bytes and does what follows; it keeps the connection if that does not end it.
+    /// Creates a fault whose peer sends these bytes and performs the steps. The connection stays open unless a step
+    /// closes it.
     init(_ name: String, raw: String, then steps: MockResponse.Step..., outcome: Outcome) {
         self.init(name, MockResponse([.raw(Data(raw.utf8))] + steps), outcome)
     }
@@ -46,7 +47,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
         return fault
     }
 
-    /// The same with a limit, by default one that a test can wait for.
+    /// Returns this fault with a time limit, by default a short one.
     func within(
         _ limit: WritableKeyPath<TransportTimeouts, Duration?> & Sendable, _ duration: Duration = .milliseconds(250)
     ) -> Fault {
@@ -57,7 +58,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
 }
 
 extension MockResponse.Step {
-    /// The same bytes over and over, for as long as the peer takes them.
+    /// Returns a step that repeats these bytes as long as the peer accepts them.
     static func endless(_ text: String) -> MockResponse.Step {
         let piece = Data(String(repeating: text, count: max(1, 4_096 / text.utf8.count)).utf8)
         return .generated(count: nil) { _ in piece }

@@ -3,8 +3,8 @@
     import LarkspurTesting
     import Testing
 
-    /// What peers break over HTTP/1.1: every fault ends as a response or as an error of its kind, in time, and leaves a
-    /// transport that works.
+    /// Faults of HTTP/1.1 peers: every fault ends in time, as a response or as an error of the right kind, and the
+    /// transport still works afterwards.
     @Suite("Robustness: HTTP/1.1", .timeLimit(.minutes(3)))
     struct HTTP1RobustnessTests {
         @Test("over a plain connection", arguments: Fault.all)
@@ -13,38 +13,38 @@
         }
 
         @Test(
-            "over TLS", .enabled(if: Lane.tls != nil, "LARKSPUR_TLS_FORWARDER and LARKSPUR_CA_FILE name no forwarder"),
+            "over TLS", .enabled(if: ServerRoute.tls != nil, "LARKSPUR_TLS_FORWARDER and LARKSPUR_CA_FILE name no forwarder"),
             arguments: Fault.all)
         func tls(fault: Fault) async throws {
-            try await check(fault, over: try #require(Lane.tls))
+            try await check(fault, over: try #require(ServerRoute.tls))
         }
 
-        private func check(_ fault: Fault, over lane: Lane) async throws {
+        private func check(_ fault: Fault, over route: ServerRoute) async throws {
             let server = try MockServer()
             server.on(nil, "/fault", reading: fault.reading, fault.response)
             server.on("GET", "/next", .text("sound"))
-            let transport = CurlTransport(configuration: lane.configuration)
+            let transport = CurlTransport(configuration: route.configuration)
 
-            var request = try lane.request("/fault", of: server)
+            var request = try route.request("/fault", of: server)
             (request.method, request.body, request.timeouts) = (fault.method, fault.body, fault.timeouts)
             let trace = try await transport.run(request)
             trace.check(fault.outcome)
 
-            let next = try await transport.run(try lane.request("/next", of: server))
+            let next = try await transport.run(try route.request("/next", of: server))
             next.check(.response("sound"))
         }
     }
 
-    /// A way to a server: in clear text, or through something that puts TLS before it.
-    struct Lane: Sendable {
+    /// A route to a server: over plain TCP, or through a forwarder that adds TLS.
+    struct ServerRoute: Sendable {
         let configuration: CurlTransport.Configuration
-        /// Nil: at the server's own.
+        /// The port of the forwarder; nil for the server's own port.
         let forwarder: Int?
 
-        static let plain = Lane(configuration: CurlTransport.Configuration(), forwarder: nil)
+        static let plain = ServerRoute(configuration: CurlTransport.Configuration(), forwarder: nil)
 
-        static let tls: Lane? = Environment.port("LARKSPUR_TLS_FORWARDER").flatMap { port in
-            Environment.trusting.map { Lane(configuration: $0, forwarder: port) }
+        static let tls: ServerRoute? = Environment.port("LARKSPUR_TLS_FORWARDER").flatMap { port in
+            Environment.trusting.map { ServerRoute(configuration: $0, forwarder: port) }
         }
 
         func request(_ path: String, of server: MockServer) throws -> TransportRequest {
@@ -54,19 +54,19 @@
         }
     }
 
-    /// What `.ci` says of the servers it has started.
+    /// The environment variables by which `.ci` describes its servers.
     enum Environment {
         static func port(_ name: String) -> Int? {
             ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
         }
 
-        /// Where their certificates and keys are.
+        /// The folder of their certificates and keys.
         static func certificates() throws -> URL {
             let path = try #require(ProcessInfo.processInfo.environment["LARKSPUR_CERTIFICATES"])
             return URL(fileURLWithPath: path, isDirectory: true)
         }
 
-        /// A transport that trusts those servers.
+        /// A transport configuration that trusts those servers.
         static var trusting: CurlTransport.Configuration? {
             ProcessInfo.processInfo.environment["LARKSPUR_CA_FILE"].map { path in
                 CurlTransport.Configuration { $0.certificateAuthorities = .file(path: path) }

@@ -6,12 +6,12 @@
 
     private let watchesHTTP2 = clarkspur_curl_load() == nil && clarkspur_http2_is_watched()
 
-    /// What peers break in the frames of HTTP/2: each fault ends the hop at once as an error of its kind.
+    /// Faults in HTTP/2 frames: each ends the hop at once, as an error of the right kind.
     @Suite(
         "Robustness: frames of HTTP/2", .timeLimit(.minutes(3)),
-        .enabled(if: watchesHTTP2, "libcurl's sessions of HTTP/2 cannot be watched here"))
+        .enabled(if: watchesHTTP2, "HTTP/2 sessions of this libcurl cannot be watched"))
     struct HTTP2FrameTests {
-        /// What a server sends when the request of a stream is there.
+        /// The frames that a server sends when the request of a stream has arrived.
         struct Script: Sendable, CustomTestStringConvertible {
             let testDescription: String
             let frames: @Sendable (UInt32) -> [[UInt8]]
@@ -21,7 +21,7 @@
             }
         }
 
-        /// Faults of a connection or a stream, each after the beginning of a response of unknown length.
+        /// Faults of a connection or a stream, each after the start of a response of unknown length.
         static let brokenFrames: [Script] = [
             Script("DATA over the frame limit that ends the stream") {
                 [
@@ -37,22 +37,22 @@
             Script("DATA with more padding than it has bytes") {
                 [HTTP2.frame(.data, flags: 8 | HTTP2.endStream, stream: $0, [200, 1, 2])]
             },
-            Script("a push that nobody allowed") {
+            Script("a push that was not allowed") {
                 [HTTP2.frame(.push, flags: HTTP2.endHeaders, stream: $0, HTTP2.number(2) + [0x88])]
             },
-            Script("a head of the server's own") { _ in [HTTP2.head(of: 2)] },
-            Script("a head that is not HPACK") {
+            Script("a head on a stream that the server opened") { _ in [HTTP2.head(of: 2)] },
+            Script("a head that is not valid HPACK") {
                 [
                     HTTP2.frame(
                         .headers, flags: HTTP2.endHeaders | HTTP2.endStream, stream: $0, [0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
                 ]
             },
             Script("a continuation of nothing") { [HTTP2.frame(.continuation, flags: HTTP2.endHeaders, stream: $0)] },
-            Script("another frame within a head") {
+            Script("another frame inside a head") {
                 [HTTP2.frame(.headers, stream: $0, [0x88]), HTTP2.frame(.ping, Array(repeating: 0, count: 8))]
             },
-            Script("SETTINGS of a length that none have") { _ in [HTTP2.frame(.settings, [1, 2, 3])] },
-            Script("SETTINGS with a window past all windows") { _ in
+            Script("SETTINGS of an invalid length") { _ in [HTTP2.frame(.settings, [1, 2, 3])] },
+            Script("SETTINGS with a window beyond the maximum") { _ in
                 [HTTP2.frame(.settings, [0, 4, 0xFF, 0xFF, 0xFF, 0xFF])]
             },
             Script("PING of seven bytes") { _ in [HTTP2.frame(.ping, Array(repeating: 0, count: 7))] },
@@ -71,7 +71,8 @@
             Script("GOAWAY of a stream") { [HTTP2.frame(.goAway, stream: $0, HTTP2.number(0) + HTTP2.number(0))] },
         ]
 
-        @Test("A broken frame ends a response as a violation, and at once", arguments: brokenFrames, [false, true])
+        @Test(
+            "A broken frame ends a response as a protocol violation, at once", arguments: brokenFrames, [false, true])
         func faults(fault: Script, isApart: Bool) async throws {
             let peer = try WirePeer { wire in
                 try wire.beginHTTP2()
@@ -91,7 +92,7 @@
             try await transport.run(try Self.request(peer.url)).check(.failure(.protocolViolation))
         }
 
-        @Test("A broken head ends a response as a violation, and at once")
+        @Test("A broken head ends a response as a protocol violation, at once")
         func brokenHead() async throws {
             let peer = try WirePeer { wire in
                 try wire.beginHTTP2()
@@ -106,7 +107,7 @@
             #expect(trace.error?.code == .protocolViolation || trace.isSuccess)
         }
 
-        @Test("A response that is whole stays one, whatever its connection breaks afterwards")
+        @Test("A complete response stays a success, whatever its connection violates afterwards")
         func wholeBefore() async throws {
             let peer = try WirePeer { wire in
                 try wire.beginHTTP2()
@@ -132,7 +133,7 @@
         ]
 
         @Test(
-            "A flood of frames ends as a violation, and holds up no other request", .serialized,
+            "A flood of frames ends as a protocol violation, and delays no other request", .serialized,
             arguments: endlessFrames)
         func floods(flood: Script) async throws {
             let peer = try WirePeer { wire in
@@ -147,7 +148,7 @@
             other.on("GET", "/", .text("ok"))
             let transport = CurlTransport()
             var request = try Self.request(peer.url)
-            request.timeouts.total = nil  // the flood itself ends the request
+            request.timeouts.total = nil  // the flood must end the request, not the timeout
             let flooded = transport.start(request)
             for _ in 0..<20 {
                 var request = TransportRequest(url: try RequestURL(other.url + "/"))
@@ -155,7 +156,7 @@
                 try await transport.run(request).check(.response("ok"))
             }
             try await flooded.wait { $0.isCompleted && $0.depth == 0 }.check(.failure(.protocolViolation))
-            // Its connection is not used again.
+            // The connection is not reused.
             try await transport.run(request).check(.failure(.protocolViolation))
         }
 

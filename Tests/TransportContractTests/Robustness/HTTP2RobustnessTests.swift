@@ -2,7 +2,7 @@
     import Larkspur
     import Testing
 
-    /// What peers break over HTTP/2, as a scripted server plays it.
+    /// Faults of HTTP/2 peers, played by a scripted server.
     @Suite(
         "Robustness: HTTP/2", .timeLimit(.minutes(3)),
         .enabled(
@@ -14,7 +14,7 @@
             let outcome: Fault.Outcome
             var limit: WritableKeyPath<TransportTimeouts, Duration?> & Sendable = \.total
             var milliseconds = 20_000
-            /// Whether the connection has carried a request before.
+            /// Whether an earlier request used the connection.
             var isKept = false
 
             var testDescription: String { path }
@@ -46,7 +46,7 @@
         }
 
         @Test(
-            "a peer that grants no window for the body lets the upload end in time",
+            "an upload to a peer that grants no window ends in time",
             .enabled(if: Environment.port("LARKSPUR_H2_NO_WINDOW") != nil, "LARKSPUR_H2_NO_WINDOW names no server"),
             arguments: ["POST", "PUT"])
         func withoutWindow(method: String) async throws {
@@ -55,13 +55,13 @@
             // Some versions of libcurl send no more than this over HTTP/2.
             (request.method, request.body) = (method, .data(Data(repeating: 7, count: 10_000)))
             request.timeouts.firstByte = .milliseconds(250)
-            // What was sent before the peer's settings came, the peer may take as a break of them.
+            // The peer may treat bytes that were sent before its settings arrived as a violation.
             try await transport.run(request).check(.failure([.timedOut, .connectionLost]))
             try await transport.run(try Self.request("/ok")).check(.response("0\n"))
         }
 
         @Test(
-            "a fault of one stream leaves the others of its connection alone",
+            "a fault of one stream does not affect the others of its connection",
             arguments: ["/truncated", "/short", "/stall-body"])
         func neighbours(path: String) async throws {
             let transport = try Self.transport()
@@ -81,7 +81,7 @@
         }
 
         @Test(
-            "what a peer says it has not processed is sent again, whatever the method; of what it may have, no POST",
+            "requests that the peer has not processed are sent again; a POST that it may have processed is not",
             arguments: ["/refused", "/goaway-open", "/goaway-after"], ["POST", "PUT"])
         func goAway(path: String, method: String) async throws {
             let transport = try Self.transport()
@@ -91,7 +91,7 @@
             let trace = try await transport.run(request)
             switch (path, method) {
             case ("/goaway-after", "POST") where Libcurl.reportsLostStreams: trace.check(.failure(.connectionLost))
-            // Versions of libcurl do not tell that a GOAWAY has left this one out.
+            // Some versions of libcurl do not report that a GOAWAY excludes this request.
             case ("/goaway-open", "POST") where !trace.isSuccess: trace.check(.failure(.connectionLost))
             default: trace.check(.response("6\n"))
             }
@@ -99,7 +99,7 @@
         }
 
         @Test(
-            "POSTs are answered by a server that gives up its connections in order, but for some that it has left out",
+            "POSTs are answered by a server that closes its connections with GOAWAY, except those that the GOAWAY excludes",
             .enabled(if: Environment.port("LARKSPUR_NGINX_GOAWAY") != nil, "LARKSPUR_NGINX_GOAWAY names no server"))
         func postsBesideGoAway() async throws {
             let transport = try Self.transport()
@@ -108,12 +108,12 @@
             let delegates = (0..<1_000).map { [request] _ in transport.start(request) }
             for delegate in delegates {
                 let trace = try await delegate.wait { $0.isCompleted && $0.depth == 0 }
-                // One that is under way to a connection just given up: versions of libcurl do not tell that it was left out.
+                // The GOAWAY may exclude this POST as unprocessed, which some versions of libcurl do not report.
                 if !trace.isSuccess { trace.check(.failure(.connectionLost)) }
             }
             #expect(delegates.count { $0.recorded.heads.first?.status == 200 } > 900)
             let metrics = delegates.flatMap { $0.recorded.metrics }
-            // A hundred requests for each.
+            // Each connection serves a hundred requests.
             #expect(metrics.count { $0.connectionWasReused == false } >= 10)
         }
 

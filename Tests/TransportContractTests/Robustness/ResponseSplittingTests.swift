@@ -3,14 +3,14 @@
     import LarkspurTesting
     import Testing
 
-    /// Peers that send more than one answer's bytes, or leave open where one ends: whatever becomes of that response, the
-    /// next request of the session gets its own, also where the connection is left open by the peer.
+    /// Peers that send the bytes of more than one response, or leave the end of a response ambiguous. The next request
+    /// of the session must get its own response, also if the peer keeps the connection open.
     @Suite("Response splitting", .timeLimit(.minutes(3)))
     struct ResponseSplittingTests {
         struct Row: Sendable, CustomTestStringConvertible {
             let testDescription: String
             let raw: String
-            /// Nil: it is an error.
+            /// The expected body; nil for an error.
             let body: String?
 
             init(_ name: String, _ raw: String, _ body: String?) {
@@ -60,7 +60,7 @@
                 "HTTP/1.1 103 Early\r\n\r\n" + ok + "Content-Length: 2\r\n\r\nok" + evil, "ok"),
         ]
 
-        /// The peer sends all of it at once and keeps the connection.
+        /// Makes a peer that sends all bytes at once and keeps the connection open.
         private static func server(_ raw: String) throws -> MockServer {
             let server = try MockServer()
             server.on(nil, "/split", MockResponse([.raw(Data(raw.utf8))]))
@@ -68,7 +68,7 @@
             return server
         }
 
-        @Test("The next request gets its own answer", arguments: rows)
+        @Test("The next request gets its own response", arguments: rows)
         func split(row: Row) async throws {
             let server = try Self.server(row.raw)
             let session = Session(configuration: SessionConfiguration { $0.options.timeouts.idle = .seconds(20) })
@@ -82,7 +82,7 @@
         }
 
         @Test(
-            "So it does where a stream, a download, HEAD or a redirect came before",
+            "The next request gets its own response after a stream, a download, HEAD or a redirect",
             arguments: ["stream", "download", "head", "redirect"])
         func kinds(kind: String) async throws {
             let moved = "HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 2\r\n\r\nok" + Self.evil

@@ -3,8 +3,8 @@
     import LarkspurTesting
     import Testing
 
-    /// What a peer sends over a kept connection without being asked is the answer to no request.
-    @Suite("Robustness: kept connections", .timeLimit(.minutes(3)))
+    /// Unsolicited bytes on a reused connection must never become the response to a request.
+    @Suite("Robustness: reused connections", .timeLimit(.minutes(3)))
     struct SilentConnectionTests {
         private static let stray = [
             "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nSTOLEN",
@@ -19,7 +19,7 @@
         }
 
         @Test(
-            "No answer to one goes to another: bytes that wait on a kept connection end it", arguments: stray,
+            "No request gets another's response: pending bytes on a reused connection end it", arguments: stray,
             [false, true])
         func unasked(bytes: String, closes: Bool) async throws {
             let (wanted, sent) = (DispatchSemaphore(value: 0), Gate())

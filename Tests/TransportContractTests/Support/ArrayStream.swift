@@ -1,6 +1,6 @@
 import Larkspur
 
-/// A streamed body of known bytes that counts how it is used.
+/// A streamed body of known bytes that counts its calls.
 final class ArrayStream: TransportBodyStream {
     private struct State {
         var position = 0
@@ -15,7 +15,7 @@ final class ArrayStream: TransportBodyStream {
     private let gate: Gate?
     private let box = Protected(State())
 
-    /// - Parameter gate: half way, the stream pends until this is opened.
+    /// - Parameter gate: Half way, the stream returns pending until this gate is opened.
     init(_ bytes: [UInt8], piece: Int, pendingAt gate: Gate? = nil) {
         self.bytes = bytes
         self.piece = piece
@@ -54,7 +54,7 @@ final class ArrayStream: TransportBodyStream {
 
     private func wakeAtGate() {
         guard let gate, let wake = box.withLock({ $0.wake }) else { return }
-        Task {  // the wake comes from another thread, as a stream's does
+        Task {  // a real stream also wakes from another thread
             try? await gate.pass()
             wake()
         }

@@ -1,21 +1,21 @@
 import Larkspur
 import Testing
 
-/// A transport under test: its name, what can be asked of it, and a way to make it together with its peer.
+/// A transport under test: its name, its abilities, and a way to make it together with its peer.
 ///
-/// To put a further transport under the contract, write a `ContractPeer` for it and add a line to `all`.
+/// To test another transport, write a `ContractPeer` for it and add a line to `all`.
 struct ContractSubject: Sendable, CustomTestStringConvertible {
-    /// What not every pair of transport and peer can play.
+    /// An ability that not every pair of transport and peer has.
     enum Ability: Sendable {
-        /// The transport pulls streamed bodies itself, also those that pend.
+        /// The transport pulls streamed bodies itself, also streams that return pending.
         case pullsBodies
-        /// The transport keeps timeouts, by a clock that runs.
+        /// The transport enforces timeouts with a running clock.
         case keepsTime
     }
 
     let name: String
     let abilities: Set<Ability>
-    /// The most body bytes that one event carries: what "one buffer" means in the contract.
+    /// The maximum number of body bytes in one event: "one buffer" in the contract.
     let buffer: Int
     let makePeer: @Sendable () async throws -> any ContractPeer
 
@@ -40,18 +40,18 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// The other end: plays scripts to the requests of the transport that it was made for, and remembers the requests.
+/// The server of the contract tests: plays scripts for the requests of its transport and records the requests.
 protocol ContractPeer: Sendable {
     var transport: any Transport { get }
 
-    /// Gives the URL at which these steps are played.
+    /// Returns the URL at which these steps are played.
     func url(playing script: [PeerStep]) throws -> RequestURL
 
-    /// What has arrived at this URL, in order.
+    /// Returns the requests that have arrived at this URL, in order.
     func requests(at url: RequestURL) -> [ReceivedRequest]
 }
 
-/// A request as it arrived, header fields in their order, the body whole.
+/// A request as it arrived, with the header fields in order and the whole body.
 struct ReceivedRequest: Sendable {
     var method: String
     var target: String
@@ -59,24 +59,24 @@ struct ReceivedRequest: Sendable {
     var body: [UInt8]
 }
 
-/// What a peer does next, in words that every transport's peer understands. At a script's end the response ends.
+/// An action of a peer that every transport's peer supports. At the end of a script the response ends.
 enum PeerStep: Sendable {
-    /// An interim response such as 103, before the head.
+    /// Sends an interim response such as 103, before the head.
     case interim(Int, [HeaderField])
     case head(PeerHead)
     case bytes([UInt8])
     /// Waits for the test's signal.
     case wait(Gate)
-    /// Does nothing more until the connection is gone.
+    /// Does nothing until the connection is closed.
     case stall
-    /// Ends the connection in order, though more may have been promised.
+    /// Closes the connection normally, even if the response is incomplete.
     case close
-    /// Ends the connection with a reset.
+    /// Resets the connection.
     case reset
-    /// Makes the hop send its request again after the body was read once: a kept connection dies at that point.
+    /// Makes the hop send its request again after the body was read once, by closing a reused connection then.
     case needBodyAgain
 
-    /// A head with these fields; a length that is not given is not declared.
+    /// Returns a head with these fields. Without a length, none is declared.
     static func head(
         _ status: Int = 200, _ fields: [HeaderField] = [], length: Int? = nil
     ) -> PeerStep {
@@ -87,31 +87,32 @@ enum PeerStep: Sendable {
 
 struct PeerHead: Sendable {
     var status: Int
-    /// Sent byte for byte; what declares the body's length comes after them.
+    /// The field lines, sent byte for byte. The declaration of the body's length follows them.
     var rawFields: [UInt8]
-    /// Nil: the body's end is told in another way (chunks, or the end of the connection).
+    /// The declared length; nil if chunks or the end of the connection end the body.
     var length: Int?
 }
 
 extension [PeerStep] {
-    /// A whole response.
+    /// Returns a complete response.
     static func response(_ status: Int = 200, _ fields: [HeaderField] = [], body: [UInt8] = []) -> [PeerStep] {
         [.head(status, fields, length: body.count), .bytes(body)]
     }
 
-    /// A response whose head comes at once, and whose body at the signal.
+    /// Returns a response whose head comes at once and whose body comes after the gate is opened.
     static func response(_ body: [UInt8], after gate: Gate) -> [PeerStep] {
         [.head(length: body.count), .wait(gate), .bytes(body)]
     }
 }
 
 extension [UInt8] {
-    /// Bytes that tell where they stand: a loss, a repeat or a swap of any piece shows.
+    /// Returns bytes that depend on their position, so that a lost, repeated or swapped piece is visible.
     static func pattern(_ count: Int) -> [UInt8] {
         count <= table.count ? Array(table[..<count]) : computed(count)
     }
 
-    /// Computed once: unoptimised and watched by a sanitizer, a byte costs a thousand times its copy.
+    /// The pattern, computed once: in an unoptimised build with a sanitizer, computing a byte takes a thousand times as
+    /// long as copying it.
     private static let table = computed(4 << 20)
 
     private static func computed(_ count: Int) -> [UInt8] {

@@ -2,9 +2,9 @@
     import Larkspur
     import LarkspurTesting
 
-    /// Plays scripts to `CurlTransport` over real sockets, each at a path of its own.
+    /// Plays scripts to `CurlTransport` over real sockets, each at its own path.
     final class CurlPeer: ContractPeer {
-        /// What one event carries at most.
+        /// The maximum number of bytes in one event.
         static let buffer = 256 * 1_024
 
         let transport: any Transport = CurlTransport()

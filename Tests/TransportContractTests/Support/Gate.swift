@@ -1,6 +1,6 @@
 import Larkspur
 
-/// A place in a peer's script where it waits for the test's signal; also a plain latch.
+/// A point in a peer's script at which the peer waits for the test's signal; also usable as a plain latch.
 final class Gate: Sendable {
     private struct State: Sendable {
         var isOpen = false
@@ -9,29 +9,29 @@ final class Gate: Sendable {
 
     private let state = Observed(State())
 
-    /// A gate that is no obstacle: the peer pauses as short as it can.
+    /// A gate that is already open: the peer pauses as briefly as possible.
     static var opened: Gate {
         let gate = Gate()
         gate.open()
         return gate
     }
 
-    /// The signal; given before the peer arrives, it counts as well.
+    /// Opens the gate. It may be opened before the peer arrives.
     func open() { state.change { $0.isOpen = true } }
 
-    /// For the peer: goes on once the gate is open.
+    /// Waits, in the peer, until the gate is open.
     func pass() async throws {
         state.change { $0.arrivals += 1 }
         try await state.wait { $0.isOpen }
     }
 
-    /// For the test: goes on once the peer stands at the gate.
+    /// Waits, in the test, until the peer has arrived at the gate.
     func reached() async throws { try await state.wait { $0.arrivals > 0 } }
 
     func opened() async throws { try await state.wait { $0.isOpen } }
 }
 
-/// A clock for `StubTransport` whose durations name gates, so that its `.wait` ends with a signal and not with time.
+/// A clock for `StubTransport` whose durations identify gates, so that `.wait` ends with a signal and not with time.
 final class GateClock: Clock, Sendable {
     struct Instant: InstantProtocol {
         fileprivate let offset: Duration
@@ -46,7 +46,7 @@ final class GateClock: Clock, Sendable {
     var now: Instant { Instant(offset: .zero) }
     var minimumResolution: Duration { .seconds(1) }
 
-    /// The duration that stands for this gate.
+    /// Returns the duration that identifies this gate.
     func duration(for gate: Gate) -> Duration {
         gates.withLock { gates in
             gates.append(gate)

@@ -1,5 +1,5 @@
 #if os(Linux)
-    /// Frames of HTTP/2 as bytes, right or wrong: nothing checks what a test writes.
+    /// HTTP/2 frames as bytes, valid or not: nothing checks what a test writes.
     enum HTTP2 {
         enum Kind: UInt8 {
             case data, headers, priority, reset, settings, push, ping, goAway, windowUpdate, continuation
@@ -10,7 +10,7 @@
         static let endHeaders: UInt8 = 4
         static let acknowledgement: UInt8 = 1
 
-        /// A frame whose head may declare another length than its payload has.
+        /// Returns a frame whose head may declare another length than its payload has.
         static func frame(
             _ kind: Kind, flags: UInt8 = 0, stream: UInt32 = 0, length: Int? = nil, _ payload: [UInt8] = []
         ) -> [UInt8] {
@@ -23,7 +23,7 @@
             [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
         }
 
-        /// The head of a 200 without fields: one entry of HPACK's table.
+        /// Returns the head of a 200 without fields: one entry of HPACK's static table.
         static func head(of stream: UInt32, ends: Bool = false) -> [UInt8] {
             frame(.headers, flags: endHeaders | (ends ? endStream : 0), stream: stream, [0x88])
         }
@@ -34,14 +34,14 @@
     }
 
     extension Wire {
-        /// Begins as a server of HTTP/2 that its client knows to be one.
+        /// Sends what an HTTP/2 client expects first from a server.
         func beginHTTP2() throws {
             try head()
             try body(6)  // the end of the preface: "SM\r\n\r\n"
             try send(HTTP2.frame(.settings) + HTTP2.frame(.settings, flags: HTTP2.acknowledgement))
         }
 
-        /// Reads frames until a request's head has come. Returns the number of its stream.
+        /// Reads frames until a request's head has arrived. Returns its stream number.
         func request() throws -> UInt32 {
             while true {
                 let head = try take(9)

@@ -1,8 +1,9 @@
 import Larkspur
 
-/// A value that tests wait on: each change tries the conditions of those who wait.
+/// A value that tests wait on. Each change evaluates the conditions of the waiting tests.
 ///
-/// A wait ends with `CancellationError` when its task is cancelled, so a test that waits in vain ends with its time.
+/// A wait ends with `CancellationError` when its task is cancelled, so a test that waits in vain ends with its time
+/// limit.
 final class Observed<Value: Sendable>: Sendable {
     private struct Watcher: Sendable {
         let number: Int
@@ -40,7 +41,7 @@ final class Observed<Value: Sendable>: Sendable {
         for watcher in ready { watcher.continuation.resume(returning: value) }
     }
 
-    /// Returns the value as it was when it first fulfilled the condition.
+    /// Returns the value at the time when it first fulfilled the condition.
     @discardableResult
     func wait(until isReached: @escaping @Sendable (Value) -> Bool) async throws -> Value {
         let number = box.withLock { state in

@@ -8,32 +8,33 @@ import Larkspur
     import Musl
 #endif
 
-/// Records the events and questions of one task in order, and sees when they overlap.
+/// Records the events and questions of one task in order, and detects overlapping events.
 final class RecordingDelegate: TransportDelegate {
     typealias Hook = @Sendable (TransportEvent, any TransportTask) -> Void
 
     private let trace = Observed(Trace())
-    /// What `hook` steers; set before the task is started.
+    /// The task that `hook` controls; set before the task is started.
     private let steered = Protected<(any TransportTask)?>(nil)
     private let hook: Hook?
     private let answers: @Sendable (TransportQuestion) -> Void
     private let end: EndOfLife?
 
-    /// Opens `released` when its life ends; `hook` runs inside `received`, and may steer the task from there.
+    /// Creates a delegate that opens `released` when it is deinitialised. `hook` runs inside `received` and may control
+    /// the task.
     init(released: Gate? = nil, hook: Hook? = nil) {
         self.hook = hook
         answers = { _ in }
         end = released.map(EndOfLife.init)
     }
 
-    /// Answers questions; the others leave them unanswered.
+    /// Creates a delegate that answers questions. Other delegates leave them unanswered.
     init(answering answers: @escaping @Sendable (TransportQuestion) -> Void) {
         hook = nil
         self.answers = answers
         end = nil
     }
 
-    /// What was recorded so far.
+    /// The trace so far.
     var recorded: Trace { trace.value }
 
     @discardableResult
@@ -63,12 +64,12 @@ final class RecordingDelegate: TransportDelegate {
         let locks = ThreadMarks.lockDepth
         let thread = String(describing: pthread_self())
         trace.change { trace in
-            if trace.depth > 0 { trace.faults.append("T5: \(what.name) came while the one before was being delivered") }
+            if trace.depth > 0 { trace.faults.append("T5: \(what.name) came while another event was being delivered") }
             if locks > 0 { trace.faults.append("R1: \(what.name) was delivered under a lock") }
             trace.depth += 1
             trace.records.append(Trace.Record(what: what, task: task, thread: thread))
         }
-        // Gives an event that must not come now the chance to do so.
+        // This yields so that an event that must not come now has the chance to come.
         if hook != nil { sched_yield() }
     }
 

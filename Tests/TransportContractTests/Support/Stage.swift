@@ -1,6 +1,6 @@
 import Larkspur
 
-/// A transport with its peer, and the tasks that a test makes between them.
+/// A transport with its peer, and a factory for the tasks of a test.
 struct Stage: Sendable {
     let subject: ContractSubject
     let peer: any ContractPeer
@@ -11,7 +11,7 @@ struct Stage: Sendable {
         peer = try await subject.makePeer()
     }
 
-    /// A body of so many buffers, some bytes less so that the last one is not full.
+    /// Returns a body of this many buffers, a few bytes shorter so that the last buffer is not full.
     func body(buffers: Int) -> [UInt8] { .pattern(buffers * subject.buffer - 3) }
 
     /// Makes a task; the test starts it.
@@ -29,7 +29,7 @@ struct Stage: Sendable {
         return Exchange(peer: peer, url: url, task: task, delegate: delegate)
     }
 
-    /// The same with a hook that runs inside `received`.
+    /// Makes a task with a hook that runs inside `received`.
     func exchange(
         _ script: [PeerStep], body: TransportBody = .none, allowance: UInt64 = .max,
         hook: @escaping RecordingDelegate.Hook
@@ -37,10 +37,10 @@ struct Stage: Sendable {
         try exchange(script, body: body, allowance: allowance, delegate: RecordingDelegate(hook: hook))
     }
 
-    /// Runs a few other exchanges over the same transport.
+    /// Performs a few other exchanges over the same transport.
     ///
-    /// That something does not happen cannot be waited for. But a transport that has carried whole exchanges meanwhile
-    /// has had its turns, and what it was going to deliver wrongly is there.
+    /// A test cannot wait for an event that must not happen. But after whole exchanges the transport has had the time
+    /// to deliver it wrongly.
     func settle() async throws {
         for _ in 0..<4 {
             let other = try exchange(.response(body: .pattern(8)))
@@ -57,17 +57,17 @@ struct Stage: Sendable {
     }
 }
 
-/// One task with what it needs to be watched.
+/// A task with its peer and its delegate.
 struct Exchange: Sendable {
     let peer: any ContractPeer
     let url: RequestURL
     let task: any TransportTask
     let delegate: RecordingDelegate
 
-    /// What has arrived at the peer.
+    /// The requests that have arrived at the peer.
     var requests: [ReceivedRequest] { peer.requests(at: url) }
 
-    /// What was delivered by now.
+    /// The events delivered so far.
     var trace: Trace { delegate.recorded }
 
     @discardableResult
@@ -88,7 +88,7 @@ struct Exchange: Sendable {
     }
 }
 
-/// Runs the pieces at once, each in a task of its own.
+/// Runs the closures concurrently, each in its own task.
 func concurrently(_ pieces: [@Sendable () -> Void]) async {
     await withTaskGroup(of: Void.self) { group in
         for piece in pieces { group.addTask { piece() } }

@@ -46,7 +46,7 @@ final class StubPeer: ContractPeer {
         case .bytes(let bytes): pieces(of: bytes).map { .body(Data($0)) }
         case .wait(let gate): [.wait(clock.duration(for: gate))]
         case .stall: [.stall]
-        case .close: []  // a script that ends early is the stub's closed connection
+        case .close: []  // the stub closes the connection when its script ends early
         case .reset: [.fail(TransportError(.connectionLost, "the peer reset the connection"))]
         case .needBodyAgain: [.rewind]
         }
@@ -63,7 +63,7 @@ final class StubPeer: ContractPeer {
 }
 
 extension ReceivedRequest {
-    /// As the stub was given it: no wire lies between.
+    /// Creates a record of the request as the stub received it, without a wire.
     fileprivate init(_ request: TransportRequest) {
         method = request.method
         target = String(request.url.text.dropFirst("http://peer.test".count))

@@ -1,6 +1,6 @@
 import Larkspur
 
-/// What one task delivered, in order.
+/// The events that one task delivered, in order.
 struct Trace: Sendable {
     enum What: Sendable {
         case event(TransportEvent)
@@ -14,9 +14,9 @@ struct Trace: Sendable {
     }
 
     var records: [Record] = []
-    /// What the delegate saw while it was called.
+    /// The violations that the delegate detected during its calls.
     var faults: [String] = []
-    /// How many calls of the delegate are under way.
+    /// The number of running calls of the delegate.
     var depth = 0
 
     var events: [TransportEvent] {
@@ -43,7 +43,7 @@ struct Trace: Sendable {
     var error: TransportError? { completions.first ?? nil }
     var failure: TransportError.Code? { error?.code }
 
-    /// How many body events begin at or past this position.
+    /// Returns the number of body events that begin at or after this position.
     func chunks(past position: Int) -> Int {
         var start = 0
         return chunks.count { chunk in
@@ -63,7 +63,7 @@ extension Trace.What {
 }
 
 extension Trace {
-    /// Every break of T4 to T7 and T11 in the trace of a task that has ended; empty if there is none.
+    /// Returns every violation of T4 to T7 and T11 in the trace of a task that has ended.
     func audit(wasResumed: Bool = true, bodyIsBegunAgain: Bool = false) -> [String] {
         faults + auditEnd() + auditOrder() + auditHeads() + auditMetrics(wasResumed)
             + (bodyIsBegunAgain ? [] : auditSent())
@@ -91,7 +91,7 @@ extension Trace {
             if rank < last { faults.append("T5: \(name) came too late") }
             last = max(rank, last)
         }
-        // 101 is no interim head: what follows it is not HTTP.
+        // 101 is not an interim head: the bytes after it are not HTTP.
         for head in heads where head.status < 200 && head.status != 101 {
             faults.append("T5: the interim head \(head.status) was delivered")
         }

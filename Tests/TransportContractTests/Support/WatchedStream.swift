@@ -1,6 +1,6 @@
 import Larkspur
 
-/// A streamed body that says, before each reading, how much of it is left.
+/// A streamed body that reports, before each read, how much of it is left.
 final class WatchedStream: TransportBodyStream {
     static let piece = 50_000
     private let left: Protected<Int>

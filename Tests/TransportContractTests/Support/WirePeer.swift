@@ -2,27 +2,28 @@
     import CLarkspur
     import Larkspur
 
-    /// A server whose every move a test writes down: what it reads of a connection and what it does then, byte for byte.
+    /// A server whose every step the test defines: what it reads from a connection and what it does then, byte for
+    /// byte.
     ///
-    /// Unlike a `MockServer` it can answer a request that it has not read, and end a connection within one. Each connection
-    /// is a thread that waits in the kernel.
+    /// Unlike a `MockServer` it can answer a request that it has not read, and close a connection during a request.
+    /// Each connection has a thread that blocks in the kernel.
     final class WirePeer: Sendable {
         typealias Script = @Sendable (Wire) throws -> Void
 
         let port: Int
         var url: String { "http://127.0.0.1:\(port)" }
-        /// The heads that were read, in their order.
+        /// The request heads that were read, in order.
         var heads: [String] { read.value }
 
         private let listener: Int32
         private let read = Observed<[String]>([])
 
-        /// Plays a script to each connection, the last one to all that follow.
+        /// Plays one script for each connection, and the last script for all further connections.
         init(_ scripts: Script...) throws {
             var port: UInt16 = 0
             let listener = clarkspur_loopback_listen(&port)
             guard listener >= 0 else { throw POSIXError(.EMFILE) }
-            // What was not read must not have been sent: the kernel takes up to 32 MiB of its own accord.
+            // A small receive buffer makes unread bytes block the sender. The kernel's default may be 32 MiB.
             var room: Int32 = 256 * 1_024
             setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<Int32>.size))
             (self.listener, self.port) = (listener, Int(port))
@@ -32,7 +33,7 @@
                     if next.count > 1 { next.removeFirst() }
                     Thread.detachNewThread {
                         let wire = Wire(descriptor, read)
-                        try? script(wire)  // the peer may leave at any time
+                        try? script(wire)  // the peer may disconnect at any time
                     }
                 }
                 close(listener)
@@ -41,24 +42,24 @@
 
         deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
-        /// Nil when the listener was shut down.
+        /// Accepts a connection. Returns nil when the listener was shut down.
         private static func accept(_ listener: Int32) -> Int32? {
             var event = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
             while poll(&event, 1, -1) > 0, Int32(event.revents) & POLLHUP == 0 {
                 let descriptor = clarkspur_loopback_accept(listener)
                 guard descriptor >= 0 else { continue }
-                _ = fcntl(descriptor, F_SETFL, 0)  // to wait
+                _ = fcntl(descriptor, F_SETFL, 0)  // blocking
                 return descriptor
             }
             return nil
         }
     }
 
-    /// One connection of a `WirePeer`, which ends with it.
+    /// A connection of a `WirePeer`, closed when this object is released.
     final class Wire {
         struct Left: Error {}
 
-        /// POLLRDHUP, which only some headers show.
+        /// POLLRDHUP, which not all headers declare.
         private static let peerHasLeft: Int16 = 0x2000
 
         private let descriptor: Int32
@@ -74,7 +75,7 @@
             if !isClosed { close(descriptor) }
         }
 
-        /// Reads a head, its empty line included.
+        /// Reads a head, including its empty line.
         @discardableResult
         func head() throws -> String {
             while true {
@@ -88,10 +89,10 @@
             }
         }
 
-        /// Reads so many bytes and throws them away.
+        /// Reads and discards this many bytes.
         func body(_ count: Int) throws { _ = try take(count) }
 
-        /// Reads so many bytes.
+        /// Reads this many bytes.
         func take(_ count: Int) throws -> [UInt8] {
             while input.count < count { try more() }
             defer { input.removeFirst(count) }
@@ -109,7 +110,7 @@
             }
         }
 
-        /// Reads and throws away until the peer has left.
+        /// Reads and discards bytes until the peer has disconnected.
         func drain() throws {
             while true {
                 input = []
@@ -117,15 +118,15 @@
             }
         }
 
-        /// Reads nothing, and waits until the peer has left.
+        /// Waits, without reading, until the peer has disconnected.
         func stall() {
             var event = pollfd(fd: descriptor, events: Self.peerHasLeft, revents: 0)
             poll(&event, 1, -1)
         }
 
-        /// Vanishes: from now on the kernel drops every packet from the peer, and acknowledges none.
+        /// Vanishes: from now on the kernel drops every packet from the peer and acknowledges none.
         func vanish() {
-            // A classic BPF program of one instruction: return 0, which keeps nothing of a packet.
+            // A classic BPF program of one instruction: return 0, which drops the packet.
             var program: [UInt64] = [0x06]
             program.withUnsafeMutableBytes { instruction in
                 var filter = (length: UInt16(1), code: instruction.baseAddress)
@@ -134,10 +135,10 @@
             }
         }
 
-        /// SO_ATTACH_FILTER, which Glibc's module does not show.
+        /// SO_ATTACH_FILTER, which Glibc's module does not declare.
         private static let attachFilter: Int32 = 26
 
-        /// Says that nothing more comes, and reads until the peer has left.
+        /// Shuts down the sending side and reads until the peer has disconnected.
         func end() throws {
             endSending()
             try drain()
@@ -145,7 +146,7 @@
 
         func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-        /// Ends the connection with a reset, which the peer's kernel has when this returns.
+        /// Resets the connection. The peer's kernel has received the reset when this returns.
         func reset() {
             clarkspur_loopback_reset_on_close(descriptor)
             close(descriptor)
@@ -162,17 +163,18 @@
         }
     }
 
-    /// Has the peer reset the connection, and returns when it has.
+    /// A request to the peer to reset its connection.
     final class Cut: Sendable {
         private let (wanted, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
 
-        /// For the transport's thread, which must not wait but for this.
+        /// Makes the peer reset the connection and waits for that; called on the transport's thread, which must wait
+        /// for nothing else.
         func cut() {
             wanted.signal()
             done.wait()
         }
 
-        /// For the peer.
+        /// Waits for the request and resets the connection; called on the peer's thread.
         func perform(on wire: Wire) {
             wanted.wait()
             wire.reset()

@@ -40,7 +40,7 @@ extern void *__libc_realloc(void *pointer, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 
 static void count(void) {
-    // A number that all threads write to costs time: only who asks for it pays.
+    // A counter that all threads write to costs time, so it is used only on request.
     if (!atomic_load_explicit(&counting, memory_order_relaxed)) return;
     atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
 }

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-// Their stable ABIs, declared here so that no header has to be installed.
+// The stable ABIs of the libraries, declared here so that their headers need not be installed.
 
 typedef struct {
     const uint8_t *next_in;

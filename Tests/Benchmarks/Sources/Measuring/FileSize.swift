@@ -1,7 +1,7 @@
 import Foundation
 
 extension URL {
-    /// How many bytes the file has.
+    /// The file's size in bytes.
     public var size: Int {
         get throws { try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0 }
     }

@@ -1,11 +1,12 @@
 import CAllocations
 
-/// Runs requests as a plan says and prints one line of figures.
+/// Runs requests according to a plan and prints one line of figures.
 public struct Measurement: Sendable {
     private let plan: Plan
     private let perform: @Sendable () async throws -> Int
 
-    /// - Parameter perform: Sends one request and gives the number of bytes moved; throws if it went wrong.
+    /// - Parameter perform: Sends one request and returns the number of transferred bytes; throws if the request
+    ///   failed.
     public init(_ plan: Plan, perform: @escaping @Sendable () async throws -> Int) {
         self.plan = plan
         self.perform = perform
@@ -13,7 +14,7 @@ public struct Measurement: Sendable {
 
     public func run(variant: String) async {
         if plan.count == 0, !plan.isLong {
-            _ = await round(count: 0, seconds: 0.3)  // connections are made, caches fill up
+            _ = await round(count: 0, seconds: 0.3)  // warm-up: connections are opened and caches filled
         }
         let cpu = larkspur_cpu_microseconds()
         let start = ContinuousClock.now
@@ -37,7 +38,7 @@ public struct Measurement: Sendable {
         }
     }
 
-    /// One of those that run at once. Times are taken by the first alone, so that they need little memory.
+    /// Runs one of the concurrent workers. Only the first one records times, so that they need little memory.
     private func work(share: Int?, until end: ContinuousClock.Instant, measures: Bool) async -> Tally {
         var tally = Tally()
         if measures { tally.histogram = Array(repeating: 0, count: 100_000) }

@@ -1,21 +1,21 @@
-/// What to send, from the command line: the same options for every subject.
+/// The requests of a run, from the command line. Every subject has the same options.
 public struct Plan: Sendable {
     public let url: String
-    /// So many requests; 0 means as many as start within `seconds`.
+    /// The number of requests; 0 means as many as can be started within `seconds`.
     public var count = 0
     public var seconds = 3.0
     public var concurrency = 1
     public var certificateAuthorities: String?
     public var upload: String?
-    /// Whether the response's body is dropped as it comes instead of being kept as a whole.
+    /// Whether the response's body is discarded as it arrives instead of being kept as a whole.
     public var streams = false
-    /// Where the response's body is written to, in place of what is there.
+    /// The file to which the response's body is written; an existing file is replaced.
     public var download: String?
     public var reading = Reading.data
-    /// Whether requests have the fields of the loop in C alone, instead of those that the framework adds.
+    /// Whether requests have only the fields that the loop in C sends, without the framework's own fields.
     public var isBare = false
 
-    /// What becomes of the response's body.
+    /// How the response's body is used.
     public enum Reading: String, Sendable {
         case data, decoded, json
     }
@@ -24,7 +24,7 @@ public struct Plan: Sendable {
         "[--count N | --seconds S] [--concurrency N] [--ca FILE] [--upload FILE] [--stream] [--download FILE]"
         + " [--as data|decoded|json] [--bare]"
 
-    /// Whether a request takes so long that none is sent for practice.
+    /// Whether a request takes so long that the warm-up is skipped.
     var isLong: Bool { streams || upload != nil || download != nil }
 
     public init?(_ arguments: some Collection<String>) {

@@ -1,9 +1,9 @@
 import CAllocations
 
-/// Megabytes a second of CPU time, of something done over and over.
+/// The throughput of a repeated operation, in megabytes a second of CPU time.
 public struct Rate: Sendable {
-    /// Lasts some 0.3 s, of which the first half is for warming up. Seconds are those on the CPU: what else the machine does
-    /// hardly counts.
+    /// Measures an operation for about 0.15 s, after a warm-up of the same length. It uses CPU time, which other load
+    /// on the machine hardly affects.
     public static func megabytesASecond(of bytes: Int, _ perform: () async throws -> Void) async rethrows -> Double {
         var rate = 0.0
         for _ in 0..<2 {

@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTesting
 import Measuring
 
-/// What undoing content codings costs: whole requests whose body is coded, against the libraries' own fastest call.
+/// The cost of content codings: whole requests with a coded body, compared with the coding library's fastest call.
 struct CodingsBenchmark {
     let document: Data
 
@@ -11,8 +11,8 @@ struct CodingsBenchmark {
         ("gzip", larkspur_gzip), ("deflate", larkspur_deflate), ("br", larkspur_br), ("zstd", larkspur_zstd),
     ]
 
-    /// Prints a line for each coding: decoded megabytes a second of CPU time, medians of seven rounds in which both take
-    /// turns, and the median of the rounds' ratios.
+    /// Prints a line for each coding: decoded megabytes a second of CPU time, as medians of seven rounds in which both
+    /// alternate, and the median of the rounds' ratios.
     func run() async throws {
         for (name, coding) in Self.codings {
             guard let coded = encoded(coding) else {

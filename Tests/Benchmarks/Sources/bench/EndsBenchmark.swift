@@ -1,12 +1,12 @@
 import Larkspur
 import LarkspurTesting
 
-/// Responses that are thrown away for another attempt end without a lock, where their ends are the user's code: here they
-/// cancel their request, which would wait for the lock for ever. Only optimised builds could let go of them too early.
+/// Checks that responses that a retry discards are released without a lock. Their `deinit` is user code: here it
+/// cancels the request, which would wait for that lock forever. Only optimised builds could release them too early.
 struct EndsBenchmark: Sendable {
     struct Refused: Error {}
 
-    /// Cancels its request when it ends.
+    /// A value that cancels its request when it is released.
     final class Value: Sendable {
         private let request: DataRequest
 
@@ -21,7 +21,7 @@ struct EndsBenchmark: Sendable {
         func serialize(_ exchange: CompletedExchange) throws -> Object { try make() }
     }
 
-    /// Prints how many requests ended; never if one hangs.
+    /// Prints the number of completed requests; never returns if one hangs.
     func run(count: Int) async {
         let session = Session(
             transport: StubTransport { _ in .text("body") }, interceptor: .retrier { _, _, _ in .retry })

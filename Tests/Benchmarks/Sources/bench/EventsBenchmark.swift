@@ -1,9 +1,9 @@
 import CAllocations
 import Larkspur
 
-/// How fast a `text/event-stream` becomes events: by the parser alone, and through the asynchronous sequence.
+/// The speed at which a `text/event-stream` becomes events: by the parser alone, and through the asynchronous sequence.
 struct EventsBenchmark {
-    /// Of the chunks: what a read of a socket gives.
+    /// The size of a chunk: what one read of a socket returns.
     private static let chunkSize = 16 * 1_024
 
     private struct Chunks: AsyncSequence, AsyncIteratorProtocol {
@@ -14,7 +14,8 @@ struct EventsBenchmark {
         func makeAsyncIterator() -> Chunks { self }
     }
 
-    /// Prints a line for each size of the events' data: megabytes a second of CPU time, the median of several rounds.
+    /// Prints a line for each size of the events' data: megabytes a second of CPU time, as the median of several
+    /// rounds.
     func run() async throws {
         for size in [100, 300, 1_000] {
             let text = String(repeating: "abcdefghij", count: size / 10)
@@ -43,7 +44,7 @@ struct EventsBenchmark {
         }
     }
 
-    /// How many bytes of data there are.
+    /// Parses all chunks and returns the number of data bytes.
     private func parse(_ chunks: [Data]) throws -> Int {
         var parser = ServerSentEventParser()
         var bytes = 0

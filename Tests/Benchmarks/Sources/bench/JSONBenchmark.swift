@@ -1,11 +1,12 @@
 import Larkspur
 import Measuring
 
-/// How fast one document becomes a value: to `JSON`, and to what Foundation makes of it.
+/// The speed at which a document becomes a value, for `JSON` and for Foundation's parsers.
 struct JSONBenchmark {
     let document: Data
 
-    /// Prints megabytes a second, the median of several rounds in which all take turns, and the medians of the ratios.
+    /// Prints megabytes a second, as medians of several rounds in which all parsers alternate, and the medians of the
+    /// ratios.
     ///
     /// `JSONDecoder` takes part if the document is that of `.ci/document.py`.
     func run() async throws {

@@ -3,11 +3,11 @@ import Larkspur
 import Measuring
 
 #if os(Linux)
-    /// One large body as one value: how much memory that takes beside the body itself.
+    /// The memory for one large body as one value, compared with the body itself.
     struct LargeBenchmark: Sendable {
         let plan: Plan
 
-        /// Prints the figures; returns the peak of memory as a multiple of the body's size.
+        /// Prints the figures, and returns the peak of memory as a multiple of the body's size.
         func run() async throws -> Double {
             let start = ContinuousClock.now
             let body = try await Session().request(plan.url).validate().serializingData().value

@@ -2,7 +2,7 @@ import Larkspur
 import Measuring
 
 #if os(Linux)
-    /// Requests to a real server, through the public interface.
+    /// Requests to a real server through the public interface.
     struct LoadBenchmark: Sendable {
         let plan: Plan
         private let session: Session

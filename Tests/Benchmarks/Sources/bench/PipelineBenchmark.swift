@@ -2,12 +2,12 @@ import CAllocations
 import Larkspur
 import LarkspurTesting
 
-/// What the framework itself costs: GETs over a transport that answers at once, so nothing else is measured.
+/// The framework's own cost: GETs over a transport that answers at once.
 struct PipelineBenchmark: Sendable {
     let count: Int
     let concurrency: Int
 
-    /// Prints the figures; returns the allocations of one request.
+    /// Prints the figures, and returns the allocations of one request.
     func run() async throws -> Double {
         let head = ResponseHead(
             status: 200,
@@ -19,7 +19,7 @@ struct PipelineBenchmark: Sendable {
         let session = Session(transport: StubTransport { _ in answer })
 
         larkspur_count_allocations()
-        _ = try await requests(10_000, on: session)  // caches and pools fill up
+        _ = try await requests(10_000, on: session)  // warm-up
         let (cpu, allocations) = (larkspur_cpu_microseconds(), larkspur_allocations())
         let start = ContinuousClock.now
         let bytes = try await requests(count, on: session)

@@ -3,14 +3,14 @@ import Larkspur
 import Measuring
 
 #if os(Linux)
-    /// One large body read while it comes by somebody who is slower than the network: how fast, and in how much memory.
+    /// The speed and the memory of reading one large body with a reader that is slower than the network.
     struct StreamBenchmark: Sendable {
-        /// After so many bytes the reader pauses for a millisecond, so that what comes has to wait somewhere.
+        /// The number of bytes after which the reader pauses for a millisecond, so that bytes have to wait.
         private static let stretch: UInt64 = 4 << 20
 
         let plan: Plan
 
-        /// Prints the figures; returns by how many KiB the peak of memory grew, after the first byte was there.
+        /// Prints the figures, and returns the growth of the memory peak in KiB after the first byte arrived.
         func run() async throws -> Double {
             let request = await Session().streamRequest(plan.url).validate()
             let start = ContinuousClock.now

@@ -2,7 +2,8 @@ import CAllocations
 import Larkspur
 import Measuring
 
-/// What must hold however long and however rudely a session is used: nothing hangs, fails or leaks.
+/// The properties that hold however long a session is used and however often requests are cancelled: nothing hangs,
+/// fails or leaks.
 struct StressBenchmark: Sendable {
     let plan: Plan
     private let session: Session
@@ -18,9 +19,9 @@ struct StressBenchmark: Sendable {
                 }))
     }
 
-    /// Cancels each request at a random moment of its first half millisecond; true if all ended as they may.
+    /// Cancels each request at a random moment of its first half millisecond. Returns true if all ended as allowed.
     func cancel() async -> Bool {
-        _ = await repeated(plan.count / 10, cancelled)  // pools fill up
+        _ = await repeated(plan.count / 10, cancelled)  // warm-up
         let before = Footprint()
         let tally = await repeated(plan.count, cancelled)
         let growth = Footprint().growth(since: before)
@@ -45,7 +46,7 @@ struct StressBenchmark: Sendable {
         return error.map { $0.code.rawValue } ?? "completed"
     }
 
-    /// Compares memory after many requests with memory after few; true if it stays flat.
+    /// Compares memory after many requests with memory after few. Returns true if it does not grow.
     func memory() async -> Bool {
         var sizes: [Int] = []
         var isSound = true
@@ -60,7 +61,8 @@ struct StressBenchmark: Sendable {
         return isSound && (sizes.max() ?? 0) - (sizes.min() ?? 0) < 4_096
     }
 
-    /// Makes sessions, each with a transport of its own for one request, and lets them go; true if nothing of them stays.
+    /// Makes sessions, each with its own transport for one request, and releases them. Returns true if nothing of them
+    /// stays.
     func sessions() async -> Bool {
         let url = plan.url
         let before = Footprint()
@@ -69,7 +71,7 @@ struct StressBenchmark: Sendable {
             if await Session().request(url).serializingData().response.error != nil { failures += 1 }
         }
         var growth = Footprint().growth(since: before)
-        // The threads of the last ones are on their way out.
+        // The threads of the last sessions may still be ending.
         for _ in 0..<100 where growth.descriptors > 8 {
             try? await Task.sleep(nanoseconds: 50_000_000)
             growth = Footprint().growth(since: before)
@@ -93,7 +95,7 @@ struct StressBenchmark: Sendable {
     }
 }
 
-/// What the process holds just now, as Linux tells.
+/// The memory and descriptors of the process, as Linux reports them.
 private struct Footprint {
     let kib: Int
     let descriptors: Int

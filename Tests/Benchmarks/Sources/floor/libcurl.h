@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// The part of libcurl's binary interface that the loops need, declared here, so that no header of libcurl is needed to
-// build; bound with dlopen, so that no library of it is needed either.
+// The part of libcurl's binary interface that the loops need. It is declared here and bound with dlopen, so that a
+// build needs neither libcurl's header nor the library.
 
 typedef struct {
     int message;
@@ -81,7 +81,7 @@ typedef struct {
 
 extern libcurl curl;
 
-// False, with a line on standard error, if there is no such library.
+// Returns false, and prints a line to standard error, if libcurl is missing.
 bool libcurl_load(void);
 
 #endif

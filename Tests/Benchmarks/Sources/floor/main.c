@@ -7,7 +7,7 @@
 
 // floor poll|sockets URL [--count N | --seconds S] [--concurrency N] [--http 1|2|3] [--ca FILE] [--upload FILE]
 //       [--stream] [--big-buffers]
-// What libcurl can do when nothing stands around it. --http 3 means version 2 without TLS. Prints one line of figures.
+// Measures libcurl without a framework. --http 3 means version 2 without TLS. Prints one line of figures.
 
 static double cpu_seconds(const struct rusage *usage) {
     return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec)
@@ -33,7 +33,7 @@ static bool parse(int count, char **arguments, plan *plan) {
             plan->big_buffers = true;
             continue;
         }
-        if (strcmp(name, "--stream") == 0) continue;  // it never does anything else
+        if (strcmp(name, "--stream") == 0) continue;  // the loop always streams
         if (++i == count) return false;
         const char *value = arguments[i];
         if (strcmp(name, "--count") == 0) plan->count = atol(value);
@@ -61,7 +61,7 @@ int main(int argument_count, char **arguments) {
     if (!multi || !transfers_open(&plan, multi, polls ? NULL : sockets_prepare)) return 1;
 
     if (!plan.big_buffers && !plan.count) {
-        transfers_begin(0, 0.3);  // connections are made, caches fill up
+        transfers_begin(0, 0.3);  // warm-up: connections are opened and caches filled
         run(multi);
     }
     struct rusage before, after;

@@ -16,7 +16,7 @@ void poll_run(void *multi) {
         curl.multi_perform(multi, &active);
         long finished = counts.finished;
         transfers_collect();
-        // What was started just now has to be sent before there is anything to wait for.
+        // Newly started transfers must be sent before there is an event to wait for.
         if (counts.finished == finished) curl.multi_poll(multi, NULL, 0, 1000, NULL);
     }
 }

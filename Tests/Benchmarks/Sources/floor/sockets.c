@@ -10,17 +10,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// The other loop: epoll waits, and libcurl is told which socket is ready. When a transfer ends, libcurl has no interest
-// in its socket any more until the next one; the socket stays in epoll all the same, until libcurl closes it. That saves
-// two system calls a transfer.
+// The other loop: epoll waits, and the loop tells libcurl which socket is ready. When a transfer ends, libcurl has no
+// interest in its socket until the next transfer. The socket stays in epoll until libcurl closes it. That saves two
+// system calls for each transfer.
 //
-// Only sockets that libcurl opened through `open_socket` are left in epoll: their end is told through `close_socket`. The
-// others (the resolver's pair) are closed without a word, and their number may come back as another one.
+// Only sockets that libcurl opened through `open_socket` stay in epoll: `close_socket` reports their end. The others
+// (the resolver's pair) are closed without a report, and another socket may reuse their number.
 
 typedef struct {
-    uint32_t registered;  // what epoll watches
-    uint32_t wanted;      // what libcurl wants to know
-    bool told;            // its end will be told
+    uint32_t registered;  // the events that epoll watches
+    uint32_t wanted;      // the events that libcurl waits for
+    bool told;            // whether `close_socket` reports the end
 } watched;
 
 enum { most_sockets = 65536 };
@@ -109,7 +109,7 @@ static void tell(void *multi, const struct epoll_event *event) {
     int active = 0;
     int socket = event->data.fd;
     if (!sockets[socket].wanted) {
-        // Nobody's at the moment, and level-triggered: it would be reported for ever.
+        // No transfer uses the socket, and epoll is level-triggered: it would report the socket forever.
         watch(socket, 0);
         return;
     }

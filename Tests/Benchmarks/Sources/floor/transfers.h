@@ -3,7 +3,7 @@
 
 #include "libcurl.h"
 
-// What is asked for, from the command line.
+// The requests of a run, from the command line.
 typedef struct {
     const char *variant;
     const char *url;
@@ -18,29 +18,29 @@ typedef struct {
 
 enum { histogram_size = 100000 };
 
-// What happened since the last reset.
+// The results since the last reset.
 typedef struct {
     long started;
     long finished;
     long errors;
     uint64_t bytes;
-    uint32_t histogram[histogram_size];  // finished transfers by microseconds; the last one holds all that took longer
+    uint32_t histogram[histogram_size];  // finished transfers by microseconds; the last element counts all slower ones
 } tally;
 
 extern tally counts;
 
 double now_seconds(void);
 
-// Makes the easy handles, as many as transfers run at once; `prepare` adds what the loop needs to each.
+// Makes the easy handles, one for each concurrent transfer. `prepare` sets the options that the loop needs.
 bool transfers_open(const plan *plan, void *multi, void (*prepare)(void *easy));
 
-// A round: so many transfers, or if that is 0 as many as start within the seconds. Each ends with a call to
-// `transfers_collect`, which starts the next on the same handle as long as there is one.
+// Starts a round of `count` transfers, or if `count` is 0, as many as can be started within `seconds`.
+// `transfers_collect` handles the transfers that have ended, and starts the next ones on their handles.
 void transfers_begin(long count, double seconds);
 void transfers_collect(void);
 bool transfers_running(void);
 
-// The two loops: `open` makes a multi handle, `run` goes on until no transfer runs.
+// The two loops. `open` makes a multi handle, `run` returns when no transfer runs.
 void *poll_open(void);
 void poll_run(void *multi);
 void *sockets_open(void);

@@ -7,7 +7,7 @@ import Measuring
 #endif
 
 // urlsession URL [OPTIONS]
-// The same requests by Foundation's own client. On Linux it may crash.
+// Sends the same requests with Foundation's own client. On Linux it may crash.
 
 struct UnexpectedAnswer: Error {}
 

@@ -8,11 +8,11 @@ private func runDriver(
     _ test: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 ) -> CInt
 
-/// The fuzzer that the first argument names; libFuzzer gets the others. It starts itself again for some of what it does,
-/// with what it got: so the name goes into the environment.
+/// The fuzzer that the first argument names; libFuzzer receives the other arguments. libFuzzer restarts the process for
+/// some tasks with its own arguments, so the name is passed on in the environment.
 private let fuzzer = ProcessInfo.processInfo.environment["LARKSPUR_FUZZER"].flatMap(Fuzzer.init)
 
-/// What the linker takes for `main`: with libFuzzer's coverage the compiler makes none.
+/// The entry point for the linker: with libFuzzer's coverage the compiler generates no `main`.
 @_cdecl("fuzz_main")
 func main(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> CInt {
     var (count, arguments) = (count, arguments)

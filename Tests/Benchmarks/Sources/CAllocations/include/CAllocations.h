@@ -1,19 +1,20 @@
 #ifndef C_ALLOCATIONS_H
 #define C_ALLOCATIONS_H
 
-/// Counts heap allocations from now on.
+/// Starts to count heap allocations.
 void larkspur_count_allocations(void);
 
-/// Heap allocations made by this process since they are counted, by all threads. On Linux with glibc; elsewhere 0.
+/// Returns the number of heap allocations of all threads since counting started. It is 0 on systems other than Linux
+/// with glibc.
 unsigned long larkspur_allocations(void);
 
-/// CPU time used by this process so far, user and system, in microseconds.
+/// Returns the CPU time of this process so far, user and system, in microseconds.
 double larkspur_cpu_microseconds(void);
 
-/// Returns to the system what is free, so that what is resident is in use. On Linux with glibc.
+/// Returns free memory to the system, so that the resident memory is in use. Linux with glibc only.
 void larkspur_return_free_memory(void);
 
-/// The most memory that this process ever had resident.
+/// Returns the maximum resident memory of this process so far.
 long larkspur_peak_kib(void);
 
 #endif

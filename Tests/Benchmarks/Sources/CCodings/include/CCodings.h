@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The libraries that undo content codings, each by the one call that is the fastest it has: what decoding costs at least.
+// The libraries that decode content codings, each by its fastest call: the minimum cost of decoding.
 
 typedef enum {
     larkspur_gzip,
@@ -13,7 +13,7 @@ typedef enum {
     larkspur_zstd,
 } larkspur_coding;
 
-/// How many bytes of output it made; 0 if it failed, or if the library is missing.
+/// Returns the number of output bytes; 0 on failure or if the library is missing.
 size_t larkspur_encode(larkspur_coding coding, const uint8_t *input, size_t count, uint8_t *output, size_t room);
 size_t larkspur_decode(larkspur_coding coding, const uint8_t *input, size_t count, uint8_t *output, size_t room);
 

@@ -1,6 +1,6 @@
 @testable import Larkspur
 
-/// A certificate in DER, or a text of PEM.
+/// Checks a certificate in DER or PEM.
 func checkCertificates(_ bytes: [UInt8]) throws {
     try checkValues(bytes[...], depth: 0)
     for certificate in (try? Certificate.all(in: Data(bytes))) ?? [] {
@@ -18,7 +18,7 @@ func checkCertificates(_ bytes: [UInt8]) throws {
     }
 }
 
-/// Values stand one behind the other, and those inside of one fill it.
+/// Checks that values follow each other, and that the values inside a constructed value fill it.
 private func checkValues(_ bytes: ArraySlice<UInt8>, depth: Int) throws {
     var reader = DERReader(bytes)
     var end = bytes.startIndex

@@ -1,6 +1,6 @@
 @testable import Larkspur
 
-/// Lines: each is a date, and each is a `Set-Cookie` field of one response.
+/// Checks each line as a date and as a `Set-Cookie` field of one response.
 func checkCookies(_ bytes: [UInt8]) throws {
     let lines = bytes.split(separator: 0x0A).prefix(12).map { String(decoding: $0, as: UTF8.self) }
     for line in lines { try checkDates(line) }
@@ -15,22 +15,22 @@ func checkCookies(_ bytes: [UInt8]) throws {
         try checkHeader(jar.header(for: url), of: jar.cookies(for: url))
     }
     let file = try JSONEncoder().encode(jar.all)
-    try require(JSONDecoder().decode([Cookie].self, from: file) == jar.all, "what is kept can be kept in a file")
+    try require(JSONDecoder().decode([Cookie].self, from: file) == jar.all, "a jar can be stored in a file")
 }
 
 private func checkCookie(_ cookie: Cookie, for url: RequestURL, at now: Date) throws {
     let host = String(url.host ?? "")
-    try require(cookie.fault == nil && !cookie.isExpired(at: now), "what is sent is a cookie that has not expired")
+    try require(cookie.fault == nil && !cookie.isExpired(at: now), "a sent cookie is valid and has not expired")
     try require(Cookie.domain(cookie.domain, contains: host), "a cookie goes to its domain")
     try require(!cookie.isHostOnly || cookie.domain == host, "a host's own cookie goes to that host")
-    try require(!cookie.isSecure || url.isSecure, "a secure cookie goes over TLS")
-    try require(!PublicSuffix.contains(cookie.domain) || cookie.isHostOnly, "no cookie is for everybody")
+    try require(!cookie.isSecure || url.isSecure, "a secure cookie is sent only over TLS")
+    try require(!PublicSuffix.contains(cookie.domain) || cookie.isHostOnly, "no cookie is for a public suffix")
     try require(url.path.hasPrefix(cookie.path), "a cookie goes to its paths")
     try require(
-        cookie.expires.map { $0 <= now.addingTimeInterval(SetCookie.longest) } ?? true, "no cookie lasts for ever")
+        cookie.expires.map { $0 <= now.addingTimeInterval(SetCookie.longest) } ?? true, "no cookie lasts forever")
 }
 
-/// A server that takes the field apart finds each cookie as it was set.
+/// Checks that a server that splits the field finds each cookie as it was set.
 private func checkHeader(_ field: String?, of cookies: [Cookie]) throws {
     guard let field else { return try require(cookies.isEmpty, "cookies are sent") }
     try require(!field.utf8.breaksLines, "cookies are a field")
@@ -48,10 +48,10 @@ private func checkHeader(_ field: String?, of cookies: [Cookie]) throws {
     }
 }
 
-/// What is read as a date can be written as one.
+/// Checks that a parsed date can be written as a date and parsed again.
 private func checkDates(_ text: String) throws {
     let now = Date(timeIntervalSince1970: 1_800_000_000)
-    // A leap second can lead into the year 10,000, which has no such form.
+    // A leap second can lead into the year 10,000, which has no HTTP date.
     if let date = Date(httpDate: text, now: now), date.timeIntervalSince1970 < 253_402_300_800 {
         try require(Date(httpDate: written(date), now: now) == date, "a date of HTTP reads the same again")
     }
@@ -61,12 +61,12 @@ private func checkDates(_ text: String) throws {
     }
 }
 
-/// As HTTP writes dates, by another way than the library reads them.
+/// Returns an HTTP date, computed in another way than the library parses it.
 private func written(_ date: Date) -> String {
     let seconds = Int(date.timeIntervalSince1970)
     let day = Int((date.timeIntervalSince1970 / 86_400).rounded(.down))
     let second = seconds - day * 86_400
-    // Years that begin in March, in eras of 400 of them, so that leap days are at an end.
+    // The years start in March, in eras of 400 years, so that leap days are at the end of a year.
     let days = day + 719_468
     let era = (days >= 0 ? days : days - 146_096) / 146_097
     let dayOfEra = days - era * 146_097

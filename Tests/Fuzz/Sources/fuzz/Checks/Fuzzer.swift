@@ -1,8 +1,8 @@
-/// The fuzzers, and what each of them checks of one input: nothing traps, and the rules hold that hold for every input.
+/// The fuzzers and their checks: no input makes the code trap or break one of the rules.
 enum Fuzzer: String, CaseIterable, Sendable {
     case certificates, cookies, exchanges, frames, heads, json, multipart, requests, streams, urls, xml
 
-    /// Whether an input goes over sockets, and so takes milliseconds.
+    /// Whether an input is sent over sockets, which takes milliseconds.
     var usesSockets: Bool { self == .exchanges || self == .frames }
 
     func check(_ bytes: [UInt8]) throws {
@@ -29,23 +29,23 @@ func require(_ holds: @autoclosure () throws -> Bool, _ rule: String) throws {
     guard try holds() else { throw Violation(rule: rule) }
 }
 
-/// An input's bytes, for fuzzers that choose by the first ones what is done with the others.
+/// The bytes of an input, for fuzzers whose first bytes select how the others are used.
 struct FuzzInput {
     private(set) var rest: ArraySlice<UInt8>
 
     init(_ bytes: [UInt8]) { rest = bytes[...] }
 
-    /// The next byte; zero at the end.
+    /// Returns the next byte, or zero at the end.
     mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }
 
-    /// The next bytes, whose number stands before them.
+    /// Returns the next bytes, whose count precedes them in one byte.
     mutating func piece() -> [UInt8] {
         let count = Int(byte())
         defer { rest = rest.dropFirst(count) }
         return Array(rest.prefix(count))
     }
 
-    /// The next bytes, whose number stands before them in two bytes.
+    /// Returns the next bytes, whose count precedes them in two bytes.
     mutating func lengthPrefixed() -> [UInt8] {
         let count = Int(byte()) << 8 | Int(byte())
         defer { rest = rest.dropFirst(count) }
@@ -56,7 +56,7 @@ struct FuzzInput {
 }
 
 extension Collection<UInt8> {
-    /// The same bytes in pieces whose lengths follow from the seed; a seed of zero makes them single bytes.
+    /// Returns the same bytes in pieces whose lengths depend on the seed. A seed of zero gives single bytes.
     func pieces(by seed: UInt8) -> [SubSequence] {
         var state = UInt64(seed)
         var pieces: [SubSequence] = []
@@ -70,6 +70,6 @@ extension Collection<UInt8> {
         return pieces
     }
 
-    /// Whether a line of a protocol ends in it, or it has a NUL.
+    /// Whether the bytes contain a line end or a NUL.
     var breaksLines: Bool { contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 } }
 }

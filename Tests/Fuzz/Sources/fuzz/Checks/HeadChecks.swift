@@ -5,7 +5,7 @@
     @testable import LarkspurCurl
 #endif
 
-/// A response's head, with or without a status line, and what its fields say.
+/// Checks a response head, with or without a status line, and the values of its fields.
 func checkHeads(_ bytes: [UInt8]) throws {
     #if canImport(LarkspurCurl)
         try checkLines(bytes)
@@ -14,7 +14,7 @@ func checkHeads(_ bytes: [UInt8]) throws {
     try checkFields(head)
     let url = try RequestURL("https://example.com/files/report.pdf")
     try checkMeaning(head, of: url)
-    // Every field once more as each of those that have a grammar.
+    // Each field is also parsed as each of the fields that have a grammar.
     for field in head.fields.prefix(16) {
         let names = ["Content-Disposition", "Content-Range", "Content-Type", "Retry-After", "WWW-Authenticate"]
         let fields = names.map { HeaderField(name: $0, value: field.value) }
@@ -56,7 +56,7 @@ private func checkMeaning(_ head: ResponseHead, of url: RequestURL) throws {
     try checkChallenges(AuthenticationChallenge.parse(head.values(for: "WWW-Authenticate")))
 }
 
-/// Challenges, written as they should be, are read as the same ones.
+/// Checks that challenges, once serialised, are parsed as the same challenges.
 private func checkChallenges(_ challenges: [AuthenticationChallenge]) throws {
     let field = challenges.map { challenge in
         let parameters = challenge.parameters.map { parameter in
@@ -74,7 +74,7 @@ private func checkChallenges(_ challenges: [AuthenticationChallenge]) throws {
 }
 
 #if canImport(LarkspurCurl)
-    /// The lines as libcurl gives them: whatever they are, one head at most comes of them, and one length.
+    /// Checks the lines as libcurl delivers them: any lines give at most one head and one length.
     private func checkLines(_ bytes: [UInt8]) throws {
         var lines = CurlHead()
         var rest = bytes[...]

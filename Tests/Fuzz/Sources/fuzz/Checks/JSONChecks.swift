@@ -1,6 +1,6 @@
 @testable import Larkspur
 
-/// What is read can be written, and is the same when it is read again.
+/// Checks that a parsed value can be written, and that parsing the result gives the same value.
 func checkJSON(_ bytes: [UInt8]) throws {
     let data = Data(bytes)
     let value: JSON
@@ -25,7 +25,7 @@ func checkJSON(_ bytes: [UInt8]) throws {
     _ = value.removingNulls()
 }
 
-/// Whatever a number is asked for, its answers agree.
+/// Checks that all conversions of a number agree.
 private func checkNumbers(_ value: JSON) throws {
     switch value {
     case .null, .bool, .string: break

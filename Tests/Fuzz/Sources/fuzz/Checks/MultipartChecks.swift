@@ -3,7 +3,7 @@ import Foundation
 @testable import Larkspur
 @testable import LarkspurTransport
 
-/// Parts with names, names of files, types, fields and contents of any kind: each is read back as one part.
+/// Checks that parts with any names, file names, types, fields and contents are each parsed as one part.
 func checkMultipart(_ bytes: [UInt8]) throws {
     var input = FuzzInput(bytes)
     var form = MultipartFormData(boundary: input.byte() % 4 == 0 ? input.text() : "fuzz")
@@ -17,7 +17,7 @@ func checkMultipart(_ bytes: [UInt8]) throws {
         parts.append(part)
     } while !input.rest.isEmpty
     let delimiter = Data("--\(form.boundary)".utf8)
-    // A boundary must not occur in a part; and what is refused is not read back.
+    // A boundary must not occur in a part, and a refused form is not parsed.
     guard !parts.contains(where: { Data($0.content).range(of: delimiter) != nil }), let body = try? form.body() else {
         return
     }
@@ -46,7 +46,7 @@ private struct WrittenPart {
         content = input.piece()
     }
 
-    /// The part's bytes between two delimiters, read as a server would.
+    /// Checks the part's bytes between two delimiters, as a server would parse them.
     func check(_ part: Data) throws {
         guard part.starts(with: "\r\n".utf8), let end = part.range(of: Data("\r\n\r\n".utf8)) else {
             throw Violation(rule: "a part has a header")
@@ -77,7 +77,7 @@ private struct WrittenPart {
         }
     }
 
-    /// The text with each of its line ends as CR LF.
+    /// Returns the text with each of its line ends as CR LF.
     private static func withLineEnds(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         var last: Unicode.Scalar?
@@ -115,7 +115,7 @@ private func read(_ body: TransportBody) throws -> Data {
     return data
 }
 
-/// What is between the delimiters, of which the last one ends the body.
+/// Splits a body at its delimiters; the last delimiter ends the body.
 private func split(_ data: Data, at delimiter: Data) throws -> [Data] {
     var rest = Data("\r\n".utf8) + data
     var parts: [Data] = []

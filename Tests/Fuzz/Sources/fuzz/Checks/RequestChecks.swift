@@ -1,14 +1,15 @@
 @testable import Larkspur
 @testable import LarkspurTesting
 
-/// Requests as a mock server reads them: by the first byte counted or kept, and in which pieces they come.
+/// Checks requests as a mock server parses them. The first byte selects whether bodies are counted or kept, and the
+/// pieces of the input.
 func checkRequests(_ bytes: [UInt8]) throws {
     var input = FuzzInput(bytes)
     let choice = input.byte()
     let reading = choice & 0x80 == 0 ? MockBodyReading.kept : .counted
     let whole = found(in: [input.rest], reading)
     let pieces = found(in: input.rest.pieces(by: choice & 0x7F), reading)
-    try require(whole.map(\.text) == pieces.map(\.text), "requests do not depend on how they come")
+    try require(whole.map(\.text) == pieces.map(\.text), "requests do not depend on the pieces of the input")
     for case .request(let request) in whole {
         try checkRequest(request)
         guard case .kept = reading else { continue }

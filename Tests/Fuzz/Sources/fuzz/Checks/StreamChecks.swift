@@ -1,7 +1,7 @@
 @testable import Larkspur
 
-/// Streams of every kind: the first byte says of which, the second how large messages may be, the third in which pieces
-/// they come.
+/// Checks streams of every kind. The first byte selects the kind, the second the maximum size of messages, the third
+/// the pieces of the input.
 func checkStreams(_ bytes: [UInt8]) throws {
     var input = FuzzInput(bytes)
     let kind = input.byte()
@@ -30,7 +30,7 @@ func checkStreams(_ bytes: [UInt8]) throws {
     }
 }
 
-/// What a parser makes of a stream, up to a failure, and what is left of it.
+/// The output of a parser up to a failure, and the bytes that it left.
 private struct Outcome<Parser: StreamParser> where Parser.Output: Equatable {
     private(set) var values: [Parser.Output] = []
     private(set) var failure: String?
@@ -43,7 +43,7 @@ private struct Outcome<Parser: StreamParser> where Parser.Output: Equatable {
                 try piece.withUnsafeBytes { bytes in
                     var rest = bytes
                     while let value = try self.parser.next(in: &rest) { values.append(value) }
-                    try require(rest.isEmpty, "a parser that wants more has used all")
+                    try require(rest.isEmpty, "a parser that needs more input has used all of it")
                 }
             }
             if let value = try self.parser.end() { values.append(value) }
@@ -59,11 +59,11 @@ private func checkEvents(
     _ parser: ServerSentEventParser, _ bytes: ArraySlice<UInt8>, _ pieces: [ArraySlice<UInt8>]
 ) throws {
     let (whole, split) = (Outcome(of: parser, in: [bytes]), Outcome(of: parser, in: pieces))
-    try require(whole == split, "events do not depend on how bytes come")
+    try require(whole == split, "events do not depend on the pieces of the input")
     guard whole.failure == nil else { return }
     try require(
         whole.parser.lastEventID == split.parser.lastEventID
-            && whole.parser.reconnectionTime == split.parser.reconnectionTime, "nor does where to go on")
+            && whole.parser.reconnectionTime == split.parser.reconnectionTime, "nor does the position to resume from")
     try require(!whole.parser.lastEventID.utf8.breaksLines, "an ID can stand in a field")
     for event in whole.values {
         try require(!event.event.isEmpty && !event.event.utf8.contains { $0 == 0x0A || $0 == 0x0D }, "a type is a line")
@@ -85,7 +85,7 @@ private func written(_ event: ServerSentEvent) -> [UInt8] {
     return Array("\(text)\n".utf8)
 }
 
-/// Texts are cut between characters, and joined they are what the whole is.
+/// Checks that text is cut only between characters, and that the pieces joined equal the whole.
 private func checkText(_ bytes: ArraySlice<UInt8>, _ pieces: [ArraySlice<UInt8>]) throws {
     let whole = String(decoding: bytes, as: UTF8.self)
     let joined = Outcome(of: TextParser(), in: pieces).values.joined()

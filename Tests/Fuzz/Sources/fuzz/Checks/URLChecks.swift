@@ -1,7 +1,7 @@
 @testable import Larkspur
 @testable import LarkspurTransport
 
-/// Lines: a URL, a reference to resolve against it, a query to put into it.
+/// Checks lines of three: a URL, a reference to resolve against it, and a query for it.
 func checkURLs(_ bytes: [UInt8]) throws {
     let lines = bytes.split(separator: 0x0A, maxSplits: 2, omittingEmptySubsequences: false).map {
         String(decoding: $0, as: UTF8.self)
@@ -23,7 +23,7 @@ func checkURLs(_ bytes: [UInt8]) throws {
     }
 }
 
-/// Its parts make up the text, and the text is a URL with the same parts, found without repairs.
+/// Checks that a URL's parts make up its text, and that the text parses to the same parts without repairs.
 private func checkURL(_ url: RequestURL) throws {
     try require(url.text.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "a URL is visible ASCII")
     let authority = url.hostHeader.map { "//\($0)" } ?? ""
@@ -33,7 +33,7 @@ private func checkURL(_ url: RequestURL) throws {
     let again = try RequestURL(url.text)
     try require(again == url.withoutUserInfo && parts(of: again) == parts(of: url), "a normal text stays as it is")
     try require(!url.isHTTP || url.host == nil || url.path.first == "/" && url.host != "", "HTTP has a host and a path")
-    try require(url.host?.utf8.contains(where: "/?#@\\".utf8.contains) != true, "a host ends where it ends")
+    try require(url.host?.utf8.contains(where: "/?#@\\".utf8.contains) != true, "a host contains no delimiter")
     guard let userInfo = url.userInfo, url.hasAuthority else { return }
     let whole = "\(url.scheme)://\(userInfo)@\(url.text.dropFirst(url.scheme.count + 3))"
     try require(RequestURL(whole) == url, "user and password stay as they are")

@@ -3,15 +3,17 @@
     import Glibc
     import Larkspur
 
-    /// Responses of HTTP/1.1 over one kept connection: a byte sequence of the input for each request, with its length before it.
+    /// Checks HTTP/1.1 responses over one reused connection. For each request the input has a byte sequence, preceded
+    /// by its length.
     func checkExchanges(_ bytes: [UInt8]) throws { try Wire.exchanges.check(bytes, version: .http1) }
 
-    /// What a server of HTTP/2 sends when two requests are there, its preface included.
+    /// Checks the bytes of an HTTP/2 server, preface included, that are sent when two requests have arrived.
     func checkFrames(_ bytes: [UInt8]) throws { try Wire.frames.check(bytes, version: .http2) }
 
-    /// The real engine and a server on the loopback that plays an input to it.
+    /// The real engine and a loopback server that plays an input to it.
     ///
-    /// Whatever the server sends, each request ends once and in time, and the next connection serves its own response.
+    /// Whatever the server sends, each request ends exactly once and in time, and the next connection delivers its own
+    /// response.
     private final class Wire: Sendable {
         static let exchanges = Wire { wire, input in
             repeat {
@@ -32,7 +34,7 @@
         private let listener: Int32
         private let port: UInt16
         private let play: @Sendable (Peer, inout FuzzInput) -> Void
-        /// What the next connection is sent; nil for a proper response.
+        /// The bytes for the next connection; nil for a valid response.
         private let input = Protected<[UInt8]?>(nil)
 
         private init(_ play: @escaping @Sendable (Peer, inout FuzzInput) -> Void) {
@@ -70,17 +72,17 @@
                 let both = try [start(version), start(version)]
                 for one in both { try require(one.finish() != nil, "each request ends, once and in time") }
             } else {
-                // One after the other, so that the connection is kept where the responses allow it.
+                // The requests are sequential, so that the connection is reused if the responses allow it.
                 for _ in 0..<min(8, 1 + bytes.count / 16) {
                     try require(try start(version).finish() != nil, "each request ends, once and in time")
                 }
             }
             input.withLock { $0 = nil }
-            // Connections of the input may be kept, and say what they like; a new one is sound.
+            // Connections that played the input may be reused and are not reliable; a new transport is.
             let sound = CurlTransport()
             let end = try start(.http1, over: sound).finish()
             sound.invalidate()
-            try require(end == "sound", "another transport is served as ever")
+            try require(end == "sound", "another transport still works")
         }
 
         private func start(_ version: HTTPVersionChoice, over transport: CurlTransport? = nil) throws -> Hop {
@@ -92,7 +94,7 @@
         }
     }
 
-    /// One hop, waited for by the thread that started it.
+    /// A hop whose starting thread waits for its end.
     private final class Hop: TransportDelegate {
         private let body = Protected<[UInt8]>([])
         private let ends = Protected(0)
@@ -110,14 +112,14 @@
 
         func answer(_ question: TransportQuestion, for task: TransportTaskID) {}
 
-        /// The body; nil if the hop has not ended, or has ended twice.
+        /// Returns the body; nil if the hop has not ended, or has ended twice.
         func finish() -> String? {
             guard ended.wait(timeout: .now() + 8) == .success, ends.withLock({ $0 }) == 1 else { return nil }
             return String(decoding: body.withLock { $0 }, as: UTF8.self)
         }
     }
 
-    /// The server's end of a connection.
+    /// The server's side of a connection.
     private final class Peer {
         private let descriptor: Int32
 
@@ -129,7 +131,7 @@
             _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
         }
 
-        /// Reads until a head has ended, or for as long.
+        /// Reads until the end of a head, or for at most this duration.
         func readHead(for limit: Duration) {
             var tail: [UInt8] = []
             while let bytes = read(for: limit), !bytes.isEmpty {

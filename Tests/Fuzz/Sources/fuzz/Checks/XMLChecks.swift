@@ -1,6 +1,7 @@
 @testable import Larkspur
 
-/// What is read can be written, and is the same when it is read again, as a whole and in part.
+/// Checks that a parsed element can be written, and that parsing the result gives the same element, as a whole and in
+/// parts.
 func checkXML(_ bytes: [UInt8]) throws {
     for charset in [nil, "ISO-8859-1", "UTF-16"] {
         guard let root = try? XML(data: Data(bytes), charset: charset) else { continue }
@@ -20,7 +21,7 @@ private func checkElement(_ element: XML) throws {
     try require(again.elements == element.elements, "elements read the same")
 }
 
-/// Every start has its end, and after the last one there is nothing but comments.
+/// Checks that every start has its end, and that only comments follow the last end.
 private func checkEvents(_ bytes: [UInt8], _ charset: String?) throws {
     var parser = try XMLEventParser(data: Data(bytes), charset: charset)
     var open: [XML.Name] = []
@@ -36,5 +37,5 @@ private func checkEvents(_ bytes: [UInt8], _ charset: String?) throws {
         }
     }
     try require(open.isEmpty && roots == 1, "a document has one outermost element")
-    try require(parser.next() == nil, "the end is the end")
+    try require(parser.next() == nil, "the parser returns nothing after the end")
 }

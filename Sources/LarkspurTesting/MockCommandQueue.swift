@@ -1,18 +1,19 @@
 internal import CLarkspur
 import Larkspur
 
-/// What other threads have to say to a server's thread: commands in a box, and one wake-up for all that wait there.
-final class MockInbox: Sendable {
+/// The queue of commands from other threads to a server's thread. Only the first of several pending commands wakes the
+/// thread.
+final class MockCommandQueue: Sendable {
     enum Command: Sendable {
         case play(MockResponse, on: MockConnectionID)
-        case goOn(MockConnectionID)
+        case proceed(MockConnectionID)
         case close(MockConnectionID)
         case stop
     }
 
     private struct State: Sendable {
         var commands: [Command] = []
-        /// Nil after the thread's end.
+        /// The waker of the server's thread; nil after the thread has ended.
         var waker: MockWaker?
     }
 
@@ -36,17 +37,17 @@ final class MockInbox: Sendable {
         }
     }
 
-    /// For the thread, at its end: what is posted later goes nowhere.
+    /// Closes the queue when the thread ends; later commands are discarded.
     func close() { box.withLock { $0 = State() } }
 }
 
-/// A connection's name: its descriptor alone may belong to another one by now.
+/// The identifier of a connection. The descriptor alone is not enough: a later connection may reuse it.
 struct MockConnectionID: Sendable {
     let descriptor: Int32
     let number: Int
 }
 
-/// A poller that is closed when nobody can wake it any more.
+/// A poller that is closed when the last object that can wake it is released.
 final class MockWaker: Sendable {
     let poller: clarkspur_poller
 
