@@ -10,7 +10,7 @@ extension RequestURL {
         private var position = 0
         private var layout = RequestURL.Layout()
 
-        /// The buffer must outlive the scanner.
+        /// Creates a scanner of the bytes. The buffer must outlive the scanner.
         init(_ bytes: UnsafeBufferPointer<UInt8>, removesDots: Bool) {
             self.bytes = bytes
             self.removesDots = removesDots

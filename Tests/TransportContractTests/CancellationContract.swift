@@ -20,19 +20,19 @@ extension TransportContractTests.Cancelling {
     }
 
     /// The phase of a task when it is cancelled.
-    enum Place: String, CaseIterable {
+    enum Phase: String, CaseIterable {
         case beforeHead, afterHead, inBody, atGate, suspended, allowanceUsedUp
     }
 
     @Test(
         "T12: cancel() after the start ends the task as cancelled in every phase", arguments: ContractSubject.all,
-        Place.allCases)
-    func afterStart(subject: ContractSubject, place: Place) async throws {
+        Phase.allCases)
+    func afterStart(subject: ContractSubject, phase: Phase) async throws {
         let stage = try await Stage(subject)
         let (gate, body) = (Gate(), stage.body(buffers: 8))
         let head = PeerStep.head(length: body.count)
         let script: [PeerStep] =
-            switch place {
+            switch phase {
             case .beforeHead: [.stall]
             case .afterHead: [head, .stall]
             case .inBody: [head, .bytes(Array(body[..<5])), .stall]
@@ -40,12 +40,12 @@ extension TransportContractTests.Cancelling {
             case .suspended, .allowanceUsedUp: [head, .bytes(body)]
             }
         let delegate = RecordingDelegate { event, task in
-            if place == .suspended, case .head = event { task.suspend() }
+            if phase == .suspended, case .head = event { task.suspend() }
         }
         let exchange = try stage.exchange(
-            script, allowance: place == .allowanceUsedUp ? 0 : .max, delegate: delegate)
+            script, allowance: phase == .allowanceUsedUp ? 0 : .max, delegate: delegate)
         exchange.task.resume()
-        switch place {
+        switch phase {
         case .beforeHead: try await stage.settle()
         case .atGate: try await gate.reached()
         case .inBody: try await exchange.wait { $0.bodyCount == 5 }

@@ -3,8 +3,9 @@
     import LarkspurTesting
     import Testing
 
-    /// When a proxy's challenge comes while a body is sent, and when the connection closes. libcurl sends the body
-    /// again, over this connection or another one.
+    /// Proxies whose challenge comes at different times of an upload, and whose connection closes at different times.
+    ///
+    /// libcurl then sends the body again, over the same connection or another one.
     @Suite("Timing of a proxy's challenge", .timeLimit(.minutes(3)))
     struct ChallengeTimingTests {
         private static let challenge =

@@ -39,7 +39,7 @@
             #expect(sockets.want(3, of: ends[0], poller: &poller))
             let now = CurlClock.now
             for count in 1...8 {
-                // A send now and then resets the count.
+                // The fourth call reports sent bytes, which resets the count.
                 sockets.didWrite(ends[0], hasSent: count == 4, at: now, poller: &poller)
                 #expect(sockets.isHeld(ends[0]) == (count == 8))
                 #expect(events() == (count == 8 ? [] : [2]))

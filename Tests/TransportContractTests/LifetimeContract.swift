@@ -70,7 +70,7 @@ extension TransportContractTests.Lifetime {
     }
 
     /// The phase of a task when its transport ends.
-    enum Place: String, CaseIterable {
+    enum Phase: String, CaseIterable {
         case beforeHead, afterHead, inPause, suspended, allowanceUsedUp
     }
 
@@ -78,18 +78,18 @@ extension TransportContractTests.Lifetime {
     func invalidation(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let (gate, body) = (Gate(), stage.body(buffers: 8))
-        let exchanges = try Place.allCases.map { place in
+        let exchanges = try Phase.allCases.map { phase in
             let script: [PeerStep] =
-                switch place {
+                switch phase {
                 case .beforeHead: [.stall]
                 case .afterHead: [.head(length: 40), .stall]
                 case .inPause: .response(body, after: gate)
                 case .suspended, .allowanceUsedUp: .response(body: body)
                 }
             let delegate = RecordingDelegate { event, task in
-                if place == .suspended, case .head = event { task.suspend() }
+                if phase == .suspended, case .head = event { task.suspend() }
             }
-            return try stage.exchange(script, allowance: place == .allowanceUsedUp ? 0 : .max, delegate: delegate)
+            return try stage.exchange(script, allowance: phase == .allowanceUsedUp ? 0 : .max, delegate: delegate)
         }
         for exchange in exchanges { exchange.task.resume() }
         for exchange in exchanges.dropFirst() { try await exchange.wait { !$0.heads.isEmpty } }

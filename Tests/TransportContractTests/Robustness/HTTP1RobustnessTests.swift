@@ -60,7 +60,7 @@
             ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
         }
 
-        /// The folder of their certificates and keys.
+        /// Returns the folder of their certificates and keys.
         static func certificates() throws -> URL {
             let path = try #require(ProcessInfo.processInfo.environment["LARKSPUR_CERTIFICATES"])
             return URL(fileURLWithPath: path, isDirectory: true)

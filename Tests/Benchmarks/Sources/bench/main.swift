@@ -11,7 +11,7 @@ import Measuring
 
 let arguments = Array(CommandLine.arguments.dropFirst())
 let numbers = arguments.prefix { !$0.hasPrefix("--") }.dropFirst().compactMap { Int($0) }
-/// A limit from the command line.
+/// Returns a limit from the command line.
 func limit(_ name: String) -> Double? {
     arguments.firstIndex(of: name).flatMap { index in arguments.dropFirst(index + 1).first.flatMap { Double($0) } }
 }

@@ -1,7 +1,7 @@
 @testable import Larkspur
 @testable import LarkspurTransport
 
-/// Checks lines of three: a URL, a reference to resolve against it, and a query for it.
+/// Checks the first three lines of an input: a URL, a reference to resolve against it, and a query for it.
 func checkURLs(_ bytes: [UInt8]) throws {
     let lines = bytes.split(separator: 0x0A, maxSplits: 2, omittingEmptySubsequences: false).map {
         String(decoding: $0, as: UTF8.self)
