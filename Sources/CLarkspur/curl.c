@@ -55,6 +55,8 @@ enum {
     opt_header_function = 20079,
     opt_open_socket_function = 20163,
     opt_open_socket_data = 10164,
+    opt_progress_function = 20219,
+    opt_progress_data = 10057,
     opt_seek_function = 20167,
     opt_seek_data = 10168,
     opt_close_socket_function = 20208,
@@ -253,6 +255,11 @@ void clarkspur_easy_on_sockets(
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context) {
     curl.curl_easy_setopt(easy, opt_request_function, function);
     curl.curl_easy_setopt(easy, opt_request_data, context);
+}
+
+void clarkspur_easy_on_progress(void *easy, clarkspur_progress_function function, void *context) {
+    curl.curl_easy_setopt(easy, opt_progress_function, function);
+    curl.curl_easy_setopt(easy, opt_progress_data, context);
 }
 
 // MARK: Multi handles

@@ -39,20 +39,29 @@
     F(i2d_X509, int, (const void *, uint8_t **)) \
     F(X509_get_ext_d2i, void *, (const void *, int, int *, int *)) \
     F(X509_verify_cert_error_string, const char *, (long)) \
+    F(BIO_ctrl_pending, size_t, (void *)) \
     F(BIO_free, int, (void *)) \
+    F(BIO_new, void *, (const void *)) \
+    F(BIO_s_mem, const void *, (void)) \
     F(BIO_new_socket, void *, (int, int)) \
     F(BIO_up_ref, int, (void *)) \
+    F(SSL_CTX_set_msg_callback, void, (void *, void (*)(int, int, int, const void *, size_t, void *, void *))) \
+    F(SSL_ctrl, long, (void *, int, long, void *)) \
     F(SSL_get0_alpn_selected, void, (const void *, const uint8_t **, unsigned *)) \
     F(SSL_get_error, int, (const void *, int)) \
     F(SSL_get_rbio, void *, (const void *)) \
+    F(SSL_get_wbio, void *, (const void *)) \
     F(SSL_has_pending, int, (const void *)) \
     F(SSL_peek, int, (void *, void *, int)) \
-    F(SSL_set0_rbio, void, (void *, void *))
+    F(SSL_set0_rbio, void, (void *, void *)) \
+    F(SSL_set0_wbio, void, (void *, void *))
 
 DEFINE_OPENSSL_BINDING()
 
 // Where a connection has its verdict, one more than OpenSSL's number for it.
 static int verdict_slot = -1;
+// Where a connection has the number of messages that its peer has sent.
+static int message_slot = -1;
 // Where a connection's context has the descriptor of its key log.
 static int key_log_slot = -1;
 static pthread_once_t slots = PTHREAD_ONCE_INIT;
@@ -61,12 +70,13 @@ static void take_slots(void) {
     const int of_connections = 0, of_contexts = 1;
     if (!is_bound()) { return; }
     verdict_slot = bound.CRYPTO_get_ex_new_index(of_connections, 0, NULL, NULL, NULL, NULL);
+    message_slot = bound.CRYPTO_get_ex_new_index(of_connections, 0, NULL, NULL, NULL, NULL);
     key_log_slot = bound.CRYPTO_get_ex_new_index(of_contexts, 0, NULL, NULL, NULL, NULL);
 }
 
 bool clarkspur_tls_load(void) {
     pthread_once(&slots, take_slots);
-    return verdict_slot >= 0 && key_log_slot >= 0;
+    return verdict_slot >= 0 && message_slot >= 0 && key_log_slot >= 0;
 }
 
 // What libcurl gives for CURLINFO_TLS_SSL_PTR.
@@ -99,25 +109,45 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
     return count > 0;
 }
 
-// Reads what is not for HTTP, and leaves all else. libcurl's own way to the socket works only inside libcurl's calls, so that another
-// one takes its place for the moment.
-static bool has_only_tls(void *ssl, int descriptor) {
+static bool has_bytes(int descriptor) {
+    char byte;
+    return recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+// Reads the messages of TLS itself that wait, and leaves all else. False if something else waits, or too many messages.
+static bool takes_messages(void *ssl, int descriptor) {
     const int wants_read = 2;
-    void *own = bound.SSL_get_rbio(ssl);
-    void *direct = bound.BIO_new_socket(descriptor, 0);
-    if (!own || !direct) {
-        if (direct) { bound.BIO_free(direct); }
+    int left = 4;
+    // One call reads all messages that wait, up to the limit of `count_message`.
+    while (bound.SSL_has_pending(ssl) || has_bytes(descriptor)) {
+        char byte;
+        bound.ERR_clear_error();
+        int count = left > 0 ? bound.SSL_peek(ssl, &byte, 1) : 1;
+        if (count > 0 || bound.SSL_get_error(ssl, count) != wants_read) { return false; }
+        left -= 1;
+    }
+    return true;
+}
+
+// Whether the bytes that wait are messages of TLS itself, which are read. libcurl's own BIOs work only inside libcurl's calls, so others take
+// their place for the moment. What OpenSSL answers is not sent: the connection ends then.
+static bool has_only_tls(void *ssl, int descriptor) {
+    void *own_input = bound.SSL_get_rbio(ssl), *own_output = bound.SSL_get_wbio(ssl);
+    void *input = bound.BIO_new_socket(descriptor, 0), *output = bound.BIO_new(bound.BIO_s_mem());
+    if (!own_input || !own_output || !input || !output) {
+        bound.BIO_free(input);
+        bound.BIO_free(output);
         return false;
     }
-    bound.BIO_up_ref(own);
-    bound.SSL_set0_rbio(ssl, direct);
+    bound.BIO_up_ref(own_input);
+    bound.BIO_up_ref(own_output);
+    bound.SSL_set0_rbio(ssl, input);
+    bound.SSL_set0_wbio(ssl, output);
+    bool is_silent = takes_messages(ssl, descriptor) && bound.BIO_ctrl_pending(output) == 0;
     bound.ERR_clear_error();
-    char byte;
-    int count = bound.SSL_peek(ssl, &byte, 1);
-    bool wants_more = count <= 0 && bound.SSL_get_error(ssl, count) == wants_read;
-    bound.ERR_clear_error();
-    bound.SSL_set0_rbio(ssl, own);
-    return wants_more;
+    bound.SSL_set0_rbio(ssl, own_input);
+    bound.SSL_set0_wbio(ssl, own_output);
+    return is_silent;
 }
 
 static bool speaks_http2(void *ssl) {
@@ -128,13 +158,11 @@ static bool speaks_http2(void *ssl) {
 }
 
 bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested) {
-    char byte;
-    bool is_empty = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     void *ssl = session_of(easy);
-    if (!ssl) { return is_empty; }
+    if (!ssl) { return !has_bytes(descriptor); }
     if (speaks_http2(ssl)) { return true; }
-    if (is_empty && !bound.SSL_has_pending(ssl)) { return true; }
-    return !is_nested && has_only_tls(ssl, descriptor);
+    if (is_nested) { return false; }
+    return (!has_bytes(descriptor) && !bound.SSL_has_pending(ssl)) || has_only_tls(ssl, descriptor);
 }
 
 enum { good = 0, unspecified = 1, hostname_mismatch = 62 };
@@ -215,6 +243,20 @@ static void log_key(const void *ssl, const char *line) {
     (void)written; // a full disk costs the log, not the connection
 }
 
+// Counts the messages of TLS itself that a peer sends. One call of SSL_read reads them for as long as there are more. After many of them a call
+// returns after each, so that the loop serves other connections in between. Not from the start: inside the TLS of a proxy, what comes after
+// the message may be decrypted already, and the socket would never be ready for it.
+static void count_message(
+    int is_sent, int version, int type, const void *bytes, size_t length, void *ssl, void *context) {
+    (void)version, (void)bytes, (void)length, (void)context;
+    const int handshake = 22, clear_mode = 78, auto_retry = 4;
+    const intptr_t limit = 100;
+    if (is_sent || type != handshake) { return; }
+    intptr_t count = (intptr_t)bound.SSL_get_ex_data(ssl, message_slot) + 1;
+    if (count == limit) { bound.SSL_ctrl(ssl, clear_mode, auto_retry, NULL); }
+    if (count <= limit) { bound.SSL_set_ex_data(ssl, message_slot, (void *)count); }
+}
+
 // What a transfer wants of its connections, in the pointer that libcurl hands on for it.
 enum { leaves_verdict_bit = 1, key_log_shift = 1 };
 
@@ -225,6 +267,7 @@ static int set_up(void *easy, void *ssl_context, void *context) {
     bool logs = key_log >= 0 && bound.SSL_CTX_set_ex_data(ssl_context, key_log_slot, (void *)(intptr_t)key_log) == 1;
     // libcurl has set a function of its own by now if the environment names a file.
     bound.SSL_CTX_set_keylog_callback(ssl_context, logs ? log_key : NULL);
+    bound.SSL_CTX_set_msg_callback(ssl_context, count_message);
     bound.SSL_CTX_set_cert_verify_callback(ssl_context, wants & leaves_verdict_bit ? leave_verdict : verify, NULL);
     return 0;
 }

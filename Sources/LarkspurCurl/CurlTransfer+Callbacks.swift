@@ -1,5 +1,9 @@
 internal import CLarkspur
 
+extension CurlOption {
+    static let noProgress: Int32 = 43
+}
+
 /// What libcurl calls.
 extension CurlTransfer {
     func setCallbacks() {
@@ -26,6 +30,9 @@ extension CurlTransfer {
                 let ends = isAsked ? CurlSockets.Ends(remote, remotePort, local, localPort) : nil
                 return this.map { CurlTransfer.at($0) { $0.mayBegin(between: ends) } } == true ? 0 : 1
             }, this)
+        reportsProgress = false
+        clarkspur_easy_on_progress(
+            easy, { this, _, _, _, _ in this.map { CurlTransfer.at($0) { $0.mayGoOn() } } == true ? 0 : 1 }, this)
         clarkspur_easy_on_sockets(
             easy,
             { this, _, address in this.map { CurlTransfer.at($0) { $0.openSocket(at: address) } } ?? -1 }, this,
@@ -33,6 +40,28 @@ extension CurlTransfer {
                 loop.map { CurlLoop.at($0) { $0.close(descriptor) } }
                 return 0
             }, Unmanaged.passUnretained(loop).toOpaque())
+    }
+
+    /// The maximum length of a proxy's response to CONNECT, in bytes.
+    private static let limitOfTunnel = 128 * 1_024
+
+    /// Has libcurl report its progress if the hop needs a tunnel, because it does so for each byte of the proxy's response. It reads
+    /// that response for as long as there is more, and serves no other connection meanwhile.
+    func watchTunnel(of hop: CurlHop) {
+        let isOn = hop.route?.tunnels(to: hop.request.url) == true
+        guard isOn != reportsProgress else { return }
+        reportsProgress = isOn
+        clarkspur_easy_set_long(easy, CurlOption.noProgress, isOn ? 0 : 1)
+    }
+
+    private func mayGoOn() -> Bool {
+        guard let hop, !hop.isConnected else { return true }
+        hop.reportsOfTunnel += 1
+        guard hop.reportsOfTunnel > Self.limitOfTunnel else { return true }
+        hop.fault = TransportError(
+            .proxyFailed, "the proxy's response to CONNECT is longer than 128 KiB; the connection was closed",
+            phase: .connecting)
+        return false
     }
 
     private func openSocket(at address: UnsafeMutableRawPointer?) -> Int32 {
@@ -52,15 +81,18 @@ extension CurlTransfer {
     /// Whether the connection that libcurl chose has nothing to say before it is asked: bytes that wait on a kept one would pass for the
     /// response.
     private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
-        guard let ends else { return true }
+        let isNested = hop.nestsTLS
+        guard let ends else {
+            return !isNested || !opened.isEmpty || hop.request.version == .http2
+                || clarkspur_tls_is_silent(easy, -1, true)
+        }
         if !opened.isEmpty {
             loop.sockets.place(ends, among: opened)
             opened.removeAll(keepingCapacity: true)
             return true
         }
         guard let descriptor = loop.sockets.descriptor(of: ends) else { return true }
-        return hop.request.version == .http2
-            || clarkspur_tls_is_silent(easy, descriptor, hop.route?.proxy?.kind == .https)
+        return hop.request.version == .http2 || clarkspur_tls_is_silent(easy, descriptor, isNested)
     }
 
     /// libcurl is about to send the request; what was answered already is not sent again.

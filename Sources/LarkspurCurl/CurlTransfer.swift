@@ -24,6 +24,8 @@ final class CurlTransfer {
     private var isOwner = false
     /// The sockets that libcurl has opened for the hop and not yet used.
     var opened: [Int32] = []
+    /// Whether libcurl reports its progress.
+    var reportsProgress = false
     /// Whether the hop's connection is of no use for further requests, though libcurl does not know.
     var closesConnection = false
 
@@ -141,7 +143,9 @@ final class CurlTransfer {
             version: version,
             fields: fields.set(task.request, handedOver: handsOver), route: hop.route,
             isFresh: hop.needsFreshConnection || isChallenged(hop)
+                || hop.nestsTLS && !CurlLibrary.current.tellsOfRequests
         )
+        if hop.route != nil || reportsProgress { watchTunnel(of: hop) }
         if clarkspur_multi_add(loop.multi, easy) != 0 {
             hop.fault = TransportError(.other, "libcurl did not take the request")
             return loop.setAlarm(loop.now, for: slot)

@@ -63,6 +63,7 @@ typedef int (*clarkspur_seek_function)(void *context, int64_t offset, int origin
 typedef int (*clarkspur_open_function)(void *context, int purpose, void *address);
 typedef int (*clarkspur_close_function)(void *context, int descriptor);
 typedef int (*clarkspur_request_function)(void *context, char *remote, char *local, int remote_port, int local_port);
+typedef int (*clarkspur_progress_function)(void *context, int64_t, int64_t, int64_t, int64_t);
 void clarkspur_easy_on_body(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_header(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_upload(void *easy, clarkspur_transfer_function function, void *context);
@@ -80,6 +81,8 @@ bool clarkspur_socket_is_connected(int descriptor);
 int clarkspur_socket_local_port(int descriptor);
 // Ends the connection of the socket in both directions, if it is the one between these ends.
 void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remote_address, int remote_port);
+// libcurl calls the function, often, while its option NOPROGRESS is 0. The transfer ends if it returns another number than 0.
+void clarkspur_easy_on_progress(void *easy, clarkspur_progress_function function, void *context);
 // Does nothing if this libcurl is too old to tell (before 7.80).
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context);
 

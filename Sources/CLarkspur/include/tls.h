@@ -22,8 +22,9 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
 void clarkspur_tls_set_up(void *easy, bool leaves_verdict, int key_log);
 // A file for keys that only its owner can read, opened to add to it; negative with the reason in `errno`.
 int clarkspur_tls_open_key_log(const char *path);
-// Whether nothing waits on a kept connection that would pass for the next response. HTTP/2 has no such bytes. Messages of TLS itself, as a session ticket,
-// do not count. `is_nested`: the socket carries TLS inside the TLS of a proxy, and whatever waits on it counts.
+// Whether nothing waits on a kept connection that would pass for the next response. HTTP/2 has no such bytes. A few messages of TLS itself, as a
+// session ticket, do not count. `is_nested`: the socket carries TLS inside the TLS of a proxy. What the outer TLS has decrypted cannot be asked
+// for, so such a connection never counts as silent.
 bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested);
 
 // OpenSSL's verdict on the chain by its own number, X509_V_ERR_…; 0 if the chain leads to an authority that is trusted.
