@@ -58,6 +58,8 @@ extension CurlTransfer {
         guard let hop, !hop.isConnected else { return true }
         hop.reportsOfTunnel += 1
         guard hop.reportsOfTunnel > Self.limitOfTunnel else { return true }
+        noticeConnection(of: hop)
+        if hop.isConnected { return true }
         hop.fault = TransportError(
             .proxyFailed, "the proxy's response to CONNECT is longer than 128 KiB; the connection was closed",
             phase: .connecting)

@@ -244,7 +244,7 @@ final class CurlTransfer {
     }
 
     /// libcurl before 7.80 does not tell the transfer when it is connected.
-    private func noticeConnection(of hop: CurlHop) {
+    func noticeConnection(of hop: CurlHop) {
         if !hop.isConnected, clarkspur_easy_offset(easy, CurlInfo.preTransferTime) > 0 { didConnect() }
     }
 

@@ -32,8 +32,8 @@ typedef struct {
     void (*did_fail_stream)(void *context, void *easy);
 } clarkspur_http2_watcher;
 
-// Makes the watcher the one of the calling thread; NULL: none. It is not copied.
-void clarkspur_http2_watch(const clarkspur_http2_watcher *watcher);
+// Makes the watcher the one of the calling thread; NULL: none. It is not copied. Returns the one before.
+const clarkspur_http2_watcher *clarkspur_http2_watch(const clarkspur_http2_watcher *watcher);
 
 // Whether the peer has sent all of a stream. Only for a session that is open.
 bool clarkspur_http2_has_ended(void *session, int32_t stream);
