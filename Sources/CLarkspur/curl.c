@@ -228,6 +228,11 @@ void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, 
     curl.curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
 }
 
+void clarkspur_easy_on_progress(void *easy, clarkspur_progress_function function, void *context) {
+    curl.curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, function);
+    curl.curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
+}
+
 // MARK: Multi handles
 
 // The descriptor numbers that the kernel assigns next, as long as no other thread opens a descriptor.

@@ -76,7 +76,11 @@ static struct {
 
 static _Thread_local const clarkspur_http2_watcher *watcher;
 
-void clarkspur_http2_watch(const clarkspur_http2_watcher *given) { watcher = given; }
+const clarkspur_http2_watcher *clarkspur_http2_watch(const clarkspur_http2_watcher *given) {
+    const clarkspur_http2_watcher *before = watcher;
+    watcher = given;
+    return before;
+}
 
 static bool is_progress(void *session, const frame_head *head) {
     // A padded frame of up to this length may consist of padding alone.
@@ -292,7 +296,10 @@ bool clarkspur_http2_is_watched(void) {
 
 #else
 
-void clarkspur_http2_watch(const clarkspur_http2_watcher *watcher) { (void)watcher; }
+const clarkspur_http2_watcher *clarkspur_http2_watch(const clarkspur_http2_watcher *watcher) {
+    (void)watcher;
+    return NULL;
+}
 bool clarkspur_http2_is_watched(void) { return false; }
 bool clarkspur_http2_has_ended(void *session, int32_t stream) {
     (void)session;

@@ -21,7 +21,10 @@ enum {
     GEN_DNS = 2,
     GEN_IPADD = 7,
     NID_subject_alt_name = 85,
+    SSL3_RT_HANDSHAKE = 22,
+    SSL_CTRL_CLEAR_MODE = 78,
     SSL_ERROR_WANT_READ = 2,
+    SSL_MODE_AUTO_RETRY = 4,
     X509_V_OK = 0,
     X509_V_ERR_UNSPECIFIED = 1,
     X509_V_ERR_HOSTNAME_MISMATCH = 62,
@@ -53,20 +56,29 @@ enum {
     F(i2d_X509, int, (const void *, uint8_t **)) \
     F(X509_get_ext_d2i, void *, (const void *, int, int *, int *)) \
     F(X509_verify_cert_error_string, const char *, (long)) \
+    F(BIO_ctrl_pending, size_t, (void *)) \
     F(BIO_free, int, (void *)) \
+    F(BIO_new, void *, (const void *)) \
+    F(BIO_s_mem, const void *, (void)) \
     F(BIO_new_socket, void *, (int, int)) \
     F(BIO_up_ref, int, (void *)) \
+    F(SSL_CTX_set_msg_callback, void, (void *, void (*)(int, int, int, const void *, size_t, void *, void *))) \
+    F(SSL_ctrl, long, (void *, int, long, void *)) \
     F(SSL_get0_alpn_selected, void, (const void *, const uint8_t **, unsigned *)) \
     F(SSL_get_error, int, (const void *, int)) \
     F(SSL_get_rbio, void *, (const void *)) \
+    F(SSL_get_wbio, void *, (const void *)) \
     F(SSL_has_pending, int, (const void *)) \
     F(SSL_peek, int, (void *, void *, int)) \
-    F(SSL_set0_rbio, void, (void *, void *))
+    F(SSL_set0_rbio, void, (void *, void *)) \
+    F(SSL_set0_wbio, void, (void *, void *))
 
 DEFINE_OPENSSL_BINDING()
 
 // The index of a connection's verdict in its extra data: OpenSSL's number plus one.
 static int verdict_slot = -1;
+// The index of the number of handshake messages that a connection's peer has sent, in its extra data.
+static int message_slot = -1;
 // The index of the key log's descriptor in the extra data of a connection's SSL_CTX.
 static int key_log_slot = -1;
 static pthread_once_t slots = PTHREAD_ONCE_INIT;
@@ -74,12 +86,13 @@ static pthread_once_t slots = PTHREAD_ONCE_INIT;
 static void take_slots(void) {
     if (!is_bound()) { return; }
     verdict_slot = bound.CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, NULL, NULL, NULL, NULL);
+    message_slot = bound.CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, NULL, NULL, NULL, NULL);
     key_log_slot = bound.CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, NULL, NULL, NULL, NULL);
 }
 
 bool clarkspur_tls_load(void) {
     pthread_once(&slots, take_slots);
-    return verdict_slot >= 0 && key_log_slot >= 0;
+    return verdict_slot >= 0 && message_slot >= 0 && key_log_slot >= 0;
 }
 
 // The value of CURLINFO_TLS_SSL_PTR (curl_tlssessioninfo).
@@ -110,24 +123,41 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
     return count > 0;
 }
 
-// Reads pending TLS messages and leaves all application data. libcurl's own BIO works only inside libcurl's calls, so a
-// socket BIO replaces it for the duration of the call.
+// Reads the pending messages of TLS itself, and leaves all else. Returns false if something else is pending, or too many
+// messages are.
+static bool takes_messages(void *ssl, int descriptor) {
+    int left = 4;
+    // One call reads all pending messages, up to the limit of `count_message`.
+    while (bound.SSL_has_pending(ssl) || !clarkspur_socket_is_empty(descriptor)) {
+        char byte;
+        bound.ERR_clear_error();
+        int count = left > 0 ? bound.SSL_peek(ssl, &byte, 1) : 1;
+        if (count > 0 || bound.SSL_get_error(ssl, count) != SSL_ERROR_WANT_READ) { return false; }
+        left -= 1;
+    }
+    return true;
+}
+
+// Returns whether all pending bytes are messages of TLS itself, which it reads. libcurl's own BIOs work only inside
+// libcurl's calls, so others replace them for the duration of the call. OpenSSL's answers are not sent: the connection is
+// closed if there are any.
 static bool has_no_application_data(void *ssl, int descriptor) {
-    void *own = bound.SSL_get_rbio(ssl);
-    void *direct = bound.BIO_new_socket(descriptor, BIO_NOCLOSE);
-    if (!own || !direct) {
-        if (direct) { bound.BIO_free(direct); }
+    void *own_input = bound.SSL_get_rbio(ssl), *own_output = bound.SSL_get_wbio(ssl);
+    void *input = bound.BIO_new_socket(descriptor, BIO_NOCLOSE), *output = bound.BIO_new(bound.BIO_s_mem());
+    if (!own_input || !own_output || !input || !output) {
+        bound.BIO_free(input);
+        bound.BIO_free(output);
         return false;
     }
-    bound.BIO_up_ref(own);
-    bound.SSL_set0_rbio(ssl, direct);
+    bound.BIO_up_ref(own_input);
+    bound.BIO_up_ref(own_output);
+    bound.SSL_set0_rbio(ssl, input);
+    bound.SSL_set0_wbio(ssl, output);
+    bool is_silent = takes_messages(ssl, descriptor) && bound.BIO_ctrl_pending(output) == 0;
     bound.ERR_clear_error();
-    char byte;
-    int count = bound.SSL_peek(ssl, &byte, 1);
-    bool wants_more = count <= 0 && bound.SSL_get_error(ssl, count) == SSL_ERROR_WANT_READ;
-    bound.ERR_clear_error();
-    bound.SSL_set0_rbio(ssl, own);
-    return wants_more;
+    bound.SSL_set0_rbio(ssl, own_input);
+    bound.SSL_set0_wbio(ssl, own_output);
+    return is_silent;
 }
 
 bool clarkspur_tls_speaks_http2(void *easy) {
@@ -139,12 +169,11 @@ bool clarkspur_tls_speaks_http2(void *easy) {
     return length == 2 && memcmp(name, "h2", 2) == 0;
 }
 
-bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested) {
-    bool is_empty = clarkspur_socket_is_empty(descriptor);
+bool clarkspur_tls_is_silent(void *easy, int descriptor) {
     void *ssl = session_of(easy);
-    if (!ssl) { return is_empty; }
-    if (is_empty && !bound.SSL_has_pending(ssl)) { return true; }
-    return !is_nested && has_no_application_data(ssl, descriptor);
+    if (!ssl) { return clarkspur_socket_is_empty(descriptor); }
+    bool has_bytes = !clarkspur_socket_is_empty(descriptor) || bound.SSL_has_pending(ssl);
+    return !has_bytes || has_no_application_data(ssl, descriptor);
 }
 
 long clarkspur_tls_verdict(void *easy) {
@@ -224,6 +253,19 @@ static void log_key(const void *ssl, const char *line) {
     (void)written;  // if the disk is full, the log is incomplete, but the connection works
 }
 
+// Counts the handshake messages that a peer sends. SSL_read reads them for as long as more arrive. From `limit` on, a call
+// returns after each one, so that the loop serves other connections in between. It must not do so from the start: inside the
+// TLS of a proxy, the next record may be decrypted already, and then the socket never becomes ready for it.
+static void count_message(
+    int is_sent, int version, int type, const void *bytes, size_t length, void *ssl, void *context) {
+    (void)version, (void)bytes, (void)length, (void)context;
+    const intptr_t limit = 100;
+    if (is_sent || type != SSL3_RT_HANDSHAKE) { return; }
+    intptr_t count = (intptr_t)bound.SSL_get_ex_data(ssl, message_slot) + 1;
+    if (count == limit) { bound.SSL_ctrl(ssl, SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY, NULL); }
+    if (count <= limit) { bound.SSL_set_ex_data(ssl, message_slot, (void *)count); }
+}
+
 // The configuration of a transfer's connections, encoded in the pointer CURLOPT_SSL_CTX_DATA.
 enum { leaves_verdict_bit = 1, key_log_shift = 1 };
 
@@ -234,6 +276,7 @@ static int set_up(void *easy, void *ssl_context, void *context) {
     bool logs = key_log >= 0 && bound.SSL_CTX_set_ex_data(ssl_context, key_log_slot, (void *)(intptr_t)key_log) == 1;
     // libcurl has set its own function here if the environment names a file.
     bound.SSL_CTX_set_keylog_callback(ssl_context, logs ? log_key : NULL);
+    bound.SSL_CTX_set_msg_callback(ssl_context, count_message);
     bound.SSL_CTX_set_cert_verify_callback(ssl_context, wants & leaves_verdict_bit ? store_verdict : verify, NULL);
     return 0;
 }

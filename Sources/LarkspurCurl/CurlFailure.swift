@@ -71,7 +71,7 @@ struct CurlFailure {
             [401, 407].contains(status) || [12, 33].contains(clarkspur_easy_long(easy, CurlInfo.proxyFault))
         switch code {
         case 97 where clarkspur_easy_long(easy, CurlInfo.proxyFault) == 27: return .nameLookup  // the host's, made here
-        case 5, 7, 52, 55, 56, 97: return isDenied ? .proxyUnauthorized : .proxyFailed
+        case 5, 7, 52, 55, 56, 97, 100: return isDenied ? .proxyUnauthorized : .proxyFailed
         case 35, 51, 53, 54, 59, 60, 77, 80, 83, 90, 91:
             return proxy.kind == .https && status == 0 ? .proxyFailed : nil
         default: return nil

@@ -49,6 +49,8 @@ final class CurlHop {
     var fault: TransportError?
     /// Whether a callback refused because the task is to end.
     var wasStopped = false
+    /// How often libcurl has reported its progress while there is no connection.
+    var reportsOfTunnel = 0
     private(set) var sends = 0
 
     var isConnected = false
@@ -113,6 +115,10 @@ final class CurlHop {
     /// How much of the body is to come, by the peer's word.
     var rest: Int? { head.contentLength.map { Int(clamping: $0) - Int(clamping: received) } }
 
+    /// Whether the host's TLS goes inside the TLS of a proxy. No version of libcurl sees all that waits on such a connection: what the outer
+    /// TLS has decrypted is neither in the socket nor in the inner TLS. With HTTP/1 it is not used again.
+    var nestsTLS: Bool { route?.proxy?.kind == .https && request.url.isHTTPS }
+
     /// Whether the request asks the server to switch to another protocol.
     var asksForUpgrade: Bool { request.fields.contains { $0.name.lowercased() == "upgrade" } }
 
@@ -162,6 +168,7 @@ final class CurlHop {
         sends += 1
         awaitsField = CurlLibrary.current.readsFreedFields
         isConnected = false
+        reportsOfTunnel = 0
         connectionsBefore = 0
         stream = nil
         socketError = 0

@@ -129,9 +129,10 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     /// What may take time, or is code of the user's, is left to the loop's thread: bodies that are read from somewhere.
     func takeTurn() -> Bool {
         guard clarkspur_turn_borrow(turn) else { return false }
-        clarkspur_http2_watch(watcher)
+        // The thread may be another loop's, inside a call of a delegate.
+        let before = clarkspur_http2_watch(watcher)
         defer {
-            clarkspur_http2_watch(nil)
+            clarkspur_http2_watch(before)
             clarkspur_turn_end(turn)
         }
         isLent = true

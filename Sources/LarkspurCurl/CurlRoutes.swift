@@ -29,6 +29,11 @@ struct CurlRoute: Equatable {
         (proxy?.kind == .http || proxy?.kind == .https) && !url.isHTTPS
     }
 
+    /// Whether the proxy makes a tunnel to the host.
+    func tunnels(to url: RequestURL) -> Bool {
+        (proxy?.kind == .http || proxy?.kind == .https) && url.isHTTPS
+    }
+
     /// The proxy if libcurl answers its challenges.
     var asker: Proxy? {
         guard let proxy, proxy.authentication == .digest, proxy.username != nil else { return nil }

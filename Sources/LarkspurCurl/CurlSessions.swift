@@ -26,6 +26,11 @@ struct CurlSessions {
     /// Only sessions that were read from since their last progress are here.
     private var budgets: [ID: Budget] = [:]
     private var uploads = 0
+    /// How many budgets there are before those whose time is over are removed: nothing tells when a session ends.
+    private var sweepAt = 1_000
+
+    /// How many sessions are counted.
+    var count: Int { budgets.count }
 
     /// A session begins. Its address may have been another session's before.
     mutating func didOpen(_ session: ID) { budgets[session] = nil }
@@ -43,7 +48,13 @@ struct CurlSessions {
         budget.frames += frames
         budget.bytes += bytes
         budgets[session] = budget
+        if budgets.count >= sweepAt { sweep(at: now) }
         return true
+    }
+
+    private mutating func sweep(at now: CurlClock.Instant) {
+        budgets = budgets.filter { now - $0.value.start <= Self.period }
+        sweepAt = max(1_000, 2 * budgets.count)
     }
 
     /// A response makes progress in the session. Returns false if the session has to end all the same.

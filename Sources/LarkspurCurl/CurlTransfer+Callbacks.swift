@@ -1,5 +1,9 @@
 internal import CLarkspur
 
+extension CurlOption {
+    static let noProgress: Int32 = 43
+}
+
 /// What libcurl calls.
 extension CurlTransfer {
     func setCallbacks() {
@@ -26,6 +30,9 @@ extension CurlTransfer {
                 let ends = isAsked ? CurlSockets.Ends(remote, remotePort, local, localPort) : nil
                 return this.map { CurlTransfer.at($0) { $0.mayBegin(between: ends) } } == true ? 0 : 1
             }, this)
+        reportsProgress = false
+        clarkspur_easy_on_progress(
+            easy, { this, _, _, _, _ in this.map { CurlTransfer.at($0) { $0.mayGoOn() } } == true ? 0 : 1 }, this)
         clarkspur_easy_on_sockets(
             easy,
             { this, _, address in this.map { CurlTransfer.at($0) { $0.openSocket(at: address) } } ?? -1 }, this,
@@ -33,6 +40,30 @@ extension CurlTransfer {
                 loop.map { CurlLoop.at($0) { $0.close(descriptor) } }
                 return 0
             }, Unmanaged.passUnretained(loop).toOpaque())
+    }
+
+    /// The maximum length of a proxy's response to CONNECT, in bytes.
+    private static let limitOfTunnel = 128 * 1_024
+
+    /// Has libcurl report its progress if the hop needs a tunnel, because it does so for each byte of the proxy's response. It reads
+    /// that response for as long as there is more, and serves no other connection meanwhile.
+    func watchTunnel(of hop: CurlHop) {
+        let isOn = hop.route?.tunnels(to: hop.request.url) == true
+        guard isOn != reportsProgress else { return }
+        reportsProgress = isOn
+        clarkspur_easy_set_long(easy, CurlOption.noProgress, isOn ? 0 : 1)
+    }
+
+    private func mayGoOn() -> Bool {
+        guard let hop, !hop.isConnected else { return true }
+        hop.reportsOfTunnel += 1
+        guard hop.reportsOfTunnel > Self.limitOfTunnel else { return true }
+        noticeConnection(of: hop)
+        if hop.isConnected { return true }
+        hop.fault = TransportError(
+            .proxyFailed, "the proxy's response to CONNECT is longer than 128 KiB; the connection was closed",
+            phase: .connecting)
+        return false
     }
 
     private func openSocket(at address: UnsafeMutableRawPointer?) -> Int32 {
@@ -51,18 +82,17 @@ extension CurlTransfer {
 
     /// Whether no bytes wait on the connection that libcurl chose: on a reused HTTP/1 connection they would pass for the response.
     private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
-        guard let ends else { return true }
         if !opened.isEmpty {
             // Connections of HTTP/2 are never asked: stray bytes there belong to no request.
-            if !clarkspur_tls_speaks_http2(easy) { loop.sockets.place(ends, among: opened) }
+            if let ends, !clarkspur_tls_speaks_http2(easy) { loop.sockets.place(ends, among: opened) }
             opened.removeAll(keepingCapacity: true)
             return true
         }
-        guard let descriptor = loop.sockets.descriptor(of: ends) else { return true }
         if hop.request.version == .http2 { return true }
-        let isNested = hop.route?.proxy?.kind == .https
-        guard hop.request.url.isHTTPS || isNested else { return clarkspur_socket_is_empty(descriptor) }
-        return clarkspur_tls_is_silent(easy, descriptor, isNested)
+        if hop.nestsTLS { return clarkspur_tls_speaks_http2(easy) }
+        guard let ends, let descriptor = loop.sockets.descriptor(of: ends) else { return true }
+        let usesTLS = hop.request.url.isHTTPS || hop.route?.proxy?.kind == .https
+        return usesTLS ? clarkspur_tls_is_silent(easy, descriptor) : clarkspur_socket_is_empty(descriptor)
     }
 
     /// libcurl is about to send the request; what was answered already is not sent again.

@@ -22,6 +22,8 @@ final class CurlTransfer {
     private var isOwner = false
     /// The sockets that libcurl has opened for the hop and not yet used.
     var opened: [Int32] = []
+    /// Whether libcurl reports its progress.
+    var reportsProgress = false
     /// Whether the hop's connection is of no use for further requests, though libcurl does not know.
     var closesConnection = false
 
@@ -142,8 +144,9 @@ final class CurlTransfer {
             task.request, shape: prepareBody(of: hop),
             version: version,
             fields: fields.set(task.request, handedOver: handsOver), route: hop.route,
-            isFresh: hop.needsFreshConnection)
+            isFresh: hop.needsFreshConnection || hop.nestsTLS && !CurlLibrary.current.tellsOfRequests)
         options.showLines(hop.awaitsField)
+        if hop.route != nil || reportsProgress { watchTunnel(of: hop) }
         if clarkspur_multi_add(loop.multi, easy) != 0 {
             hop.fault = TransportError(.other, "libcurl did not take the request")
             return loop.setAlarm(loop.now, for: slot)
@@ -236,7 +239,7 @@ final class CurlTransfer {
     }
 
     /// libcurl before 7.80 does not tell the transfer when it is connected.
-    private func noticeConnection(of hop: CurlHop) {
+    func noticeConnection(of hop: CurlHop) {
         if !hop.isConnected, clarkspur_easy_offset(easy, CurlInfo.preTransferTime) > 0 { didConnect() }
     }
 

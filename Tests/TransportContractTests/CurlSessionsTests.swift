@@ -34,7 +34,21 @@
             #expect(bytes == [true, false])
         }
 
-        @Test("Progress, an upload, time, and another session at the same address reset the count")
+        @Test("Sessions that have ended are forgotten after some time")
+        func manySessions() {
+            memory.deallocate()
+            var sessions = CurlSessions()
+            let memory = UnsafeMutableRawPointer.allocate(byteCount: 10_000, alignment: 1)
+            defer { memory.deallocate() }
+            for index in 0..<10_000 {
+                let now = UInt64(index) * CurlSessions.period / 100
+                _ = sessions.mayReceive(frames: 1, bytes: 9, from: memory + index, at: now)
+            }
+            let count = sessions.count
+            #expect(count <= 2_000)
+        }
+
+        @Test("Progress, an upload, time and another session at the same address reset the count")
         func beginnings() {
             defer { memory.deallocate() }
             let most = CurlSessions.frameLimit - 1

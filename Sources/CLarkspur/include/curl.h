@@ -64,6 +64,7 @@ typedef int (*clarkspur_seek_function)(void *context, int64_t offset, int origin
 typedef int (*clarkspur_open_function)(void *context, int purpose, void *address);
 typedef int (*clarkspur_close_function)(void *context, int descriptor);
 typedef int (*clarkspur_request_function)(void *context, char *remote, char *local, int remote_port, int local_port);
+typedef int (*clarkspur_progress_function)(void *context, int64_t, int64_t, int64_t, int64_t);
 void clarkspur_easy_on_body(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_header(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_upload(void *easy, clarkspur_transfer_function function, void *context);
@@ -83,6 +84,8 @@ bool clarkspur_socket_is_empty(int descriptor);
 int clarkspur_socket_local_port(int descriptor);
 // Shuts the socket down in both directions if it still connects these two ends.
 void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remote_address, int remote_port);
+// libcurl calls the function often while CURLOPT_NOPROGRESS is 0. The transfer ends if it returns another value than 0.
+void clarkspur_easy_on_progress(void *easy, clarkspur_progress_function function, void *context);
 // Has no effect before libcurl 7.80, which has no CURLOPT_PREREQFUNCTION.
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context);
 

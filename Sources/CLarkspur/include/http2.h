@@ -34,8 +34,8 @@ typedef struct {
     void (*did_fail_stream)(void *context, void *easy);
 } clarkspur_http2_watcher;
 
-// Sets the watcher of the calling thread; NULL removes it. The watcher is not copied.
-void clarkspur_http2_watch(const clarkspur_http2_watcher *watcher);
+// Sets the watcher of the calling thread; NULL removes it. The watcher is not copied. Returns the previous one.
+const clarkspur_http2_watcher *clarkspur_http2_watch(const clarkspur_http2_watcher *watcher);
 
 // Returns whether the peer has completed a stream. The session must be open.
 bool clarkspur_http2_has_ended(void *session, int32_t stream);

@@ -28,10 +28,9 @@ void clarkspur_tls_set_up(void *easy, bool leaves_verdict, int key_log);
 int clarkspur_tls_open_key_log(const char *path);
 // Returns whether the transfer's connection has negotiated HTTP/2.
 bool clarkspur_tls_speaks_http2(void *easy);
-// Returns whether a reused HTTP/1 connection has no pending bytes that would count as the next response. Messages of TLS
-// itself, such as a session ticket, do not count. `is_nested`: the socket carries TLS inside the TLS of a proxy; then all
-// pending bytes count.
-bool clarkspur_tls_is_silent(void *easy, int descriptor, bool is_nested);
+// Returns whether a reused HTTP/1 connection has no pending bytes that would count as the next response. A few messages of
+// TLS itself, such as a session ticket, do not count.
+bool clarkspur_tls_is_silent(void *easy, int descriptor);
 
 // Returns OpenSSL's verdict on the chain (X509_V_ERR_…). It is 0 if the chain leads to a trusted authority.
 long clarkspur_tls_verdict(void *easy);

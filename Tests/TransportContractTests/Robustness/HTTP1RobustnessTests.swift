@@ -13,7 +13,8 @@
         }
 
         @Test(
-            "over TLS", .enabled(if: ServerRoute.tls != nil, "LARKSPUR_TLS_FORWARDER and LARKSPUR_CA_FILE name no forwarder"),
+            "over TLS",
+            .enabled(if: ServerRoute.tls != nil, "LARKSPUR_TLS_FORWARDER and LARKSPUR_CA_FILE name no forwarder"),
             arguments: Fault.all)
         func tls(fault: Fault) async throws {
             try await check(fault, over: try #require(ServerRoute.tls))

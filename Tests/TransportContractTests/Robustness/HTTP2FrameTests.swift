@@ -118,6 +118,38 @@
             try await CurlTransport().run(try Self.request(peer.url)).check(.response("whole"))
         }
 
+        @Test("A request that a delegate starts on another transport leaves the connections of the first one watched")
+        func otherTransport() async throws {
+            let isStarted = DispatchSemaphore(value: 0)
+            let peer = try WirePeer { wire in
+                try wire.beginHTTP2()
+                let stream = try wire.request()
+                try wire.send(HTTP2.head(of: stream) + HTTP2.body("part", of: stream, ends: false))
+                isStarted.wait()
+                try wire.send(
+                    HTTP2.frame(
+                        .data, flags: HTTP2.endStream, stream: stream, length: 100_000, Array(repeating: 7, count: 90)))
+                try wire.drain()
+            }
+            let server = try MockServer()
+            server.on("GET", "/", .text("ok"))
+            let get = TransportRequest(url: try RequestURL(server.url + "/"))
+            let (transport, other) = (CurlTransport(), CurlTransport())
+            try await other.run(get).check(.response("ok"))  // its thread sleeps from now on
+            let inner = RecordingDelegate()
+            let second = other.task(for: get, id: TransportTaskID(2), delegate: inner)
+            let outer = RecordingDelegate { event, _ in
+                guard case .head = event else { return }
+                second.resume()
+                isStarted.signal()
+            }
+            let first = transport.task(for: try Self.request(peer.url), id: TransportTaskID(1), delegate: outer)
+            outer.steer(first)
+            first.resume()
+            try await outer.wait { $0.isCompleted && $0.depth == 0 }.check(.failure(.protocolViolation))
+            try await inner.wait { $0.isCompleted && $0.depth == 0 }.check(.response("ok"))
+        }
+
         static let endlessFrames: [Script] = [
             Script("PRIORITY") { [HTTP2.frame(.priority, stream: $0, HTTP2.number(0) + [1])] },
             Script("empty DATA") { [HTTP2.frame(.data, stream: $0)] },
