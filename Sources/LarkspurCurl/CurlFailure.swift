@@ -39,13 +39,21 @@ struct CurlFailure {
             number = descriptor < 0 ? errno : 0
             if descriptor >= 0 { clarkspur_socket_close(descriptor) }
         }
-        let owner: String
+        let message: String
         switch number {
-        case EMFILE: owner = "the process has as many open files as it may have; raise its limit (ulimit -n)"
-        case ENFILE: owner = "the system has as many open files as it may have"
+        case EMFILE:
+            message = """
+                the process has as many open files as its limit allows; raise the limit (ulimit -n), or lower \
+                maximumConnectionsPerHost
+                """
+        case ENFILE:
+            message = """
+                the system has as many open files as its limit allows; close files of other processes, or raise the limit \
+                (fs.file-max)
+                """
         default: return nil
         }
-        return TransportError(.tooManyOpenFiles, "\(owner), or lower maximumConnectionsPerHost", phase: phase)
+        return TransportError(.tooManyOpenFiles, message, phase: phase)
     }
 
     var error: TransportError {

@@ -355,8 +355,8 @@ struct CurlLibrary: Sendable {
     /// 7.83 to 8.1 do. Such a line is refused before libcurl stores it.
     var readsFreedFields: Bool { (0x075300..<0x080200).contains(number) }
 
-    /// Whether it sends a request over a kept HTTP/1 connection on which bytes wait, which it then takes for the response: 7.79 to 8.0.
-    /// Before 7.80 it cannot be kept from it.
+    /// Whether it sends a request over a kept HTTP/1 connection on which bytes wait, which it then takes for the response:
+    /// 7.79 to 8.1. It cannot be prevented with 7.79.
     var ignoresWaitingBytes: Bool { (0x074F00..<0x080200).contains(number) }
 
     /// Whether it ignores a `Transfer-Encoding` field that begins with another coding than `chunked`, or fails with it: since

@@ -35,11 +35,13 @@ final class BodyPipe: TransportBodyStream {
     static let capacity = 256 * 1_024
 
     private let length: UInt64?
+    private let earlier: EarlierSends?
     private let start: Start
     private let box: Protected<State>
 
-    init(length: UInt64?, start: @escaping Start) {
+    init(length: UInt64?, earlier: EarlierSends? = nil, start: @escaping Start) {
         self.length = length
+        self.earlier = earlier
         self.start = start
         // One more than a short body, so that its producer can always go on and say whether it was all.
         let capacity = length.map { Int(clamping: min($0, UInt64(Self.capacity - 1)) + 1) } ?? Self.capacity
@@ -88,6 +90,7 @@ final class BodyPipe: TransportBodyStream {
         let (goOn, stop, _, _) = box.withLock { state in
             defer { state.end = .abandoned }
             state.ring.clear()
+            if case .open = state.end { earlier?.note(state.written) }
             return (state.goOn.take(), state.stop.take(), state.wake.take(), state.end)
         }
         goOn?()
@@ -129,6 +132,8 @@ final class BodyPipe: TransportBodyStream {
                     state.end = .failed(error)
                 } else if let length, state.written < length {
                     state.end = .failed(.bodyFailed("the body ended after \(state.written) of \(length) bytes"))
+                } else if let problem = earlier?.problem(withEndAt: state.written) {
+                    state.end = .failed(.bodyFailed(problem))
                 } else {
                     state.end = .finished
                 }
@@ -137,5 +142,27 @@ final class BodyPipe: TransportBodyStream {
         }
         withExtendedLifetime(stop) {}
         wake?()
+    }
+}
+
+/// The bytes that the earlier sends of a body without a declared length have had.
+///
+/// A closure that returns the same `AsyncStream` each time makes a shorter body, or an empty one, when the request is sent again.
+/// Such a body must not look complete to the server.
+final class EarlierSends: Sendable {
+    private let longest = Protected<UInt64>(0)
+
+    func note(_ count: UInt64) { longest.withLock { $0 = max($0, count) } }
+
+    /// Returns why the body must not end here; nil if it may.
+    func problem(withEndAt count: UInt64) -> String? {
+        let before = longest.withLock { longest in
+            defer { longest = max(longest, count) }
+            return longest
+        }
+        guard count < before else { return nil }
+        return """
+            the body ended after \(count) bytes, but \(before) were sent before; the closure must make a new sequence each time
+            """
     }
 }

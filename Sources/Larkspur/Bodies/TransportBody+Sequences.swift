@@ -21,8 +21,11 @@ extension TransportBody {
         return pumped(length, isReplayable: false) { try await $0.pump(try once.take()) }
     }
 
-    /// A body of the pieces of a sequence that is made afresh each time the body is sent: for a retry, a redirect, a
-    /// connection that was lost.
+    /// Returns a body of the pieces of a sequence that the closure makes each time the body is sent: for a retry, a redirect,
+    /// a connection that was lost.
+    ///
+    /// The closure must make a new sequence each time. A body that is shorter than an earlier send of it fails with
+    /// `.bodyFailed`.
     public static func sequence<Pieces: AsyncSequence & SendableMetatype>(
         length: UInt64? = nil, _ make: @escaping @Sendable () async throws -> Pieces
     ) -> TransportBody where Pieces.Element: DataProtocol {
@@ -40,9 +43,10 @@ extension TransportBody {
     static func pumped(
         _ length: UInt64?, isReplayable: Bool, _ pump: @escaping @Sendable (BodyPipe) async throws -> Void
     ) -> TransportBody {
-        .stream(
+        let earlier = isReplayable && length == nil ? EarlierSends() : nil
+        return .stream(
             TransportBodySource(length: length, isReplayable: isReplayable) {
-                BodyPipe(length: length) { pipe in
+                BodyPipe(length: length, earlier: earlier) { pipe in
                     // The one task of a body that is being sent: somebody has to wait for the sequence.
                     let producer = Task {
                         do {

@@ -9,13 +9,13 @@ internal import CLarkspur
 /// its reader has taken the excess. No channel waits for another one: each gets the minimum as soon as its reader comes
 /// back, and asks for the rest of its part then.
 package final class BufferBudget: Sendable {
-    /// The budget of all downloads of the process: what waits for its disks.
+    /// The budget of all downloads of the process: bytes that wait to be written.
     package static let downloads = BufferBudget(limit: 32 << 20) {
         // Not here: the thread may be a transport's, and the call takes milliseconds.
         DispatchQueue.global(qos: .utility).async { clarkspur_memory_trim() }
     }
 
-    /// What every channel may hold, which is one piece of libcurl's.
+    /// The least that each channel may hold: one piece of a body as libcurl delivers it.
     static let minimum: UInt64 = 16 << 10
 
     /// The part of one channel.
@@ -92,6 +92,10 @@ package final class BufferBudget: Sendable {
         return position ?? consumed + capacity
     }
 
+    fileprivate func consume(_ number: UInt64, upTo consumed: UInt64) {
+        change(number) { part, _ in if part.hasEnded { part.consumed = max(part.consumed, consumed) } }
+    }
+
     fileprivate func end(_ number: UInt64, at received: UInt64) {
         change(number) { part, _ in (part.hasEnded, part.allowed) = (true, received) }
     }
@@ -127,11 +131,15 @@ final class BufferShare: Sendable {
 
     deinit { budget.remove(number) }
 
-    /// The reader has done with so many bytes; returns how far the transport may go.
+    /// Notes that the reader has consumed the body up to this position. Returns the position that the transport may deliver
+    /// up to.
     func advance(behind consumed: UInt64) -> UInt64 {
         budget.advance(number, behind: consumed, capacity: capacity)
     }
 
-    /// No more comes than this.
+    /// Notes that the reader has consumed the body up to this position, after the body's end is known.
+    func consume(upTo consumed: UInt64) { budget.consume(number, upTo: consumed) }
+
+    /// Notes that the body ends at this position.
     func end(at received: UInt64) { budget.end(number, at: received) }
 }

@@ -109,14 +109,15 @@ package final class ByteChannel: Sendable {
                 return (nil, state.allow, state.read)
             }
         }
-        action.allow?(position(behind: action.consumed))
+        if let allow = action.allow { advance(allow, behind: action.consumed) }
         guard let reader = action.reader else { return give() }
         reader.resume(returning: .success(bytes))
     }
 
-    /// How far the transport may go when the reader has done with so many bytes.
-    private func position(behind consumed: UInt64) -> UInt64 {
-        share?.advance(behind: consumed) ?? consumed + capacity
+    /// Tells the budget and the transport how much the reader has consumed; after the end of the hop the budget alone.
+    private func advance(_ allow: Allow?, behind consumed: UInt64) {
+        guard let allow else { share?.consume(upTo: consumed); return }
+        allow(share?.advance(behind: consumed) ?? consumed + capacity)
     }
 
     /// The end of the body: what waits can still be read, then the end or the error follows.
@@ -149,16 +150,16 @@ package final class ByteChannel: Sendable {
         guard isMine else { return }
         while let (taker, bytes) = nextToGive() {
             let isTaken = taker(bytes)
-            let (goesOn, allow, position) = box.withLock { state in
+            let (goesOn, allow, consumed) = box.withLock { state in
                 if isTaken, state.next != nil {  // which another hop, or a reader's leaving, may have dropped
                     _ = state.takeFirst()
                     state.read += UInt64(bytes.count)
                 }
                 if !isTaken { state.isGiving = state.givesAgain }
                 defer { state.givesAgain = false }
-                return (isTaken || state.givesAgain, isTaken ? state.allow : nil, state.read + capacity)
+                return (isTaken || state.givesAgain, isTaken ? state.allow : nil, state.read)
             }
-            allow?(position)
+            if let allow { advance(allow, behind: consumed) }
             guard goesOn else { return }
         }
     }
@@ -207,7 +208,7 @@ package final class ByteChannel: Sendable {
             state.read = state.received
             return (state.allow, state.read)
         }
-        action.allow?(position(behind: action.consumed))
+        advance(action.allow, behind: action.consumed)
     }
 
     /// The request was cancelled: drops what waits and what is still to come. The reader gets the end next.
@@ -224,13 +225,13 @@ package final class ByteChannel: Sendable {
             state.read = state.received
             return (state.allow, state.read)
         }
-        action.allow?(position(behind: action.consumed))
+        advance(action.allow, behind: action.consumed)
     }
 
     private enum Answer: Sendable {
         case wait(allow: Allow?, consumed: UInt64)
         case bytes(Data, allow: Allow?, consumed: UInt64)
-        case end(RequestError?)
+        case end(RequestError?, consumed: UInt64)
     }
 
     private func read(_ number: UInt64, _ continuation: Reader) {
@@ -245,8 +246,8 @@ package final class ByteChannel: Sendable {
             switch state.end {
             case .ended(let error) where state.taker == nil:
                 state.isOver = error == nil
-                return .end(error)
-            case .abandoned: return .end(nil)
+                return .end(error, consumed: state.read)
+            case .abandoned: return .end(nil, consumed: state.read)
             case .open, .ended:
                 state.reader = (number, continuation)
                 return .wait(allow: share == nil ? nil : state.allow, consumed: state.read)
@@ -254,12 +255,14 @@ package final class ByteChannel: Sendable {
         }
         switch answer {
         case .wait(let allow, let consumed):
-            allow?(position(behind: consumed))
+            advance(allow, behind: consumed)
             give()
         case .bytes(let bytes, let allow, let consumed):
-            allow?(position(behind: consumed))
+            advance(allow, behind: consumed)
             continuation.resume(returning: .success(bytes))
-        case .end(let error): continuation.resume(returning: error.map { .failure($0) } ?? .success(nil))
+        case .end(let error, let consumed):
+            advance(nil, behind: consumed)
+            continuation.resume(returning: error.map { .failure($0) } ?? .success(nil))
         }
     }
 

@@ -138,9 +138,12 @@ extension Request {
     }
 
     /// Adds a retrier after those that are there.
+    ///
+    /// A ``RetryPolicy`` also adapts the request, for its idempotency key and its budget. Of other interceptors only the retrier
+    /// is added.
     @discardableResult
     public func retry(using retrier: any RequestRetrier) -> Self {
-        interceptor(Interceptor(adapter: nil, retrier: retrier))
+        interceptor(retrier as? RetryPolicy ?? Interceptor(adapter: nil, retrier: retrier))
     }
 
     /// Adds a monitor for this request, which is told of what happens from now on.

@@ -90,14 +90,19 @@ final class EventSource: Sendable {
         }
         let action = handle(.ended(error))
         guard case .wait = action else { return action }
-        let ended = error ?? RequestError(.connectionLost, "the server ended the event stream")
-        guard request.handle.core.canSendAgain else { return handle(.refused(ended.withoutBodyToRetry())) }
-        let isRetry = box.withLock { state in
-            state.isRetry = state.reconnection.isRetry(after: error)
-            return state.isRetry
-        }
-        guard isRetry, let refusal = context.withdrawRetry() else { return action }
-        return handle(.refused(ended.refusingRetry(refusal.reason)))
+        guard request.handle.core.canSendAgain else { return handle(.refused(Self.ended(error).withoutBodyToRetry())) }
+        box.withLock { $0.isRetry = $0.reconnection.isRetry(after: error) }
+        return action
+    }
+
+    /// The pause after a lost connection is over. Without a retry left in the session's budget another, longer one begins.
+    func didWait(after error: RequestError?) -> ServerSentEventsReconnection.Action {
+        guard box.withLock({ $0.isRetry }), let refusal = context.withdrawRetry() else { return handle(.waited) }
+        return handle(.postponed(Self.ended(error).refusingRetry(refusal.reason)))
+    }
+
+    private static func ended(_ error: RequestError?) -> RequestError {
+        error ?? RequestError(.connectionLost, "the server ended the event stream")
     }
 
     // MARK: Connections

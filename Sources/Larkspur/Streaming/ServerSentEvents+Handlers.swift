@@ -14,7 +14,7 @@ extension ServerSentEvents {
     ///     let events = await session.streamRequest(url).serverSentEvents().onComment { print("alive:", $0) }
     ///
     /// Servers send comments to keep a connection alive. The loop's task calls the closure, before the event that follows the
-    /// comment. Set it before the loop begins; a later closure replaces it.
+    /// comment. Set it before the loop begins; a later closure has no effect.
     @discardableResult
     public func onComment(_ handler: @escaping @Sendable (String) -> Void) -> Self {
         source.setCommentHandler(handler)

@@ -86,10 +86,11 @@ final class EventReader {
         case .read, .none: try await read()
         case .wait(let pauses):
             let delay = source.random.duration(in: pauses)
-            source.tellInterruption(failure?.adding(factsOf: connection?.request), delay: delay)
+            if let connection { failure = failure?.adding(factsOf: connection.request) }
+            source.tellInterruption(failure, delay: delay)
             connection = nil
             try await source.clock.sleep(for: delay)
-            action = source.handle(.waited)
+            action = source.didWait(after: failure)
         case .finish(let error):
             connection = nil
             if let error { throw error }

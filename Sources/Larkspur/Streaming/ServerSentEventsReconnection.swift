@@ -51,6 +51,8 @@ struct ServerSentEventsReconnection: Sendable {
         /// There can be no further connection.
         case refused(RequestError)
         case waited
+        /// The pause is over, but no connection may be opened now; the error says why.
+        case postponed(RequestError)
         /// Nobody listens any more.
         case cancelled
     }
@@ -99,6 +101,7 @@ struct ServerSentEventsReconnection: Sendable {
         case (.closed, _): return .none
         case (_, .cancelled): return close(nil)
         case (.idle, .started), (.waiting, .waited): return connect()
+        case (.waiting, .postponed(let error)): return wait(after: error)
         case (.requesting, .responded(let head)): return judge(head)
         case (_, .refused(let error)): return close(error)
         case (.requesting, .ended(let error)), (.open, .ended(let error)): return lose(error)
@@ -107,7 +110,8 @@ struct ServerSentEventsReconnection: Sendable {
             return .none
         // What a connection that was let go of has still to say.
         case (.waiting, .responded), (.waiting, .receivedBytes), (.waiting, .ended): return .none
-        case (_, .started), (_, .waited), (.idle, _), (.requesting, .receivedBytes), (.open, .responded): return .none
+        case (_, .started), (_, .waited), (_, .postponed), (.idle, _): return .none
+        case (.requesting, .receivedBytes), (.open, .responded): return .none
         }
     }
 

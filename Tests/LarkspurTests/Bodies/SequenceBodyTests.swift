@@ -41,6 +41,17 @@ struct SequenceBodyTests {
         for _ in 0..<3 { #expect(try await again.pulled() == [1, 2]) }
     }
 
+    @Test("A closure that returns a sequence of before fails the body when it is sent again, and never looks complete")
+    func usedSequence() async throws {
+        let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+        continuation.yield([1, 2, 3])
+        continuation.finish()
+        let body = TransportBody.sequence { stream }
+        #expect(try await body.pulled() == [1, 2, 3])
+        let error = await #expect(throws: TransportError.self) { try await body.pulled() }
+        #expect(error?.code == .bodyFailed)
+    }
+
     @Test(
         "A declared length that is missed fails, and never looks met",
         arguments: [1, 2, 10, 262_143, 262_144, 600_000], [-1, 1])

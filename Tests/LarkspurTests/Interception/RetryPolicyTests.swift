@@ -300,6 +300,15 @@ struct RetryPolicyTests {
         #expect(log.requests[2]["X-Key"] == log.requests[3]["X-Key"] && log.requests[2]["X-Key"] != "mine")
     }
 
+    @Test("A policy that a request gets as its retrier sets the key too")
+    func retrierWithKey() async {
+        let session = session(Interceptor(adapter: nil, retrier: nil)) { _, _ in .failure(.connectionLost) }
+        let request = await session.request("http://h/", method: .post)
+        _ = await response(request.retry(using: RetryPolicy(limit: 1, idempotencyKey: .automatic())))
+        let keys = log.requests.map { $0["Idempotency-Key"] }
+        #expect(keys.count == 2 && keys[0] != nil && keys[0] == keys[1])
+    }
+
     @Test("A UUID from the session's random source has every bit but those of its version from there")
     func uuids() {
         #expect(RandomSource { 0 }.uuid().uuidString == "00000000-0000-4000-8000-000000000000")

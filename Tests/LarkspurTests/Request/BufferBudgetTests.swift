@@ -96,6 +96,20 @@ struct BufferBudgetTests {
         #expect(first.delivered - first.read <= 5 * piece && second.delivered - second.read >= 3 * piece)
     }
 
+    @Test("What is read after the end of the hop is given back while the channel is there")
+    func afterTheEnd() async throws {
+        let budget = BufferBudget(limit: 1 << 20)
+        let flow = Flow(3 * piece, budget)
+        while flow.deliver(piece) {}
+        var held = [budget.held]
+        while !flow.hasEnded {
+            try await flow.readNext()
+            held.append(budget.held)
+        }
+        #expect(held == [3, 3, 2, 1, 0].map { $0 * piece })
+        withExtendedLifetime(flow) {}
+    }
+
     @Test("A download that ends early gives its part back", arguments: [true, false])
     func early(isAbandoned: Bool) {
         let emptied = Counter()

@@ -10,14 +10,14 @@ struct ServerSentEventsRetryTests {
 
     /// A stream over a session with this budget.
     private func events(
-        budget: RetryBudget? = nil, _ answer: @escaping @Sendable (Int) -> StubAnswer
+        budget: RetryBudget? = nil, attempts: Int? = nil, _ answer: @escaping @Sendable (Int) -> StubAnswer
     ) async -> ServerSentEvents<ServerSentEvent> {
         let configuration = SessionConfiguration {
             ($0.clock, $0.headers, $0.retryBudget) = (clock, [:], budget)
             $0.random = RandomSource { 0 }
         }
         let session = log.session(configuration) { _, number in answer(number) }
-        let policy = ServerSentEventsPolicy { $0.retriedStatusCodes = [503] }
+        let policy = ServerSentEventsPolicy { ($0.retriedStatusCodes, $0.maximumAttempts) = ([503], attempts) }
         return await session.streamRequest("http://example.com/events").serverSentEvents(policy: policy)
     }
 
@@ -64,14 +64,14 @@ struct ServerSentEventsRetryTests {
     }
 
     @Test(
-        "A connection after a failure needs the session's budget, in which the first one deposits its part",
+        "A connection after a failure needs the session's budget; without it the stream pauses again, longer each time",
         arguments: [(0.0, 1), (1.0, 2), (2.0, 3)])
     func budget(ratio: Double, connections: Int) async {
         let budget = RetryBudget(ratio: ratio, minimumPerSecond: 0)
-        let events = await events(budget: budget) { _ in .failure(.connectionRefused) }
+        let events = await events(budget: budget, attempts: 4) { _ in .failure(.connectionRefused) }
         let reading = Task { try await data(of: events) }
         var pause = Duration.seconds(3)
-        for _ in 1..<connections {
+        for _ in 1...4 {
             await clock.waitForSleepers()
             clock.advance(by: pause)
             pause = pause * 2

@@ -41,8 +41,8 @@ struct TokenReply: Decodable, Sendable {
 
     /// Why there is no token.
     var refusal: String {
+        if accessToken.isEmpty { return "the server gave an empty token" }
         guard let type else { return "the server does not name the type of the token (token_type)" }
-        return accessToken.isEmpty
-            ? "the server gave an empty token" : "the server gave a token of the type \(type), not a bearer token"
+        return "the server gave a token of the type \(type), not a bearer token"
     }
 }
