@@ -12,6 +12,7 @@
 #include "curl.h"
 #include "curl_constants.h"
 #include "names.h"
+#include "openssl_constants.h"
 
 // The constants of OpenSSL's ABI, under their official names.
 enum {
@@ -25,9 +26,6 @@ enum {
     SSL_CTRL_CLEAR_MODE = 78,
     SSL_ERROR_WANT_READ = 2,
     SSL_MODE_AUTO_RETRY = 4,
-    X509_V_OK = 0,
-    X509_V_ERR_UNSPECIFIED = 1,
-    X509_V_ERR_HOSTNAME_MISMATCH = 62,
 };
 
 #define FUNCTIONS(F) \

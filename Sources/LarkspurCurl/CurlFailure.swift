@@ -11,30 +11,38 @@ struct CurlFailure {
     let socketError: Int32
 
     /// Codes that a connection's end can show as.
-    var isLoss: Bool { [16, 18, 52, 55, 56, 92].contains(code) }
+    var isLoss: Bool {
+        [CURLE_HTTP2, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM]
+            .contains(code)
+    }
 
     /// The connection took no more.
-    var isOfSending: Bool { code == 55 }
+    var isOfSending: Bool { code == CURLE_SEND_ERROR }
 
     /// Only HTTP/2 fails so: a whole connection's end reaches all its requests, of which none may have been processed.
-    var isHTTP2: Bool { code == 16 || code == 92 }
+    var isHTTP2: Bool { code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM }
 
     /// What comes of keeping libcurl from sending a request once more after a 417: it found no connection, or a callback
     /// refused. The answer is there, if not all of it.
-    static func endsSecondSending(_ code: Int32) -> Bool { [5, 6, 7, 23, 35, 42, 65].contains(code) }
+    static func endsSecondSending(_ code: Int32) -> Bool {
+        [
+            CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_WRITE_ERROR,
+            CURLE_SSL_CONNECT_ERROR, CURLE_ABORTED_BY_CALLBACK, CURLE_SEND_FAIL_REWIND,
+        ].contains(code)
+    }
 
     /// A body in chunks was to go over a kept connection whose peer last spoke HTTP/1.0; nothing was sent.
-    var isForFreshConnection: Bool { code == 25 && message.contains("HTTP 1.0") }
+    var isForFreshConnection: Bool { code == CURLE_UPLOAD_FAILED && message.contains("HTTP 1.0") }
 
     /// libcurl would have sent the request again, but for the count of times it did: some versions never set it back
     /// while a handle lives, and so give up on the sixth stale connection that the handle has met.
-    var isGivingUp: Bool { code == 55 && message.hasPrefix("Connection died, tried") }
+    var isGivingUp: Bool { code == CURLE_SEND_ERROR && message.hasPrefix("Connection died, tried") }
 
     /// The failure if the process or the system has no descriptor left. A name's lookup does not tell why it failed, so the
     /// system is asked whether there is one now.
     private var shortage: TransportError? {
         var number = socketError
-        if code == 6 {
+        if code == CURLE_COULDNT_RESOLVE_HOST {
             let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
             number = descriptor < 0 ? errno : 0
             if descriptor >= 0 { clarkspur_socket_close(descriptor) }
@@ -57,12 +65,18 @@ struct CurlFailure {
     }
 
     var error: TransportError {
-        if [5, 6, 7].contains(code), let shortage { return shortage }
+        if [CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT].contains(code), let shortage
+        {
+            return shortage
+        }
         return switch code {
-        case 1: TransportError(kind, "what the peer sent is not HTTP (\(message))", phase: phase)
-        case 27: TransportError(kind, "the response's head has a line without end", phase: phase)
-        case 58: TransportError(kind, "the client's certificate or its key cannot be used: \(message)", phase: phase)
-        case 91: TransportError(kind, "the status of the peer's certificate: \(message)", phase: phase)
+        case CURLE_UNSUPPORTED_PROTOCOL:
+            TransportError(kind, "what the peer sent is not HTTP (\(message))", phase: phase)
+        case CURLE_OUT_OF_MEMORY: TransportError(kind, "the response's head has a line without end", phase: phase)
+        case CURLE_SSL_CERTPROBLEM:
+            TransportError(kind, "the client's certificate or its key cannot be used: \(message)", phase: phase)
+        case CURLE_SSL_INVALIDCERTSTATUS:
+            TransportError(kind, "the status of the peer's certificate: \(message)", phase: phase)
         default:
             proxyFault == nil
                 ? TransportError(kind, TLSFailure.explained(message, peer: "the server"), phase: phase)
@@ -73,14 +87,19 @@ struct CurlFailure {
     /// What is the proxy's doing, and not the host's behind it.
     private var proxyFault: TransportError.Code? {
         guard let proxy, !isConnected else { return nil }
-        let status = clarkspur_easy_long(easy, CurlInfo.proxyStatus)
+        let status = clarkspur_easy_long(easy, CURLINFO_HTTP_CONNECTCODE)
+        let proxyError = Int32(truncatingIfNeeded: clarkspur_easy_long(easy, CURLINFO_PROXY_ERROR))
         // 401 is what some answer to a wrong password; the others are libcurl's for SOCKS.
         let isDenied =
-            [401, 407].contains(status) || [12, 33].contains(clarkspur_easy_long(easy, CurlInfo.proxyFault))
+            [401, 407].contains(status) || [CURLPX_NO_AUTH, CURLPX_USER_REJECTED].contains(proxyError)
         switch code {
-        case 97 where clarkspur_easy_long(easy, CurlInfo.proxyFault) == 27: return .nameLookup  // the host's, made here
-        case 5, 7, 52, 55, 56, 97, 100: return isDenied ? .proxyUnauthorized : .proxyFailed
-        case 35, 51, 53, 54, 59, 60, 77, 80, 83, 90, 91:
+        case CURLE_PROXY where proxyError == CURLPX_RESOLVE_HOST: return .nameLookup  // the host's, made here
+        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR,
+            CURLE_PROXY, CURLE_TOO_LARGE:
+            return isDenied ? .proxyUnauthorized : .proxyFailed
+        case CURLE_SSL_CONNECT_ERROR, CURLE_OBSOLETE51, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED,
+            CURLE_SSL_CIPHER, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_SHUTDOWN_FAILED,
+            CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS:
             return proxy.kind == .https && status == 0 ? .proxyFailed : nil
         default: return nil
         }
@@ -89,57 +108,67 @@ struct CurlFailure {
     private var kind: TransportError.Code {
         if let proxyFault { return proxyFault }
         return switch code {
-        case 5, 6: .nameLookup
-        case 7 where clarkspur_easy_long(easy, CurlInfo.systemError) == Int(ECONNREFUSED): .connectionRefused
-        case 7: .unreachable
-        case 45: .unreachable  // from this local address
-        case 18: phase == .receiving ? .truncated : .connectionLost
-        case 26, 42: .bodyFailed
-        case 28: .timedOut
-        case 35 where TLSFailure.isVersion(message): .tlsVersion
-        case 35 where TLSFailure.isPlainText(message): .notTLS
-        case 35, 53, 54, 59, 66, 80, 83, 98: .handshake
-        case 58: .invalidIdentity
-        case 51, 60, 82, 90: certificateFault
-        case 91: message.contains("revocation reason") ? .certificateRevoked : .certificateStatusUnknown
-        case 77: .unavailable  // the file of authorities
-        case 65: .bodyNotReplayable
-        case 1, 8, 27, 100: .protocolViolation
-        case 61: .unsupportedCoding
+        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST: .nameLookup
+        case CURLE_COULDNT_CONNECT where clarkspur_easy_long(easy, CURLINFO_OS_ERRNO) == Int(ECONNREFUSED):
+            .connectionRefused
+        case CURLE_COULDNT_CONNECT: .unreachable
+        case CURLE_INTERFACE_FAILED: .unreachable  // from this local address
+        case CURLE_PARTIAL_FILE: phase == .receiving ? .truncated : .connectionLost
+        case CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK: .bodyFailed
+        case CURLE_OPERATION_TIMEDOUT: .timedOut
+        case CURLE_SSL_CONNECT_ERROR where TLSFailure.isVersion(message): .tlsVersion
+        case CURLE_SSL_CONNECT_ERROR where TLSFailure.isPlainText(message): .notTLS
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_CIPHER,
+            CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_SHUTDOWN_FAILED, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CLIENTCERT:
+            .handshake
+        case CURLE_SSL_CERTPROBLEM: .invalidIdentity
+        case CURLE_OBSOLETE51, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CRL_BADFILE, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            certificateFault
+        case CURLE_SSL_INVALIDCERTSTATUS:
+            message.contains("revocation reason") ? .certificateRevoked : .certificateStatusUnknown
+        case CURLE_SSL_CACERT_BADFILE: .unavailable  // the file of authorities
+        case CURLE_SEND_FAIL_REWIND: .bodyNotReplayable
+        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_OUT_OF_MEMORY, CURLE_TOO_LARGE:
+            .protocolViolation
+        case CURLE_BAD_CONTENT_ENCODING: .unsupportedCoding
         // A continued line with nothing before it.
-        case 43 where phase == .waiting: .protocolViolation
+        case CURLE_BAD_FUNCTION_ARGUMENT where phase == .waiting: .protocolViolation
         // libcurl has one code for what it could not read and for what it could not understand.
-        case 56 where message.contains("chunk"): .protocolViolation
+        case CURLE_RECV_ERROR where message.contains("chunk"): .protocolViolation
         // TLS that ends without saying so.
-        case 56 where phase == .receiving && message.contains("unexpected eof"): .truncated
-        case 16 where phase != .connecting: .connectionLost
-        case 16: .protocolViolation
-        case 52, 55, 56: .connectionLost
-        case 92: message.contains("PROTOCOL_ERROR") ? .protocolViolation : .connectionLost
+        case CURLE_RECV_ERROR where phase == .receiving && message.contains("unexpected eof"): .truncated
+        case CURLE_HTTP2 where phase != .connecting: .connectionLost
+        case CURLE_HTTP2: .protocolViolation
+        case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR: .connectionLost
+        case CURLE_HTTP2_STREAM: message.contains("PROTOCOL_ERROR") ? .protocolViolation : .connectionLost
         default: .other
         }
     }
 
     /// By OpenSSL's number for it, X509_V_ERR_…; nil for X509_V_OK and X509_V_ERR_UNSPECIFIED.
     static func code(ofVerdict verdict: Int) -> TransportError.Code? {
-        switch verdict {
-        case 0, 1: nil
-        case 9: .certificateNotYetValid
-        case 10: .certificateExpired
-        case 18: .selfSigned
-        case 2, 19, 20, 21: .unknownIssuer
-        case 3, 11, 12, 33: .certificateStatusUnknown  // no list of the issuer's, or one that is not valid now
-        case 23: .certificateRevoked
-        case 62, 64: .wrongHost
-        case 66, 67: .weakCertificateKey
-        case 68: .weakCertificateDigest
+        switch Int32(truncatingIfNeeded: verdict) {
+        case X509_V_OK, X509_V_ERR_UNSPECIFIED: nil
+        case X509_V_ERR_CERT_NOT_YET_VALID: .certificateNotYetValid
+        case X509_V_ERR_CERT_HAS_EXPIRED: .certificateExpired
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: .selfSigned
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
+            X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+            .unknownIssuer
+        case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_CRL_NOT_YET_VALID, X509_V_ERR_CRL_HAS_EXPIRED,
+            X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER:
+            .certificateStatusUnknown  // no list of the issuer's, or one that is not valid now
+        case X509_V_ERR_CERT_REVOKED: .certificateRevoked
+        case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: .wrongHost
+        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL: .weakCertificateKey
+        case X509_V_ERR_CA_MD_TOO_WEAK: .weakCertificateDigest
         default: .untrusted
         }
     }
 
     /// By the number of OpenSSL's verdict; other TLS libraries, and the host's name, tell in words alone.
     private var certificateFault: TransportError.Code {
-        if let code = Self.code(ofVerdict: clarkspur_easy_long(easy, CurlInfo.verifyResult)) { return code }
+        if let code = Self.code(ofVerdict: clarkspur_easy_long(easy, CURLINFO_SSL_VERIFYRESULT)) { return code }
         let words = message.lowercased()
         if words.contains("expired") || words.contains("not yet valid") { return .certificateExpired }
         if words.contains("subject name") || words.contains("hostname") { return .wrongHost }

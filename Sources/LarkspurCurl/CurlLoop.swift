@@ -216,7 +216,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
                 context.map { CurlLoop.at($0) { $0.setTimer(milliseconds) } }
                 return 0
             }, context)
-        clarkspur_multi_set_long(multi, CurlMultiOption.pipelining, 2)
+        clarkspur_multi_set_long(multi, CURLMOPT_PIPELINING, 2)
     }
 
     /// For libcurl's callbacks, which come often and need not count references: whoever has the turn keeps the loop.
@@ -285,7 +285,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
                 transfers.append(transfer)
                 // libcurl counts connections in use among those that it keeps, and would close idle ones for each of them.
                 let kept = transfers.count + max(1, configuration.maximumIdleConnections)
-                clarkspur_multi_set_long(multi, CurlMultiOption.maximumConnections, kept)
+                clarkspur_multi_set_long(multi, CURLMOPT_MAXCONNECTS, kept)
             }
             if transfers[slot].begin(task, origin: origin) { return }
             free.append(slot)
@@ -328,7 +328,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     private func harvest() {
         var code: Int32 = 0
         while let easy = clarkspur_multi_next_ended(multi, &code) {
-            clarkspur_easy_pointer(easy, CurlInfo.context).map { CurlTransfer.at($0) { $0.didEnd(code) } }
+            clarkspur_easy_pointer(easy, CURLINFO_PRIVATE).map { CurlTransfer.at($0) { $0.didEnd(code) } }
         }
         deliver()
     }
@@ -360,7 +360,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     private func libcurlWants(_ descriptor: Int32, _ what: Int32, for easy: UnsafeMutableRawPointer?) {
         // 1: to read, 2: to write, 3: both, 4: to have it removed
         if sockets.want(what == 4 ? 0 : what & 3, of: descriptor, poller: poller) { return }
-        let transfer = easy.flatMap { clarkspur_easy_pointer($0, CurlInfo.context) }
+        let transfer = easy.flatMap { clarkspur_easy_pointer($0, CURLINFO_PRIVATE) }
         transfer.map { CurlTransfer.at($0) { $0.cannotWait() } }
     }
 

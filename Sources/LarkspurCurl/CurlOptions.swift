@@ -1,99 +1,5 @@
 internal import CLarkspur
 
-// The numbers of libcurl's options, infos and codes, as its documentation gives them.
-
-enum CurlOption {
-    static let proxy: Int32 = 10_004
-    static let interface: Int32 = 10_062
-    static let proxyAuthentication: Int32 = 111
-    static let proxyFields: Int32 = 10_228
-    static let proxyUser: Int32 = 10_175
-    static let proxyPassword: Int32 = 10_176
-    static let lookups: Int32 = 10_203
-    static let unixSocket: Int32 = 10_231
-    static let proxyAuthorityFile: Int32 = 10_246
-    static let proxyAuthorityFolder: Int32 = 10_247
-    static let proxyTLSVersion: Int32 = 250
-    static let hidesProxyHeads: Int32 = 265
-    static let proxyAuthorities: Int32 = 40_310
-    static let errorBuffer: Int32 = 10_010
-    static let postFields: Int32 = 10_015
-    static let fields: Int32 = 10_023
-    static let method: Int32 = 10_036
-    static let tlsVersion: Int32 = 32
-    static let noBody: Int32 = 44
-    static let upload: Int32 = 46
-    static let verifiesPeer: Int32 = 64
-    static let freshConnection: Int32 = 74
-    static let forbidsReuse: Int32 = 75
-    static let authorityFile: Int32 = 10_065
-    static let ciphers: Int32 = 10_083
-    static let revocationList: Int32 = 10_169
-    static let certificate: Int32 = 40_291
-    static let key: Int32 = 40_292
-    static let certificateType: Int32 = 10_086
-    static let keyPassword: Int32 = 10_026
-    static let verifiesStatus: Int32 = 232
-    static let authorityFolder: Int32 = 10_097
-    static let showsLines: Int32 = 42
-    static let get: Int32 = 80
-    static let verifiesHost: Int32 = 81
-    static let version: Int32 = 84
-    static let bufferSize: Int32 = 98
-    static let noSignal: Int32 = 99
-    static let context: Int32 = 10_103
-    static let bodyLength: Int32 = 30_115
-    static let noProxyFor: Int32 = 10_177
-    static let postLength: Int32 = 30_120
-    static let connectTimeout: Int32 = 156
-    static let undoesChunks: Int32 = 157
-    static let decodesContent: Int32 = 158
-    static let protocols: Int32 = 181
-    static let resumesTLS: Int32 = 150
-    static let keepAlive: Int32 = 213
-    static let keepAliveIdle: Int32 = 214
-    static let keepAliveInterval: Int32 = 215
-    static let pipeWait: Int32 = 237
-    static let parsedURL: Int32 = 10_282
-    static let target: Int32 = 10_266
-    static let uploadBufferSize: Int32 = 280
-    static let allowsHTTP09: Int32 = 285
-    static let idleLifetime: Int32 = 288
-    static let authorities: Int32 = 40_309
-    static let lifetime: Int32 = 314
-    static let quickExit: Int32 = 322
-}
-
-enum CurlMultiOption {
-    static let pipelining: Int32 = 3
-    static let maximumConnections: Int32 = 6
-}
-
-enum CurlInfo {
-    static let verifyResult: Int32 = 0x200000 + 13
-    static let context: Int32 = 0x100000 + 21
-    static let proxyStatus: Int32 = 0x200000 + 22
-    static let proxyFault: Int32 = 0x200000 + 59
-    static let systemError: Int32 = 0x200000 + 25
-    static let connections: Int32 = 0x200000 + 26
-    static let remoteAddress: Int32 = 0x100000 + 32
-    static let localAddress: Int32 = 0x100000 + 41
-    static let remotePort: Int32 = 0x200000 + 40
-    static let localPort: Int32 = 0x200000 + 42
-    static let nameLookupTime: Int32 = 0x600000 + 51
-    static let connectTime: Int32 = 0x600000 + 52
-    static let sentBytes: Int32 = 0x600000 + 7
-    static let preTransferTime: Int32 = 0x600000 + 53
-    static let startTransferTime: Int32 = 0x600000 + 54
-    static let appConnectTime: Int32 = 0x600000 + 56
-}
-
-enum CurlAnswer {
-    static let pause = 0x1000_0001
-    static let abortUpload = 0x1000_0000
-    static let fail = 0
-}
-
 /// Sets the options of an easy handle: those of all its transfers once, those of a request where they have changed.
 struct CurlOptions {
     let easy: UnsafeMutableRawPointer
@@ -135,26 +41,26 @@ struct CurlOptions {
         _ configuration: CurlTransport.Configuration, authorities: CurlCertificates?, url: UnsafeRawPointer,
         keyLog: Int32
     ) {
-        set(CurlOption.parsedURL, pointer: url)
-        set(CurlOption.noSignal, 1)
-        set(CurlOption.quickExit, 1)  // or the end of a transfer waits for its name lookup, from 7.87 on
-        set(CurlOption.decodesContent, 0)
-        set(CurlOption.allowsHTTP09, 0)
-        set(CurlOption.protocols, 3)  // http and https
-        set(CurlOption.proxy, "")  // and none from the environment,
-        set(CurlOption.noProxyFor, "")  // which libcurl would read for each transfer
-        set(CurlOption.hidesProxyHeads, 1)
-        if let interface = configuration.interface { set(CurlOption.interface, interface) }
-        set(CurlOption.keepAlive, 1)
+        set(CURLOPT_CURLU, pointer: url)
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_QUICK_EXIT, 1)  // or the end of a transfer waits for its name lookup, from 7.87 on
+        set(CURLOPT_HTTP_CONTENT_DECODING, 0)
+        set(CURLOPT_HTTP09_ALLOWED, 0)
+        set(CURLOPT_PROTOCOLS, 3)  // http and https
+        set(CURLOPT_PROXY, "")  // and none from the environment,
+        set(CURLOPT_NOPROXY, "")  // which libcurl would read for each transfer
+        set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        if let interface = configuration.interface { set(CURLOPT_INTERFACE, interface) }
+        set(CURLOPT_TCP_KEEPALIVE, 1)
         if let limit = configuration.peerTimeout {
-            set(CurlOption.keepAliveIdle, seconds(limit / 2))
-            set(CurlOption.keepAliveInterval, seconds(limit / 6))
+            set(CURLOPT_TCP_KEEPIDLE, seconds(limit / 2))
+            set(CURLOPT_TCP_KEEPINTVL, seconds(limit / 6))
         }
-        set(CurlOption.verifiesPeer, 1)
-        set(CurlOption.verifiesHost, 2)
-        set(CurlOption.connectTimeout, 86_400_000)  // the loop keeps the time
-        set(CurlOption.idleLifetime, seconds(configuration.idleLifetime))
-        if let lifetime = configuration.connectionLifetime { set(CurlOption.lifetime, seconds(lifetime)) }
+        set(CURLOPT_SSL_VERIFYPEER, 1)
+        set(CURLOPT_SSL_VERIFYHOST, 2)
+        set(CURLOPT_CONNECTTIMEOUT_MS, 86_400_000)  // the loop keeps the time
+        set(CURLOPT_MAXAGE_CONN, seconds(configuration.idleLifetime))
+        if let lifetime = configuration.connectionLifetime { set(CURLOPT_MAXLIFETIME_CONN, seconds(lifetime)) }
         setUpTLS(configuration, authorities)
         self.keyLog = keyLog
         resumesTLS = !configuration.requiresStapledStatus
@@ -165,45 +71,45 @@ struct CurlOptions {
     /// libcurl writes keys to the file that the environment names.
     private func setUpConnections() {
         if clarkspur_tls_load() { clarkspur_tls_set_up(easy, asksForTrust, keyLog) }
-        set(CurlOption.resumesTLS, resumesTLS && !asksForTrust ? 1 : 0)
+        set(CURLOPT_SSL_SESSIONID_CACHE, resumesTLS && !asksForTrust ? 1 : 0)
     }
 
     private func setUpTLS(_ configuration: CurlTransport.Configuration, _ authorities: CurlCertificates?) {
         let newest = configuration.maximumTLSVersion?.rawValue ?? 0
-        set(CurlOption.tlsVersion, configuration.minimumTLSVersion.rawValue | newest << 16)
-        set(CurlOption.proxyTLSVersion, configuration.minimumTLSVersion.rawValue | newest << 16)
-        if let ciphers = configuration.ciphers { set(CurlOption.ciphers, ciphers) }
-        if let path = configuration.revocationList { set(CurlOption.revocationList, path) }
+        set(CURLOPT_SSLVERSION, configuration.minimumTLSVersion.rawValue | newest << 16)
+        set(CURLOPT_PROXY_SSLVERSION, configuration.minimumTLSVersion.rawValue | newest << 16)
+        if let ciphers = configuration.ciphers { set(CURLOPT_SSL_CIPHER_LIST, ciphers) }
+        if let path = configuration.revocationList { set(CURLOPT_CRLFILE, path) }
         if let identity = configuration.identity {
             switch identity.content {
             case .pem(let chain, let key):
-                set(CurlOption.certificate, chain)
-                set(CurlOption.key, key)
+                set(CURLOPT_SSLCERT_BLOB, chain)
+                set(CURLOPT_SSLKEY_BLOB, key)
             case .pkcs12(let bytes):
-                set(CurlOption.certificateType, "P12")
-                set(CurlOption.certificate, bytes)
+                set(CURLOPT_SSLCERTTYPE, "P12")
+                set(CURLOPT_SSLCERT_BLOB, bytes)
             }
-            set(CurlOption.keyPassword, identity.password)  // an empty one too, or OpenSSL asks at the terminal
+            set(CURLOPT_KEYPASSWD, identity.password)  // an empty one too, or OpenSSL asks at the terminal
         }
-        if configuration.requiresStapledStatus { set(CurlOption.verifiesStatus, 1) }
+        if configuration.requiresStapledStatus { set(CURLOPT_SSL_VERIFYSTATUS, 1) }
         switch configuration.certificateAuthorities {
         case .system: break
         case .file(let path):
             leaveOutFolders()
-            set(CurlOption.authorityFile, path)
-            set(CurlOption.proxyAuthorityFile, path)
+            set(CURLOPT_CAINFO, path)
+            set(CURLOPT_PROXY_CAINFO, path)
         case .pem: leaveOutFolders()
         case .systemAnd: break
         }
         if let bytes = authorities?.bytes {
-            clarkspur_easy_set_blob(easy, CurlOption.authorities, bytes.baseAddress, bytes.count, false)
-            clarkspur_easy_set_blob(easy, CurlOption.proxyAuthorities, bytes.baseAddress, bytes.count, false)
+            clarkspur_easy_set_blob(easy, CURLOPT_CAINFO_BLOB, bytes.baseAddress, bytes.count, false)
+            clarkspur_easy_set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, bytes.baseAddress, bytes.count, false)
         }
     }
 
     private func leaveOutFolders() {
-        set(CurlOption.authorityFolder, pointer: nil)
-        set(CurlOption.proxyAuthorityFolder, pointer: nil)
+        set(CURLOPT_CAPATH, pointer: nil)
+        set(CURLOPT_PROXY_CAPATH, pointer: nil)
     }
 
     private func seconds(_ duration: Duration) -> Int {
@@ -225,14 +131,14 @@ struct CurlOptions {
     mutating func undoChunks(_ isOn: Bool) {
         guard isOn != undoesChunks, CurlLibrary.current.readsFirstCodingOnly else { return }
         undoesChunks = isOn
-        set(CurlOption.undoesChunks, isOn ? 1 : 0)
+        set(CURLOPT_HTTP_TRANSFER_DECODING, isOn ? 1 : 0)
     }
 
     /// Makes libcurl pass each line of the head to the body's callback before it stores the line.
     mutating func showLines(_ isOn: Bool) {
         guard isOn != showsLines else { return }
         showsLines = isOn
-        set(CurlOption.showsLines, isOn ? 1 : 0)
+        set(CURLOPT_HEADER, isOn ? 1 : 0)
     }
 
     mutating func set(
@@ -241,20 +147,20 @@ struct CurlOptions {
     ) {
         if route?.handsOver(request.url) == true {
             target = String(request.url.originText + request.url.target)
-            set(CurlOption.target, target)
+            set(CURLOPT_REQUEST_TARGET, target)
         } else if !request.url.hasTarget(target) {
             target = String(request.url.target)
-            set(CurlOption.target, target)
+            set(CURLOPT_REQUEST_TARGET, target)
         }
         if route != self.route { set(route) }
         // libcurl asks the allocator for one with each transfer. A large one costs more than a small response; who is handed
         // the body piece by piece expects a long one.
         let bufferSize = request.initialAllowance == .max ? 64 * 1_024 : 512 * 1_024
         // It refuses to while the handle has one still, as from a transfer that has ended before it had a connection.
-        if bufferSize != self.bufferSize, clarkspur_easy_set_long(easy, CurlOption.bufferSize, bufferSize) == 0 {
+        if bufferSize != self.bufferSize, clarkspur_easy_set_long(easy, CURLOPT_BUFFERSIZE, bufferSize) == 0 {
             self.bufferSize = bufferSize
         }
-        set(CurlOption.fields, pointer: fields)
+        set(CURLOPT_HTTPHEADER, pointer: fields)
         undoChunks(false)
         let asks = request.asksForTrust && request.url.isHTTPS
         if asks != asksForTrust, !asks || CurlTrust.problem == nil {
@@ -263,32 +169,32 @@ struct CurlOptions {
             // with requests that do not ask.
             asksForTrust = asks
             setUpConnections()
-            set(CurlOption.verifiesHost, asksForTrust ? 0 : 2)
+            set(CURLOPT_SSL_VERIFYHOST, asksForTrust ? 0 : 2)
         }
         var isPlain = false
         if request.method == "GET", case .bodiless = shape { isPlain = true }
         if isPlain, !isFresh, plainVersion == version { return }
         plainVersion = isPlain && !isFresh ? version : nil
-        set(CurlOption.postFields, pointer: nil)  // while it is set, libcurl before 8.7 rewinds no upload
-        set(CurlOption.get, 1)  // undoes what the transfer before had
+        set(CURLOPT_POSTFIELDS, pointer: nil)  // while it is set, libcurl before 8.7 rewinds no upload
+        set(CURLOPT_HTTPGET, 1)  // undoes what the transfer before had
         switch shape {
         case .bodiless:
-            if request.method == "HEAD" { set(CurlOption.noBody, 1) }
+            if request.method == "HEAD" { set(CURLOPT_NOBODY, 1) }
         case .post(let bytes):
-            clarkspur_easy_set_offset(easy, CurlOption.postLength, Int64(bytes.count))
-            set(CurlOption.postFields, pointer: bytes.baseAddress)
+            clarkspur_easy_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, Int64(bytes.count))
+            set(CURLOPT_POSTFIELDS, pointer: bytes.baseAddress)
         case .upload(let length):
-            set(CurlOption.upload, 1)
-            clarkspur_easy_set_offset(easy, CurlOption.bodyLength, length.map { Int64(clamping: $0) } ?? -1)
-            set(CurlOption.uploadBufferSize, (length ?? .max) > 1 << 20 ? 1 << 20 : 1 << 16)
+            set(CURLOPT_UPLOAD, 1)
+            clarkspur_easy_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length.map { Int64(clamping: $0) } ?? -1)
+            set(CURLOPT_UPLOAD_BUFFERSIZE, (length ?? .max) > 1 << 20 ? 1 << 20 : 1 << 16)
         }
         // A body has changed the method that libcurl would send.
-        isPlain ? set(CurlOption.method, pointer: nil) : set(CurlOption.method, request.method)
-        set(CurlOption.version, version.rawValue)
+        isPlain ? set(CURLOPT_CUSTOMREQUEST, pointer: nil) : set(CURLOPT_CUSTOMREQUEST, request.method)
+        set(CURLOPT_HTTP_VERSION, version.rawValue)
         // Before 7.80 libcurl waits for ever for the connection that a challenged tunnel has closed.
         let closesTunnels = route?.asker != nil && !CurlLibrary.current.tellsOfRequests
-        set(CurlOption.pipeWait, version == .http1 || closesTunnels ? 0 : 1)
-        set(CurlOption.freshConnection, isFresh ? 1 : 0)
+        set(CURLOPT_PIPEWAIT, version == .http1 || closesTunnels ? 0 : 1)
+        set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
     }
 }
 
@@ -301,18 +207,18 @@ extension CurlOptions {
         self.route = route
         plainVersion = nil
         lookup = route?.lookup.map { CurlLine($0) }
-        set(CurlOption.lookups, pointer: lookup?.pointer)
-        set(CurlOption.unixSocket, route?.unixSocket)
+        set(CURLOPT_RESOLVE, pointer: lookup?.pointer)
+        set(CURLOPT_UNIX_SOCKET_PATH, route?.unixSocket)
         // Connections of Unix-domain sockets have no ports to be told apart by, so they cannot be asked whether bytes wait on them.
-        set(CurlOption.forbidsReuse, route?.unixSocket != nil && CurlLibrary.current.ignoresWaitingBytes ? 1 : 0)
+        set(CURLOPT_FORBID_REUSE, route?.unixSocket != nil && CurlLibrary.current.ignoresWaitingBytes ? 1 : 0)
         let proxy = route?.proxy
-        set(CurlOption.proxy, proxy?.text ?? "")
+        set(CURLOPT_PROXY, proxy?.text ?? "")
         if !CurlLibrary.current.handsOverTargets {
-            set(CurlOption.proxyFields, pointer: proxy == nil ? nil : noProxyConnection.pointer)
+            set(CURLOPT_PROXYHEADER, pointer: proxy == nil ? nil : noProxyConnection.pointer)
         }
-        set(CurlOption.proxyUser, proxy?.username)
-        set(CurlOption.proxyPassword, proxy?.username.map { _ in proxy?.password ?? "" })
-        set(CurlOption.proxyAuthentication, proxy?.authentication == .digest ? Self.digestWhenAsked : 1)
+        set(CURLOPT_PROXYUSERNAME, proxy?.username)
+        set(CURLOPT_PROXYPASSWORD, proxy?.username.map { _ in proxy?.password ?? "" })
+        set(CURLOPT_PROXYAUTH, proxy?.authentication == .digest ? Self.digestWhenAsked : 1)
     }
 }
 
@@ -376,7 +282,7 @@ struct CurlLibrary: Sendable {
     static let checksStatus: Bool = {
         guard let easy = clarkspur_easy_open() else { return false }
         defer { clarkspur_easy_close(easy) }
-        return clarkspur_easy_set_long(easy, CurlOption.verifiesStatus, 1) == 0
+        return clarkspur_easy_set_long(easy, CURLOPT_SSL_VERIFYSTATUS, 1) == 0
     }()
 
     /// Whether it wants to write to a socket while the window of an HTTP/2 upload is closed: versions 7.87 and 7.88.

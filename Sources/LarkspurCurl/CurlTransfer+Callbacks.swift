@@ -1,15 +1,18 @@
 internal import CLarkspur
 
-extension CurlOption {
-    static let noProgress: Int32 = 43
+/// The values that callbacks return to libcurl beside a number of bytes.
+private enum CurlAnswer {
+    static let pause = Int(CURL_WRITEFUNC_PAUSE)
+    static let abortUpload = Int(CURL_READFUNC_ABORT)
+    static let fail = 0
 }
 
-/// What libcurl calls.
+/// The callbacks of libcurl.
 extension CurlTransfer {
     func setCallbacks() {
         let this = Unmanaged.passUnretained(self).toOpaque()
-        clarkspur_easy_set_pointer(easy, CurlOption.context, this)
-        clarkspur_easy_set_pointer(easy, CurlOption.errorBuffer, errorText)
+        clarkspur_easy_set_pointer(easy, CURLOPT_PRIVATE, this)
+        clarkspur_easy_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         clarkspur_easy_on_header(
             easy, { bytes, _, count, this in this.map { CurlTransfer.at($0) { $0.receiveHead(bytes, count) } } ?? 0 },
             this)
@@ -51,7 +54,7 @@ extension CurlTransfer {
         let isOn = hop.route?.tunnels(to: hop.request.url) == true
         guard isOn != reportsProgress else { return }
         reportsProgress = isOn
-        clarkspur_easy_set_long(easy, CurlOption.noProgress, isOn ? 0 : 1)
+        clarkspur_easy_set_long(easy, CURLOPT_NOPROGRESS, isOn ? 0 : 1)
     }
 
     private func mayGoOn() -> Bool {
@@ -144,7 +147,7 @@ extension CurlTransfer {
             if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
             loop.setAlarm(hop.deadline.time, for: slot)
             if hop.holds(head) {
-                hop.connectionsBefore = clarkspur_easy_long(easy, CurlInfo.connections)
+                hop.connectionsBefore = clarkspur_easy_long(easy, CURLINFO_NUM_CONNECTS)
                 return count
             }
             hop.isExpectationRefused = hop.expects && head.status == 417

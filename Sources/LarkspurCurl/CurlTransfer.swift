@@ -34,7 +34,7 @@ final class CurlTransfer {
         self.slot = slot
         self.loop = loop
         self.easy = easy
-        errorText = .allocate(capacity: 256)  // CURL_ERROR_SIZE
+        errorText = .allocate(capacity: 256)  // the length of CURLOPT_ERRORBUFFER
         options = CurlOptions(easy: easy)
         setUp()
     }
@@ -186,7 +186,8 @@ final class CurlTransfer {
         guard goesOn else { return }
         hop.lastActivity = loop.now
         loop.setAlarm(hop.deadline.time, for: slot)
-        let code = clarkspur_easy_pause(easy, (hop.isBodyPaused ? 1 : 0) | (hop.uploadFlow == .running ? 0 : 4))
+        let code = clarkspur_easy_pause(
+            easy, (hop.isBodyPaused ? CURLPAUSE_RECV : 0) | (hop.uploadFlow == .running ? 0 : CURLPAUSE_SEND))
         if code != 0 { fail(error(for: code, hop)) }
     }
 
@@ -240,7 +241,7 @@ final class CurlTransfer {
 
     /// libcurl before 7.80 does not tell the transfer when it is connected.
     func noticeConnection(of hop: CurlHop) {
-        if !hop.isConnected, clarkspur_easy_offset(easy, CurlInfo.preTransferTime) > 0 { didConnect() }
+        if !hop.isConnected, clarkspur_easy_offset(easy, CURLINFO_PRETRANSFER_TIME_T) > 0 { didConnect() }
     }
 
     private func finish(_ hop: CurlHop, _ error: TransportError?) {
@@ -256,16 +257,16 @@ final class CurlTransfer {
     private func closeConnection() {
         closesConnection = false
         loop.sockets.shutDown(
-            localPort: clarkspur_easy_long(easy, CurlInfo.localPort),
-            remoteAddress: clarkspur_easy_text(easy, CurlInfo.remoteAddress),
-            remotePort: clarkspur_easy_long(easy, CurlInfo.remotePort))
+            localPort: clarkspur_easy_long(easy, CURLINFO_LOCAL_PORT),
+            remoteAddress: clarkspur_easy_text(easy, CURLINFO_PRIMARY_IP),
+            remotePort: clarkspur_easy_long(easy, CURLINFO_PRIMARY_PORT))
     }
 
     /// Whether a proxy has refused what answers a challenge of before, which it may know no more: to libcurl that is a wrong
     /// password.
     private func isForgotten(after code: Int32, _ hop: CurlHop) -> Bool {
         guard hop.answersOldChallenge, hop.fault == nil, hop.sends < Self.sendLimit else { return false }
-        let isTunnelRefused = !hop.isConnected && clarkspur_easy_long(easy, CurlInfo.proxyStatus) == 407
+        let isTunnelRefused = !hop.isConnected && clarkspur_easy_long(easy, CURLINFO_HTTP_CONNECTCODE) == 407
         return (hop.isChallengedAgain || isTunnelRefused && code != 0) && hop.rewind(at: loop.now)
     }
 
@@ -274,7 +275,7 @@ final class CurlTransfer {
     private func sendsAgain(after code: Int32, _ hop: CurlHop) -> Bool {
         guard code != 0, hop.fault == nil, !hop.head.hasBegun, hop.sends < Self.sendLimit else { return false }
         let failure = failure(code, hop)
-        let isReused = clarkspur_easy_long(easy, CurlInfo.connections) == hop.connectionsBefore
+        let isReused = clarkspur_easy_long(easy, CURLINFO_NUM_CONNECTS) == hop.connectionsBefore
         if failure.isForFreshConnection, isReused {
             hop.needsFreshConnection = true
             return hop.rewind(at: loop.now)
@@ -290,13 +291,13 @@ final class CurlTransfer {
     /// Whether less of the body was sent than the head has declared, so that the peer has no request to act on.
     private func isCutShort(_ hop: CurlHop) -> Bool {
         guard let length = hop.request.body.length else { return false }
-        return UInt64(max(0, clarkspur_easy_offset(easy, CurlInfo.sentBytes))) < length
+        return UInt64(max(0, clarkspur_easy_offset(easy, CURLINFO_SIZE_UPLOAD_T))) < length
     }
 
     /// How much of a body under way libcurl has sent.
     var sentBytes: Int64 {
         guard let hop, hop.request.body.length != 0 else { return 0 }
-        return clarkspur_easy_offset(easy, CurlInfo.sentBytes)
+        return clarkspur_easy_offset(easy, CURLINFO_SIZE_UPLOAD_T)
     }
 
     // MARK: What it came to
@@ -330,7 +331,7 @@ final class CurlTransfer {
         if hop.head.isWhole { return .receiving }
         if let upload = hop.upload, hop.isConnected, !upload.isOver { return .sending }
         if hop.isConnected { return .waiting }
-        if clarkspur_easy_offset(easy, CurlInfo.nameLookupTime) == 0 { return .nameLookup }
+        if clarkspur_easy_offset(easy, CURLINFO_NAMELOOKUP_TIME_T) == 0 { return .nameLookup }
         // libcurl sets the time of a connection when it is secured; its socket is connected before.
         let isSecuring = hop.request.url.scheme == "https" && clarkspur_socket_is_connected(hop.socket)
         return isSecuring ? .securing : .connecting
@@ -344,21 +345,21 @@ final class CurlTransfer {
         metrics.responseBodyBytes = hop.received
         metrics.protocolName = hop.head.protocolName
         guard hop.isConnected else {
-            metrics.$nameLookup.nanoseconds = nanoseconds(CurlInfo.nameLookupTime)
+            metrics.$nameLookup.nanoseconds = nanoseconds(CURLINFO_NAMELOOKUP_TIME_T)
             return metrics
         }
-        let isReused = clarkspur_easy_long(easy, CurlInfo.connections) == 0
+        let isReused = clarkspur_easy_long(easy, CURLINFO_NUM_CONNECTS) == 0
         metrics.connectionWasReused = isReused
         if !isReused {
-            metrics.$nameLookup.nanoseconds = nanoseconds(CurlInfo.nameLookupTime)
-            metrics.$connected.nanoseconds = nanoseconds(CurlInfo.connectTime)
-            metrics.$secured.nanoseconds = nanoseconds(CurlInfo.appConnectTime)
+            metrics.$nameLookup.nanoseconds = nanoseconds(CURLINFO_NAMELOOKUP_TIME_T)
+            metrics.$connected.nanoseconds = nanoseconds(CURLINFO_CONNECT_TIME_T)
+            metrics.$secured.nanoseconds = nanoseconds(CURLINFO_APPCONNECT_TIME_T)
         }
-        let (begun, upload) = (nanoseconds(CurlInfo.preTransferTime), hop.uploadEnd.map { $0 - hop.uploadStart })
+        let (begun, upload) = (nanoseconds(CURLINFO_PRETRANSFER_TIME_T), hop.uploadEnd.map { $0 - hop.uploadStart })
         metrics.$requestSent.nanoseconds = begun == CompactDuration.none ? begun : begun + (upload ?? 0)
-        metrics.$firstByte.nanoseconds = nanoseconds(CurlInfo.startTransferTime)
-        metrics.localAddress = clarkspur_easy_text(easy, CurlInfo.localAddress).map { String(cString: $0) }
-        metrics.remoteAddress = clarkspur_easy_text(easy, CurlInfo.remoteAddress).map { String(cString: $0) }
+        metrics.$firstByte.nanoseconds = nanoseconds(CURLINFO_STARTTRANSFER_TIME_T)
+        metrics.localAddress = clarkspur_easy_text(easy, CURLINFO_LOCAL_IP).map { String(cString: $0) }
+        metrics.remoteAddress = clarkspur_easy_text(easy, CURLINFO_PRIMARY_IP).map { String(cString: $0) }
         return metrics
     }
 
