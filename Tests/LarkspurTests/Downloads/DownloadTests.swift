@@ -122,7 +122,7 @@ struct DownloadTests {
         let refused = await session().download(url, to: .file(target)).serializingFile().response
         #expect(refused.error?.code == .fileUnwritable)
         let folder = target.deletingLastPathComponent().path
-        #expect(refused.error?.message == "the folder \(folder), where a file is to go, does not exist")
+        #expect(refused.error?.message == "the folder \(folder) for the file does not exist")
         #expect(log.count == 0)
         let options: [DownloadOption] = [.createIntermediateDirectories]
         _ = try await session().download(url, to: .file(target), options: options).serializingFile().value
