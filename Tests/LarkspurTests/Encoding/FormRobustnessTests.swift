@@ -52,7 +52,7 @@ struct FormRobustnessTests {
         #expect {
             try URLEncodedFormEncoder().encode(["a": Chain(link, length: 1_000)])
         } throws: {
-            isEncodingFailure($0, "inside one another")
+            isEncodingFailure($0, "nested deeper")
         }
     }
 
@@ -68,7 +68,7 @@ struct FormRobustnessTests {
         #expect {
             try URLEncodedFormEncoder().encode(Deep())
         } throws: {
-            isEncodingFailure($0, "inside one another")
+            isEncodingFailure($0, "nested deeper")
         }
     }
 

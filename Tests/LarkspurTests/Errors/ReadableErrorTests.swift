@@ -97,7 +97,7 @@ struct ReadableErrorTests {
         #expect(StatusText.described(799) == "799")
         #expect(
             [499, 599, 200, nil].map(StatusText.problem) == [
-                "client error", "server error", "status not expected", "status not expected",
+                "client error", "server error", "unexpected status", "unexpected status",
             ])
     }
 
