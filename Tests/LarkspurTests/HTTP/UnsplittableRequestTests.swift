@@ -2,16 +2,16 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-/// Every entrance by which somebody can put something into a request, and everything that must not get in: what could be
-/// taken for the end of the request, for another request, or for a part of the next one.
+/// Every way in which text gets into a request, with all text that must be refused. A server could take such text for
+/// the end of the request, for another request, or for a part of the next one.
 @Suite("Requests that cannot be split", .timeLimit(.minutes(3)))
 struct UnsplittableRequestTests {
-    /// A way to put something into a request; gives the error that came of it.
+    /// A way to put text into a request, which returns the resulting error.
     struct Entrance: Sendable, CustomTestStringConvertible {
         typealias Change = @Sendable (inout OutgoingRequest) -> Void
 
         let testDescription: String
-        /// How many tasks of the transport come before it.
+        /// The number of tasks that the transport performs first.
         var earlier = 0
         let send: @Sendable (TransportLog, @escaping Change) async throws -> RequestError?
 
@@ -71,7 +71,7 @@ struct UnsplittableRequestTests {
     private static let url = "http://h/"
     private static let body = Data("four".utf8)
 
-    /// The request that poison is put into: with a body of four bytes.
+    /// The request that gets the malicious text: with a body of four bytes.
     private static func request() throws -> OutgoingRequest {
         OutgoingRequest(method: .post, url: try RequestURL(url), body: .data(body))
     }
@@ -155,7 +155,7 @@ struct UnsplittableRequestTests {
         },
     ]
 
-    @Test("Nothing that could split a request gets in", arguments: entrances)
+    @Test("No text that could split a request is sent", arguments: entrances)
     func wholeRequests(entrance: Entrance) async throws {
         for poison in Self.poisons {
             let log = TransportLog()
@@ -166,13 +166,13 @@ struct UnsplittableRequestTests {
         }
         let log = TransportLog()
         #expect(
-            try await entrance.send(log) { $0.headers.add(name: "X", value: "v") } == nil, "without poison it is sent")
+            try await entrance.send(log) { $0.headers.add(name: "X", value: "v") } == nil, "a valid request is sent")
         #expect(log.requests.last?["X"] == "v" && log.count == entrance.earlier + 1)
     }
 
     // MARK: Texts
 
-    /// A way by which a text gets into a request.
+    /// A way in which a text gets into a request.
     struct TextEntrance: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let make: @Sendable (Session, String) async throws -> DataRequest
@@ -214,12 +214,12 @@ struct UnsplittableRequestTests {
         },
     ]
 
-    @Test("No text becomes more than the field it is for", arguments: fieldEntrances)
+    @Test("No text becomes more than its field", arguments: fieldEntrances)
     func texts(entrance: TextEntrance) async throws {
         for value in Self.values where value != " " {
             let log = TransportLog()
             let error = try await entrance.make(log.session(), value).serializingData().response.error
-            // The tokens' scheme stands before what a token begins with.
+            // The scheme comes before the beginning of a token.
             if [" a", "\ta"].contains(value), entrance.testDescription.contains("token"), error == nil {
                 #expect(log.requests.last?["Authorization"] == "Bearer \(value)")
                 continue
@@ -255,7 +255,7 @@ struct UnsplittableRequestTests {
         TextEntrance("an adapter's password") { await adapted($0, .basic(username: "", password: $1)) },
     ]
 
-    @Test("No line end or NUL gets into a URL, a form's part or a credential", arguments: refusing)
+    @Test("No line break or NUL gets into a URL, a form's part or a credential", arguments: refusing)
     func lineEnds(entrance: TextEntrance) async throws {
         for value in Self.values where value.utf8.contains(where: { [0x00, 0x0A, 0x0D].contains($0) }) {
             let log = TransportLog()
@@ -276,7 +276,7 @@ struct UnsplittableRequestTests {
         TextEntrance("an absolute URL as a path") { await $0.request("http://h/http://evil/ HTTP/1.1 \($1.count)") },
     ]
 
-    @Test("A target is one word, and stays with its host", arguments: escaping)
+    @Test("A request target is one word, and stays on its host", arguments: escaping)
     func targets(entrance: TextEntrance) async throws {
         for value in Self.values {
             let log = TransportLog()
@@ -287,7 +287,7 @@ struct UnsplittableRequestTests {
         }
     }
 
-    @Test("The names of a form's parts end no line of its headers")
+    @Test("The names of a form's parts cannot break a line of its headers")
     func partNames() async throws {
         for value in Self.values {
             let log = TransportLog()
