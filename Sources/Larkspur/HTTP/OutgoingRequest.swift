@@ -266,8 +266,8 @@ extension OutgoingRequest {
         var singles: UInt = 0
         for field in headers {
             try check(field, for: body)
+            guard let name = single(field.name) else { continue }
             defer { singles |= 1 << name.utf8.count }  // the four names have different lengths
-            defer { singles |= 1 << name.utf8.count }  // which tells them apart
             if singles & 1 << name.utf8.count != 0 {
                 throw RequestError(
                     .invalidRequest,

@@ -42,7 +42,7 @@ struct ResumableFile {
     private func expect(_ isSame: Bool) throws(RequestError) {
         guard isSame else {
             throw RequestError(
-                .fileChanged, "the file \(path) has changed since the upload began; start another upload")
+                .fileChanged, "the file \(path) differs from the file that the upload began with; start another upload")
         }
     }
 
@@ -66,7 +66,7 @@ extension RequestURL {
     func upload(at location: String, isSecure: Bool) throws(RequestError) -> RequestURL {
         guard !location.isEmpty, let url = try? resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo,
             url.isHTTP, url.host?.isEmpty == false
-        else { throw RequestError(.uploadURLRefused, "the server sent no http or https URL for the upload") }
+        else { throw RequestError(.uploadURLRefused, "the upload has no valid http or https URL") }
         guard url.isHTTPS || !(isSecure || isHTTPS) else {
             throw RequestError(
                 .uploadURLRefused,

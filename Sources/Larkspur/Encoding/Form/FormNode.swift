@@ -97,7 +97,8 @@ final class FormNode {
             self.kind = kind
         } else if self.kind != kind || kind == .single {
             let words =
-                "the parameters cannot be encoded as a form\(codingPath.errorSuffix): one value encodes several values without separate keys"
+                "the parameters cannot be encoded as a form\(codingPath.errorSuffix): one value encodes several values "
+                + "without separate keys"
             form.fault = form.fault ?? RequestError(.encodingFailed, words)
         }
     }
