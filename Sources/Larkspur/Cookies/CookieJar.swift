@@ -100,7 +100,7 @@ public final class CookieJar: Sendable {
     /// Stores a cookie, which replaces the one with the same name, domain and path. An expired cookie removes that one.
     public func set(_ cookie: Cookie) { change([cookie], mayReplaceSecure: true, at: clock.now) }
 
-    /// Removes the cookie of this name, domain and path, whatever its value.
+    /// Removes the cookie of this name, domain and path, with any value.
     public func remove(_ cookie: Cookie) { remove([cookie]) }
 
     /// Removes every cookie.

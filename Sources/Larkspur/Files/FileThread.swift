@@ -4,7 +4,7 @@
 /// other files, but not a transport's thread (R2) and not the threads of Swift's task pool.
 ///
 /// The process has four of them, and they never end. A job may release the last actor of a thread while the code that
-/// enqueued the job still uses the executor, so an executor must not end with its session.
+/// enqueued the job still uses the executor. So an executor must not end with its session.
 final class FileThread: SerialExecutor {
     static let all = (0..<4).map { _ in FileThread() }
     private static let sessions = Protected(0)

@@ -45,8 +45,8 @@ final class WritableFile {
             }
             file.length = UInt64(clamping: status.st_size)
             file.flushing = file.length
-            // The previous owner of the lock may have moved the file, or was killed while it had two names. An existing
-            // file may also be readable for others.
+            // The previous owner of the lock may have moved the file, or may have been killed while it had two names.
+            // An existing file may also be readable for others.
             let isAlone = status.st_nlink == 1 && file.isStillThere(status)
             let isOpenToOthers = !isNew && mode & 0o077 == 0 && status.st_mode & 0o077 != 0
             if isAlone, !isOpenToOthers || fchmod(descriptor, mode) == 0 { return file }

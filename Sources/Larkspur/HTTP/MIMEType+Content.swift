@@ -34,7 +34,7 @@ extension MIMEType {
         return nil
     }
 
-    /// Returns the type of a text, by how it begins; nil if the bytes are not UTF-8 or have control characters.
+    /// Returns the type of a text by its beginning; nil if the bytes are not UTF-8 or have control characters.
     private static func text(_ bytes: [UInt8], isWhole: Bool) -> String? {
         var bytes = bytes[...]
         if bytes.starts(with: JSONParser.byteOrderMark) { bytes = bytes.dropFirst(3) }

@@ -238,8 +238,8 @@ extension OutgoingRequest {
         return rules.hiding(options.confidentialHeaders + options.confidentialQueryItems + marked)
     }
 
-    /// Throws for an invalid method or field that could split the request, for a wrong length, for a URL that is not
-    /// HTTP's, and for a GET with a body.
+    /// Throws for a method or field that could split the request, and for a length that is not the body's. Also throws
+    /// for a URL that is not HTTP's, and for a GET with a body.
     private func check(knowing known: HTTPHeaders) throws(RequestError) {
         if let problem { throw problem }
         guard url.isHTTP, url.hasAuthority else {

@@ -77,8 +77,9 @@ public protocol URLRequestConvertible: OutgoingRequestConvertible {
     func asURLRequest() throws -> URLRequest
 }
 
-/// A type that can be converted to a complete request without a `URLRequest`, for example a router that keeps the order
-/// of fields, or has a body that `URLRequest` cannot carry.
+/// A type that can be converted to a complete request without a `URLRequest`.
+///
+/// Examples are a router that keeps the order of fields, and a request whose body `URLRequest` cannot carry.
 public protocol OutgoingRequestConvertible: Sendable {
     /// Returns the request; called for each attempt.
     func asOutgoingRequest() throws -> OutgoingRequest

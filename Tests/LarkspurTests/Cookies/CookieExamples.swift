@@ -1,6 +1,6 @@
 @testable import Larkspur
 
-/// A clock that stands still until the test moves it.
+/// A clock that only the test advances.
 final class MovedClock: Sendable {
     /// 2026-01-01T00:00:00Z.
     static let start = Date(timeIntervalSince1970: 1_767_225_600)

@@ -223,7 +223,7 @@ struct CookieJarTests {
         #expect(try jar.header(for: "https://h.com/") == "a=1; b=2")
         jar.set(try Cookie(name: "b", value: "", domain: "h.com", expires: .distantPast))
         #expect(jar.all == [cookie])
-        jar.remove(try Cookie(name: "a", value: "", domain: "h.com"))  // a cookie of that host alone is another cookie
+        jar.remove(try Cookie(name: "a", value: "", domain: "h.com"))  // a host-only cookie is another cookie
         #expect(jar.all == [cookie])
         jar.remove(try Cookie(name: "a", value: "", domain: "h.com", isHostOnly: false))
         #expect(jar.all.isEmpty)

@@ -79,7 +79,8 @@ struct SetCookieTests {
     ]
 
     @Test(
-        "Attributes are read whatever their case, unknown ones are ignored, the last ones count", arguments: attributes)
+        "Attribute names ignore case, unknown attributes are ignored, and the last of duplicates counts",
+        arguments: attributes)
     func readAttributes(example: Example) throws { #expect(try example.result() == example.line) }
 
     @Test("A Max-Age of zero or less is in the past", arguments: ["0", "-1", "-99999999999999999999999", "00"])

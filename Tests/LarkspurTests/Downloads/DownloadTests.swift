@@ -258,7 +258,7 @@ struct DownloadTests {
         if isCut { served.cut = 10_000 }
         let request = await session(served).download(url, to: .file(folder.file("a"))).eventMonitor(recorder)
             .onResponseHead { [folder] _ in
-                // Another process creates a file meanwhile.
+                // Another process creates a file during the download.
                 if !isCut { _ = FileManager.default.createFile(atPath: folder.file("a").path, contents: nil) }
                 return .allow
             }

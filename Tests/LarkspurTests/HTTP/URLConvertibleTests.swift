@@ -182,7 +182,7 @@ struct URLConvertibleTests {
         #expect(response.error?.code == .invalidURL)
     }
 
-    @Test("A router can create an OutgoingRequest alone, and use the encoders on URLRequests")
+    @Test("A router can create just an OutgoingRequest, and use the encoders on URLRequests")
     func routers() async throws {
         struct Own: OutgoingRequestConvertible {
             func asOutgoingRequest() throws -> OutgoingRequest {

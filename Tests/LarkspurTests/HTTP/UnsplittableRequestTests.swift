@@ -23,18 +23,18 @@ struct UnsplittableRequestTests {
         }
     }
 
-    struct Poison: Sendable, CustomTestStringConvertible {
+    struct Injection: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let change: Entrance.Change
 
         init(_ name: String, _ change: @escaping Entrance.Change) { (testDescription, self.change) = (name, change) }
 
-        static func field(_ name: String, _ value: String) -> Poison {
-            Poison("\(name): \(value)".debugDescription) { $0.headers.add(name: name, value: value) }
+        static func field(_ name: String, _ value: String) -> Injection {
+            Injection("\(name): \(value)".debugDescription) { $0.headers.add(name: name, value: value) }
         }
 
-        static func fields(_ fields: HTTPHeaders) -> Poison {
-            Poison(fields.map(\.description).joined(separator: " and ")) { $0.headers = fields }
+        static func fields(_ fields: HTTPHeaders) -> Injection {
+            Injection(fields.map(\.description).joined(separator: " and ")) { $0.headers = fields }
         }
     }
 
@@ -49,7 +49,7 @@ struct UnsplittableRequestTests {
         "\ta",
         "a\t", " ", "a\u{7F}", "a\u{B}",
     ]
-    private static let framings: [Poison] = [
+    private static let framings: [Injection] = [
         .field("Transfer-Encoding", "chunked"), .field("transfer-encoding", "gzip, chunked"),
         .field("Transfer-Encoding", "identity"), .fields(["Content-Length": "4", "Transfer-Encoding": "chunked"]),
         .field("Content-Length", "5"), .field("Content-Length", "4, 4"), .field("Content-Length", "+4"),
@@ -60,9 +60,9 @@ struct UnsplittableRequestTests {
         .field("Host", "http://a"), .field("Host", "ü"), .fields(["Authorization": "a", "authorization": "b"]),
     ]
 
-    static let poisons =
+    static let injections =
         methods.map { method in
-            Poison("the method \(method.debugDescription)") { $0.method = HTTPMethod(rawValue: method) }
+            Injection("the method \(method.debugDescription)") { $0.method = HTTPMethod(rawValue: method) }
         }
         + names.map { .field($0, "v") } + values.map { .field("X", $0) } + framings
 
@@ -76,7 +76,7 @@ struct UnsplittableRequestTests {
         OutgoingRequest(method: .post, url: try RequestURL(url), body: .data(body))
     }
 
-    private static func poisoned(_ change: Entrance.Change) throws -> OutgoingRequest {
+    private static func changed(_ change: Entrance.Change) throws -> OutgoingRequest {
         var request = try request()
         change(&request)
         return request
@@ -87,7 +87,7 @@ struct UnsplittableRequestTests {
     }
 
     private static func redirecting(_ change: @escaping Entrance.Change) -> Redirector {
-        Redirector { _ in .follow(try poisoned(change)) }
+        Redirector { _ in .follow(try changed(change)) }
     }
 
     private static func redirectingSession(_ log: TransportLog, _ handler: Redirector? = nil) -> Session {
@@ -97,14 +97,14 @@ struct UnsplittableRequestTests {
     }
 
     static let entrances: [Entrance] = [
-        Entrance("a request") { log, change in try await error(of: log.session().request(poisoned(change))) },
+        Entrance("a request") { log, change in try await error(of: log.session().request(changed(change))) },
         Entrance("parts") { log, change in
-            let request = try poisoned(change)
+            let request = try changed(change)
             let upload = await log.session().upload(body, to: url, method: request.method, headers: request.headers)
             return await upload.serializingData().response.error
         },
         Entrance("an endpoint") { log, change in
-            let request = try poisoned(change)
+            let request = try changed(change)
             let content = RequestContent.body(.data(body))
             let endpoint = Endpoint<Data>(request.method, url, headers: request.headers, body: content)
             return await error(of: log.session().request(endpoint))
@@ -143,26 +143,26 @@ struct UnsplittableRequestTests {
             try await error(of: redirectingSession(log).request(request()).redirect(using: redirecting(change)))
         },
         Entrance("a stream") { log, change in
-            try await log.session().streamRequest(poisoned(change)).completion.error
+            try await log.session().streamRequest(changed(change)).completion.error
         },
         Entrance("a download") { log, change in
-            let response = try await log.session().download(poisoned(change)).serializingFile().response
+            let response = try await log.session().download(changed(change)).serializingFile().response
             if let file = response.fileURL { try FileManager.default.removeItem(at: file) }
             return response.error
         },
         Entrance("an upload") { log, change in
-            try await log.session().upload(body, with: poisoned(change)).serializingData().response.error
+            try await log.session().upload(body, with: changed(change)).serializingData().response.error
         },
     ]
 
     @Test("No text that could split a request is sent", arguments: entrances)
     func wholeRequests(entrance: Entrance) async throws {
-        for poison in Self.poisons {
+        for injection in Self.injections {
             let log = TransportLog()
-            let error = try await entrance.send(log, poison.change)
-            #expect(error?.code == .invalidRequest, "\(poison.testDescription)")
-            #expect(error?.description.contains { $0.isNewline || $0 == "\0" } != true, "\(poison.testDescription)")
-            #expect(log.count == entrance.earlier, "\(poison.testDescription)")
+            let error = try await entrance.send(log, injection.change)
+            #expect(error?.code == .invalidRequest, "\(injection.testDescription)")
+            #expect(error?.description.contains { $0.isNewline || $0 == "\0" } != true, "\(injection.testDescription)")
+            #expect(log.count == entrance.earlier, "\(injection.testDescription)")
         }
         let log = TransportLog()
         #expect(
