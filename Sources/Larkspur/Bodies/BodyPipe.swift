@@ -1,10 +1,10 @@
-/// A body between the code that produces it, on a task or thread of its own, and the transport that pulls it.
+/// A bounded buffer between the producer of a body, on its own task or thread, and the transport that reads it.
 ///
-/// Neither side runs ahead: the producer waits while the ring is full, and the transport is told `.pending` while it is
-/// empty and woken when it no longer is. A declared length is kept to the byte: the last byte is given only when the
-/// producer has said that it was the last, so a body that turns out longer, or fails at its end, never looks whole.
+/// The producer waits while the buffer is full. The transport gets `.pending` while it is empty, and is woken when
+/// bytes arrive. A declared length is exact: the last byte is delivered only after the producer has finished. So a body
+/// that turns out longer, or fails at its end, never looks complete.
 final class BodyPipe: TransportBodyStream {
-    /// Sets the producer going, and returns how to stop it.
+    /// Starts the producer, and returns a closure that stops it.
     typealias Start = @Sendable (BodyPipe) -> @Sendable () -> Void
 
     private enum End {
@@ -18,14 +18,14 @@ final class BodyPipe: TransportBodyStream {
         var ring: ByteRing
         var end = End.open
         var written: UInt64 = 0
-        var given: UInt64 = 0
-        /// Whether the transport was told `.pending` and waits for its wake.
+        var delivered: UInt64 = 0
+        /// Whether the transport was told `.pending` and waits for its wake callback.
         var isAwaited = false
         var wake: (@Sendable () -> Void)?
-        var goOn: (@Sendable () -> Void)?
+        var resumeProducer: (@Sendable () -> Void)?
         var stop: (@Sendable () -> Void)?
 
-        /// What tells the transport of a change, if it waits for one.
+        /// Returns the transport's wake callback if it waits for one.
         mutating func takeWake() -> (@Sendable () -> Void)? {
             defer { isAwaited = false }
             return isAwaited ? wake : nil
@@ -43,7 +43,7 @@ final class BodyPipe: TransportBodyStream {
         self.length = length
         self.earlier = earlier
         self.start = start
-        // One more than a short body, so that its producer can always go on and say whether it was all.
+        // One byte more than a short body, so that its producer never blocks before it calls `finish`.
         let capacity = length.map { Int(clamping: min($0, UInt64(Self.capacity - 1)) + 1) } ?? Self.capacity
         box = Protected(State(ring: ByteRing(capacity: capacity)))
     }
@@ -65,10 +65,10 @@ final class BodyPipe: TransportBodyStream {
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
-        let (read, goOn) = box.withLock { state -> (TransportBodyRead, (@Sendable () -> Void)?) in
+        let (read, resumeProducer) = box.withLock { state -> (TransportBodyRead, (@Sendable () -> Void)?) in
             var available = state.ring.count
             switch state.end {
-            case .open: if let length, state.given + UInt64(available) == length, available > 0 { available -= 1 }
+            case .open: if let length, state.delivered + UInt64(available) == length, available > 0 { available -= 1 }
             case .finished: if available == 0 { return (.end, nil) }
             case .failed(let error): return (.failed(error), nil)
             case .abandoned: return (.end, nil)
@@ -78,33 +78,34 @@ final class BodyPipe: TransportBodyStream {
                 return (.pending, nil)
             }
             let count = state.ring.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(available)))
-            state.given += UInt64(count)
-            // Half a ring at a time: to change sides for every buffer would cost more than the bytes do.
-            return (.bytes(count), state.ring.count <= state.ring.capacity / 2 ? state.goOn.take() : nil)
+            state.delivered += UInt64(count)
+            // Resumes the producer when half of the buffer is free. Switching for every read would cost more than
+            // copying.
+            return (.bytes(count), state.ring.count <= state.ring.capacity / 2 ? state.resumeProducer.take() : nil)
         }
-        goOn?()
+        resumeProducer?()
         return read
     }
 
     func end() {
-        let (goOn, stop, _, _) = box.withLock { state in
+        let (resumeProducer, stop, _, _) = box.withLock { state in
             defer { state.end = .abandoned }
             state.ring.clear()
             if case .open = state.end { earlier?.note(state.written) }
-            return (state.goOn.take(), state.stop.take(), state.wake.take(), state.end)
+            return (state.resumeProducer.take(), state.stop.take(), state.wake.take(), state.end)
         }
-        goOn?()
+        resumeProducer?()
         stop?()
     }
 
     // MARK: The producer's side
 
-    /// Takes the first bytes of these, as many as there is room for; nil when no more are wanted.
+    /// Writes as many of the first bytes as fit, and returns their count; nil if no more bytes are wanted.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
         let (count, wake) = box.withLock { state -> (Int?, (@Sendable () -> Void)?) in
             guard case .open = state.end else { return (nil, nil) }
             if let length, UInt64(bytes.count) > length - state.written {
-                state.end = .failed(.bodyFailed("the body is longer than the \(length) bytes that were declared"))
+                state.end = .failed(.bodyFailed("the body is longer than its declared length of \(length) bytes"))
                 return (nil, state.takeWake())
             }
             let count = state.ring.write(bytes)
@@ -115,14 +116,14 @@ final class BodyPipe: TransportBodyStream {
         return count
     }
 
-    /// Calls the closure once, when there is room or no more bytes are wanted.
-    func whenThereIsRoom(_ goOn: @escaping @Sendable () -> Void) {
+    /// Calls the closure once: when there is room, or when no more bytes are wanted.
+    func whenThereIsRoom(_ resumeProducer: @escaping @Sendable () -> Void) {
         let waits = box.withLock { state in
             guard case .open = state.end, state.ring.count == state.ring.capacity else { return false }
-            state.goOn = goOn
+            state.resumeProducer = resumeProducer
             return true
         }
-        if !waits { goOn() }
+        if !waits { resumeProducer() }
     }
 
     func finish(_ error: TransportError? = nil) {

@@ -1,19 +1,19 @@
-/// Reads a body on the caller's task, a buffer at a time, as a transport would; it is closed when nobody has it any more.
+/// Reads a body on the caller's task, one buffer at a time, as a transport does. Releasing the reader closes the body.
 final class BodyReader {
     private let stream: JoinedBodyStream
     private let wakes: AsyncStream<Void>
 
     init(_ body: TransportBody) {
-        stream = JoinedBodyStream([body])  // which holds it to its length
-        // One wake that waits is as good as many.
-        let (wakes, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        stream = JoinedBodyStream([body])  // checks the declared length
+        // One buffered wake is enough: the reader then reads all that is available.
+        let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wakes = wakes
-        stream.begin { bell.yield() }
+        stream.begin { continuation.yield() }
     }
 
     deinit { stream.end() }
 
-    /// Fills the buffer with the next bytes: how many, none at the end.
+    /// Fills the buffer with the next bytes and returns their count; 0 at the end.
     func read(into buffer: inout [UInt8]) async throws -> Int {
         while true {
             try Task.checkCancellation()
@@ -28,7 +28,7 @@ final class BodyReader {
 }
 
 extension TransportBody {
-    /// Reads the whole body on the caller's task.
+    /// Reads the whole body on the caller's task, and passes each piece to the closure.
     func read(_ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
         let reader = BodyReader(self)
         var buffer = [UInt8](repeating: 0, count: 64 * 1_024)

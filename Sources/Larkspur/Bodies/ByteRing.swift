@@ -1,4 +1,4 @@
-/// Bytes that wait between one writer and one reader: never more than a fixed number.
+/// A ring buffer of fixed capacity between one writer and one reader.
 struct ByteRing {
     let capacity: Int
     private var bytes: [UInt8] = []  // made by the first write
@@ -6,11 +6,11 @@ struct ByteRing {
     private(set) var count = 0
 
     init(capacity: Int) {
-        precondition(capacity > 0, "a ring without room would never let its writer go on")
+        precondition(capacity > 0, "a ring buffer without capacity would block its writer forever")
         self.capacity = capacity
     }
 
-    /// Takes the first bytes of these, as many as there is room for.
+    /// Writes as many of the first bytes as fit, and returns their count.
     mutating func write(_ source: UnsafeRawBufferPointer) -> Int {
         if bytes.isEmpty { bytes = Array(repeating: 0, count: capacity) }
         let taken = min(source.count, capacity - count)
@@ -25,7 +25,7 @@ struct ByteRing {
         return taken
     }
 
-    /// Fills the buffer with the bytes that have waited longest, as many as there are and fit.
+    /// Moves the oldest bytes to the buffer, and returns their count.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let given = min(buffer.count, count)
         let head = min(given, capacity - start)
@@ -39,6 +39,6 @@ struct ByteRing {
         return given
     }
 
-    /// Drops everything, the memory too.
+    /// Removes all bytes and releases the memory.
     mutating func clear() { self = ByteRing(capacity: capacity) }
 }

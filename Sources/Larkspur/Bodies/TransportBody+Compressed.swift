@@ -1,6 +1,6 @@
 extension TransportBody {
-    /// The body in a content coding. Data is coded at once; all else while it is sent, on a task of its own, so that its
-    /// length is not known before. It can be sent again if the body can.
+    /// Returns the body in a content coding. Data is compressed at once. Files and streams are compressed on a task
+    /// while they are sent, so their compressed length is unknown. The result can be sent again if the original can.
     func compressed(by coding: RequestCompressor.Coding) throws -> TransportBody {
         switch self {
         case .none: return .none

@@ -1,14 +1,15 @@
 extension TransportBody {
-    /// A body of what a stream of Foundation's gives; it can be sent once.
+    /// Returns a body of the bytes of a Foundation stream, which can be sent once.
     ///
-    /// Such a stream blocks whoever reads it, so a thread of its own does, for as long as the body is sent. Without a
-    /// length the body is sent in chunks; a length that is given must be met, or the request fails.
+    /// Reading such a stream blocks, so the body has its own thread while it is sent. Without a length the body is sent
+    /// in chunks. With a length, the stream must have exactly that many bytes, or the request fails.
     public static func inputStream(_ stream: sending InputStream, length: UInt64? = nil) -> TransportBody {
         let once = OnceOnly(stream)
         return read(length, isReplayable: false) { try once.take() }
     }
 
-    /// A body of a stream that is made afresh, on the thread that reads it, each time the body is sent.
+    /// Returns a body that creates a new stream each time it is sent. The closure runs on the thread that reads the
+    /// stream.
     public static func inputStream(
         length: UInt64? = nil, _ make: @escaping @Sendable () throws -> InputStream?
     ) -> TransportBody {
@@ -23,7 +24,7 @@ extension TransportBody {
                 BodyPipe(length: length) { pipe in
                     let thread = Thread {
                         do {
-                            guard let stream = try make() else { throw BodyProblem("none was made") }
+                            guard let stream = try make() else { throw BodyProblem("the closure returned nil") }
                             try pipe.pump(stream)
                             pipe.finish()
                         } catch {
@@ -32,7 +33,7 @@ extension TransportBody {
                     }
                     thread.name = "Larkspur body"
                     thread.start()
-                    return {}  // it sees with its next bytes that nobody wants them
+                    return {}  // the thread ends at its next write, which returns nil
                 }
             })
     }
@@ -45,7 +46,7 @@ extension BodyPipe {
         var buffer = [UInt8](repeating: 0, count: 64 * 1_024)
         while true {
             let count = stream.read(&buffer, maxLength: buffer.count)
-            guard count >= 0 else { throw stream.streamError ?? BodyProblem("it does not say why") }
+            guard count >= 0 else { throw stream.streamError ?? BodyProblem("the stream reports no reason") }
             if count == 0 { return }
             var start = 0
             while start < count {
@@ -57,7 +58,7 @@ extension BodyPipe {
         }
     }
 
-    /// Blocks the thread, which has nothing else to do.
+    /// Blocks the body's own thread until there is room.
     private func waitForRoom() {
         let room = DispatchSemaphore(value: 0)
         whenThereIsRoom { room.signal() }

@@ -1,8 +1,8 @@
 extension TransportBody {
-    /// Several bodies one after another as one.
+    /// Returns one body of several bodies in a row.
     ///
-    /// Its length is known if all lengths are, and it can be sent again if all of them can. A body is opened when its
-    /// turn comes and closed when it was read, so thousands of files need one descriptor.
+    /// Its length is known if all lengths are known, and it can be sent again if all bodies can. Each body is opened
+    /// when the previous one has been read, so thousands of files need only one descriptor.
     public static func joined(_ bodies: some Sequence<TransportBody>) -> TransportBody {
         let pieces = merged(bodies)
         guard pieces.count > 1 else { return pieces.first ?? .none }
@@ -12,10 +12,10 @@ extension TransportBody {
             })
     }
 
-    /// What is small enough to be sent along with the head, and to be copied without a thought.
+    /// The maximum size of data that is merged with neighbouring data, in bytes. Copying so little is cheap.
     private static let smallSize = 64 * 1_024
 
-    /// Small data next to small data becomes one, what is empty goes: a form of texts is then plain data.
+    /// Merges small pieces of data and drops empty bodies, so that a form of text fields becomes plain data.
     private static func merged(_ bodies: some Sequence<TransportBody>) -> [TransportBody] {
         var pieces: [TransportBody] = []
         var text = Data()
@@ -36,7 +36,7 @@ extension TransportBody {
         return pieces
     }
 
-    /// Nil if one is unknown, or if there is no number for their sum.
+    /// Returns the total length; nil if one length is unknown or the sum overflows.
     static func length(of bodies: some Sequence<TransportBody>) -> UInt64? {
         var sum: UInt64 = 0
         for body in bodies {
@@ -49,7 +49,7 @@ extension TransportBody {
     }
 }
 
-/// Reads bodies one after another, and holds each to the length that it declares.
+/// Reads bodies one after another, and checks each against its declared length.
 final class JoinedBodyStream: TransportBodyStream {
     fileprivate typealias Part = (stream: any TransportBodyStream, left: UInt64?)
 
@@ -61,7 +61,7 @@ final class JoinedBodyStream: TransportBodyStream {
 
     private enum State {
         case idle(Cursor)
-        /// The cursor is with a `read`, which runs other streams' code and so holds no lock.
+        /// A `read` has the cursor. It runs other streams' code, and so holds no lock.
         case reading
         case ended
     }
@@ -96,7 +96,7 @@ final class JoinedBodyStream: TransportBodyStream {
     }
 
     func end() {
-        // All of it is let go of after unlocking.
+        // The parts are released after unlocking, because that can run other streams' code.
         let cursor = box.withLock { state -> Cursor? in
             defer { state = .ended }
             guard case .idle(let cursor) = state else { return nil }
@@ -107,7 +107,7 @@ final class JoinedBodyStream: TransportBodyStream {
 }
 
 extension JoinedBodyStream.Cursor {
-    /// Fills the buffer from as many parts as it takes: small ones do not become packets of their own.
+    /// Fills the buffer from as many parts as needed, so that small parts do not become packets of their own.
     fileprivate mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
         var filled = 0
         while filled < buffer.count, let part = currentPart() {
@@ -118,12 +118,13 @@ extension JoinedBodyStream.Cursor {
                 filled += count
                 self.part?.left = part.left.map { $0 - UInt64(count) }
             case .bytes(let count):
-                return .failed(TransportError.bodyFailed("a stream of the body claims to have given \(count) bytes"))
+                return .failed(
+                    TransportError.bodyFailed("a stream of the body reported an invalid count of \(count) bytes"))
             case .pending:
                 return filled > 0 ? .bytes(filled) : .pending
             case .end:
                 if let left = part.left, left > 0 {
-                    let problem = "a part of the body ended \(left) bytes before its length"
+                    let problem = "a part of the body ended \(left) bytes before its declared length"
                     return .failed(TransportError.bodyFailed(problem))
                 }
                 part.stream.end()

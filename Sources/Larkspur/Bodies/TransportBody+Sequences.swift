@@ -1,9 +1,9 @@
 extension TransportBody {
-    /// A body of the pieces that an asynchronous sequence gives, `Data` or `[UInt8]`; it can be sent once.
+    /// Returns a body of the pieces of an asynchronous sequence, `Data` or `[UInt8]`, which can be sent once.
     ///
-    /// The sequence is asked for pieces as fast as they are sent, with at most 256 KiB waiting. It is cancelled when the
-    /// request ends before; an error it throws ends the request with `.bodyFailed`. Without a length the body is sent in
-    /// chunks; a length that is given must be met, or the request fails.
+    /// The sequence is read as fast as the body is sent, with at most 256 KiB buffered. It is cancelled if the request
+    /// ends first. An error of the sequence fails the request with `.bodyFailed`. Without a length the body is sent in
+    /// chunks. With a length, the sequence must have exactly that many bytes, or the request fails.
     public static func sequence<Pieces: AsyncSequence & SendableMetatype>(
         _ pieces: sending Pieces, length: UInt64? = nil
     ) -> TransportBody where Pieces.Element: DataProtocol {
@@ -11,9 +11,9 @@ extension TransportBody {
         return pumped(length, isReplayable: false) { try await $0.pump(try once.take()) }
     }
 
-    /// A body of the bytes that an asynchronous sequence gives; it can be sent once.
+    /// Returns a body of the bytes of an asynchronous sequence, which can be sent once.
     ///
-    /// Each byte is handed over when it comes. Where there are many, a sequence of pieces is a hundred times faster.
+    /// Each byte is written separately. For large bodies a sequence of pieces is a hundred times faster.
     public static func sequence<Bytes: AsyncSequence & SendableMetatype>(
         _ bytes: sending Bytes, length: UInt64? = nil
     ) -> TransportBody where Bytes.Element == UInt8 {
@@ -21,8 +21,8 @@ extension TransportBody {
         return pumped(length, isReplayable: false) { try await $0.pump(try once.take()) }
     }
 
-    /// Returns a body of the pieces of a sequence that the closure makes each time the body is sent: for a retry, a redirect,
-    /// a connection that was lost.
+    /// Returns a body that creates a new sequence of pieces each time it is sent, for example for a retry, a redirect
+    /// or a lost connection.
     ///
     /// The closure must make a new sequence each time. A body that is shorter than an earlier send of it fails with
     /// `.bodyFailed`.
@@ -32,14 +32,14 @@ extension TransportBody {
         pumped(length, isReplayable: true) { try await $0.pump(try await make()) }
     }
 
-    /// A body of the bytes of a sequence that is made afresh each time the body is sent.
+    /// Returns a body that creates a new sequence of bytes each time it is sent.
     public static func sequence<Bytes: AsyncSequence & SendableMetatype>(
         length: UInt64? = nil, _ make: @escaping @Sendable () async throws -> Bytes
     ) -> TransportBody where Bytes.Element == UInt8 {
         pumped(length, isReplayable: true) { try await $0.pump(try await make()) }
     }
 
-    /// A body that a function writes, on a task of its own.
+    /// Returns a body that a function writes on its own task.
     static func pumped(
         _ length: UInt64?, isReplayable: Bool, _ pump: @escaping @Sendable (BodyPipe) async throws -> Void
     ) -> TransportBody {
@@ -47,7 +47,7 @@ extension TransportBody {
         return .stream(
             TransportBodySource(length: length, isReplayable: isReplayable) {
                 BodyPipe(length: length, earlier: earlier) { pipe in
-                    // The one task of a body that is being sent: somebody has to wait for the sequence.
+                    // The body's only task. It waits for the sequence.
                     let producer = Task {
                         do {
                             try await pump(pipe)
@@ -56,14 +56,15 @@ extension TransportBody {
                             pipe.finish(.bodyFailed("the body's sequence failed: \(error)", error))
                         }
                     }
-                    // Once a body, and from a task: cancellation handlers are user code, and a transport stops it (R2).
+                    // A new task, because the transport calls this and cancellation handlers are user code (R2). Once a
+                    // body.
                     return { Task { producer.cancel() } }
                 }
             })
     }
 }
 
-/// What is wrong with a producer, in words that follow "the body's sequence failed".
+/// A failure of a body's producer. The description follows "the body's sequence failed".
 struct BodyProblem: Error, CustomStringConvertible {
     let description: String
 
@@ -81,7 +82,7 @@ struct OnceOnly<Value>: Sendable {
             value = nil
             return taken
         }
-        guard let taken else { throw BodyProblem("it can be read only once, and was") }
+        guard let taken else { throw BodyProblem("it can be read only once, and has been read") }
         return taken
     }
 }
@@ -89,14 +90,14 @@ struct OnceOnly<Value>: Sendable {
 extension BodyPipe {
     func pump<Pieces: AsyncSequence>(_ pieces: Pieces) async throws where Pieces.Element: DataProtocol {
         for try await piece in pieces {
-            if Task.isCancelled { return }  // also of a sequence that does not look, and gives nothing but empty pieces
+            if Task.isCancelled { return }  // a sequence of empty pieces might never check for cancellation
             for region in piece.regions {
                 guard await writeAll(region) else { return }
             }
         }
     }
 
-    /// Writes the bytes as there is room for them; false if nobody wants them.
+    /// Writes all bytes, waiting for room; returns false if no more bytes are wanted.
     func writeAll(_ bytes: some Collection<UInt8> & ContiguousBytes) async -> Bool {
         var start = 0
         while start < bytes.count {

@@ -1,6 +1,9 @@
 extension TransportBody {
-    /// The same body, sent in packets with a pause after each: to see how a program does on a slow network, or to leave
-    /// room for others on a narrow one.
+    /// Returns the body limited to one packet per pause, for tests of slow networks or to save bandwidth for others.
+    ///
+    /// - Parameter packetSize: The number of bytes between two pauses; 16 KiB by default.
+    /// - Parameter pause: The pause after each packet; 200 milliseconds by default.
+    /// - Parameter clock: The clock that measures the pauses.
     public func throttled(
         packetSize: Int = 16 * 1_024, pause: Duration = .milliseconds(200),
         clock: any Clock<Duration> = ContinuousClock()
@@ -12,18 +15,18 @@ extension TransportBody {
     }
 }
 
-/// Lets so many bytes of another stream through, then none until a pause has passed.
+/// A stream that delivers a number of bytes of another stream, and then waits for a pause.
 private final class ThrottledBodyStream: TransportBodyStream {
     private struct State {
         var left: Int
-        /// Whether the transport was told `.pending` because nothing was left.
+        /// Whether the transport was told `.pending` because the packet is used up.
         var isAwaited = false
     }
 
     private let base: any TransportBodyStream
     private let packetSize: Int
     private let pause: @Sendable () async throws -> Void
-    /// Rings when a packet is used up: what nobody reads costs no time.
+    /// Signals that a packet is used up. The pause starts only then, so a body that is not read needs no timer.
     private let (packets, packetIsOver) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let box: Protected<State>
 
@@ -36,10 +39,10 @@ private final class ThrottledBodyStream: TransportBodyStream {
 
     func begin(wake: @escaping @Sendable () -> Void) {
         base.begin(wake: wake)
-        // One task for the whole body, which ends with it, or with the pause that it finds under way.
+        // One task for the whole body. It ends with the body, or after the pause that is under way.
         Task {
             for await _ in packets {
-                try? await pause()  // a clock that fails must not hold the body for ever
+                try? await pause()  // a failing clock must not block the body for ever
                 let isAwaited = box.withLock { state in
                     defer { state.isAwaited = false }
                     state.left = packetSize

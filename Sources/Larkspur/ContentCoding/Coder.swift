@@ -1,13 +1,13 @@
 internal import CLarkspur
 
-/// A coder of one of the bound libraries, open: used by one task at a time.
+/// An open encoder or decoder of a compression library. Only one task may use it at a time.
 final class Coder {
     enum State { case continues, ended, failed(String) }
 
     private let functions: clarkspur_coder
     private let handle: UnsafeMutableRawPointer
 
-    /// Nil if the system has no memory for it.
+    /// Opens the coder; nil if the system has no memory for it.
     init?(_ functions: clarkspur_coder, format: Int) {
         guard let handle = functions.open(Int32(format)) else { return nil }
         self.functions = functions
@@ -16,7 +16,7 @@ final class Coder {
 
     deinit { functions.close(handle) }
 
-    /// Takes from the input, which becomes what is left of it, and gives to the output: how many bytes.
+    /// Consumes input, which becomes the remaining input, and returns the number of bytes written to the output.
     func run(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, isLast: Bool = false
     ) -> (count: Int, state: State) {
@@ -29,10 +29,10 @@ final class Coder {
         switch state {
         case clarkspur_coding_continues: return (count, .continues)
         case clarkspur_coding_ended: return (count, .ended)
-        default: return (count, .failed(step.problem.map { String(cString: $0) } ?? "no reason is given"))
+        default: return (count, .failed(step.problem.map { String(cString: $0) } ?? "the library reports no reason"))
         }
     }
 
-    /// Begins another stream of the same format; false where a body is one stream.
+    /// Starts another stream of the same format; returns false if the format allows only one.
     func reset() -> Bool { functions.reset?(handle) ?? false }
 }

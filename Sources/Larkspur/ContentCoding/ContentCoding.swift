@@ -1,35 +1,35 @@
 internal import CLarkspur
 
-/// A content coding that can be undone, by the name it has in header fields.
+/// A content coding that the library can decode, with its name in header fields.
 enum ContentCoding: String, CaseIterable, Sendable {
-    // In the order of preference: the fewest bytes first. Brotli packs texts smallest; zstd nearly as small, and unpacks
-    // faster; gzip is understood everywhere; deflate comes last, because servers disagree about what it is.
+    // In order of preference. Brotli compresses text best; zstd nearly as well, and decodes faster. Every server
+    // supports gzip. Servers disagree about the format of deflate.
     case br, zstd, gzip, deflate
 
-    /// Nil for a coding that nobody here knows. Names are compared as RFC 9110 has it, whatever their case.
+    /// Creates the coding of this name, ignoring case (RFC 9110); nil if it is not supported.
     init?(named name: some StringProtocol) {
         let name = name.lowercased()
         guard let coding = Self(rawValue: name == "x-gzip" ? "gzip" : name) else { return nil }
         self = coding
     }
 
-    /// The names of the codings that can be undone on this machine, in the order of preference.
+    /// The names of the codings that can be decoded on this machine, in order of preference.
     static let available = allCases.filter { $0.decoder != nil }.map(\.rawValue)
 
-    /// The names of codings that `Content-Encoding` fields list, in the order in which they were applied.
+    /// Returns the names of the codings that `Content-Encoding` fields list, in the order in which they were applied.
     static func names(in values: [String]) -> [String] {
         values.flatMap(\.listed).filter { !isNoCoding($0.lowercased()) }
     }
 
-    /// The transfer codings that a transport leaves on a body, in the order in which they were applied.
+    /// Returns the transfer codings that the transport has not decoded, in the order in which they were applied.
     static func transferNames(in head: ResponseHead) -> [String] {
         head.values(for: "Transfer-Encoding").flatMap(\.listed).filter {
             !["chunked", "identity"].contains($0.lowercased())
         }
     }
 
-    /// Whether the name stands for no change of the body. Servers write charsets, media types and the encodings of mail
-    /// into `Content-Encoding`; curl and browsers read such bodies as they are.
+    /// Returns whether the name means that the body is not coded. Servers write charsets, media types and mail
+    /// encodings into `Content-Encoding`; curl and browsers leave such bodies unchanged.
     private static func isNoCoding(_ name: String) -> Bool {
         let names = [
             "identity", "none", "chunked", "aws-chunked", "7bit", "8bit", "binary", "ascii", "us-ascii", "unicode",
@@ -49,10 +49,10 @@ enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
-    /// The format of a body that begins with this byte.
+    /// Returns the format of a body that begins with this byte.
     ///
-    /// `deflate` means the zlib format, but many servers send the raw one. A zlib header says 8 in its low bits; of a raw
-    /// stream that would be a stored block with its padding set, which no encoder writes.
+    /// `deflate` means the zlib format, but many servers send raw deflate. A zlib header has the value 8 in its low
+    /// four bits. In a raw stream these bits would be a stored block with non-zero padding, which no encoder writes.
     func format(beginningWith byte: UInt8) -> Int {
         switch self {
         case .deflate: byte & 0x0F == 8 ? clarkspur_format_zlib : clarkspur_format_raw

@@ -1,35 +1,33 @@
-/// Undoes the content codings of a body, piece by piece, in memory that does not grow with it.
+/// A streaming decoder for the content codings of a body, whose memory use does not depend on the body's length.
 ///
 ///     var decoder = try ContentDecoder(codings: ["gzip"], limits: DecodingLimits())
 ///     try decoder.decode(bytes) { decoded.append(contentsOf: $0) }
 ///     try decoder.finish()
 ///
-/// Only a body that is whole and sound passes: one that is damaged, that ends early or goes on after its end fails with
-/// `.undecodableContent`. Two liberties that servers take are allowed: an empty body is empty in every coding, and after a
-/// gzip stream zeros may follow, with which tapes were once filled up.
+/// A body that is damaged, ends early or continues after its end fails with `.undecodableContent`. There are two
+/// exceptions, because servers need them: an empty body is valid in every coding, and zeros may follow a gzip stream.
 ///
-/// It belongs to one task at a time. After an error it is of no use.
+/// Only one task may use a decoder at a time. After an error it cannot be used any more.
 struct ContentDecoder: ~Copyable {
-    /// Each coding costs memory and time, and no server needs many.
+    /// The maximum number of codings. Each one costs memory and time, and servers do not need many.
     private static let maximumCodings = 5
 
-    /// What is received goes through the first.
+    /// The stages in decoding order; the first one gets the received bytes.
     private let stages: [DecodingStage]
 
-    /// - Parameter codings: Their names in the order in which they were applied, as `Content-Encoding` has them.
+    /// - Parameter codings: The names of the codings in the order in which they were applied, as in `Content-Encoding`.
     init(codings: [String], limits: DecodingLimits) throws(RequestError) {
         guard codings.count <= Self.maximumCodings else {
             throw RequestError(
                 .unsupportedCoding,
-                "the body has \(codings.count) content codings, one over another; at most "
-                    + "\(Self.maximumCodings) are undone")
+                "the body has \(codings.count) nested content codings; at most \(Self.maximumCodings) are supported")
         }
         stages = try codings.reversed().map { name throws(RequestError) in
             try DecodingStage(codingNamed: name, limits: limits)
         }
     }
 
-    /// Takes the next bytes of the body; the closure is given what becomes of them, at most 64 KiB at a time.
+    /// Decodes the next bytes of the body, and passes the decoded bytes to the closure, at most 64 KiB at a time.
     mutating func decode(
         _ bytes: UnsafeRawBufferPointer, into take: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
@@ -47,7 +45,7 @@ struct ContentDecoder: ~Copyable {
         }
     }
 
-    /// The body is at its end: fails unless each coding is.
+    /// Ends the body. Throws if a coding is incomplete.
     consuming func finish() throws(RequestError) {
         for stage in stages { try stage.finish() }
     }

@@ -1,6 +1,6 @@
 internal import CLarkspur
 
-/// Puts bytes into a content coding, piece by piece.
+/// A streaming encoder for a content coding.
 final class ContentEncoder {
     private let coder: Coder
     private var piece = [UInt8](repeating: 0, count: 64 * 1_024)
@@ -14,7 +14,7 @@ final class ContentEncoder {
         self.coder = coder
     }
 
-    /// Takes the next bytes of the body, the last ones perhaps; the closure is given what becomes of them.
+    /// Encodes the next bytes of the body, and passes the encoded bytes to the closure. `isLast` ends the body.
     func encode(_ bytes: UnsafeRawBufferPointer, isLast: Bool, into take: (ArraySlice<UInt8>) -> Void) throws {
         var rest = bytes
         while true {
@@ -31,7 +31,7 @@ final class ContentEncoder {
 }
 
 extension RequestCompressor.Coding {
-    /// `deflate` is zlib's format, as RFC 9110 has it, whatever many servers take it for.
+    /// The format number. `deflate` is the zlib format, as RFC 9110 says, although many servers send raw deflate.
     fileprivate var format: Int {
         switch self {
         case .gzip: clarkspur_format_gzip

@@ -1,24 +1,23 @@
-/// How much may become of a body when its content coding is undone: what keeps a few bytes from a peer from filling the
-/// memory.
+/// The limits for decoding a body's content coding, which protect the memory from decompression bombs.
 ///
-/// The limits hold at every moment and for each of several codings by itself, so a body that breaks them fails with
-/// `.contentTooLarge` before more than they allow was made of it.
+/// The limits hold at every moment and for each of several codings. A body that exceeds them fails with
+/// `.contentTooLarge` before more bytes than allowed have been decoded.
 public struct DecodingLimits: Sendable, Hashable {
-    /// How many bytes a body may have when it is decoded; 2 GiB unless set. What is larger belongs in a file.
+    /// The maximum size of a decoded body in bytes; 2 GiB by default. Download larger bodies to a file.
     public var maximumSize: UInt64 = 2 << 30
 
-    /// How many times as large as what was received a body may get; 200 unless set. Texts seldom get beyond 20 and logs
-    /// beyond 100; a bomb made with gzip is at 1,030, one made with brotli or zstd at 10,000 and more.
+    /// The maximum ratio of decoded to received bytes; 200 by default. Text rarely exceeds 20 and logs 100. A gzip bomb
+    /// reaches 1,030, a brotli or zstd bomb 10,000 and more.
     public var maximumRatio: UInt64 = 200
 
-    /// The ratio does not matter for what is not larger than this; 4 MiB unless set. A short body that repeats itself
-    /// harms nobody.
+    /// The decoded size in bytes up to which the ratio is not checked; 4 MiB by default. Short repetitive bodies are
+    /// harmless.
     public var sizeFreeOfRatio: UInt64 = 4 << 20
 
-    /// The limits as they are unless set.
+    /// Creates the default limits.
     public init() {}
 
-    /// Whatever comes: for peers that are trusted.
+    /// No limits, for trusted servers.
     public static let none = {
         var limits = DecodingLimits()
         limits.maximumSize = .max
@@ -30,14 +29,14 @@ public struct DecodingLimits: Sendable, Hashable {
         guard decoded <= maximumSize else {
             throw RequestError(
                 .contentTooLarge,
-                "the decoded body is larger than \(maximumSize) bytes; raise options.decodingLimits if that is right")
+                "the decoded body is larger than \(maximumSize) bytes; raise options.decodingLimits to accept it")
         }
         let (allowed, isUnlimited) = encoded.multipliedReportingOverflow(by: maximumRatio)
         guard decoded <= sizeFreeOfRatio || isUnlimited || decoded <= allowed else {
             throw RequestError(
                 .contentTooLarge,
-                "the body gets more than \(maximumRatio) times as large by decoding, as if it were made to fill the "
-                    + "memory; raise options.decodingLimits if that is right")
+                "the decoded body is more than \(maximumRatio) times as large as the received one, like a "
+                    + "decompression bomb; raise options.decodingLimits to accept it")
         }
     }
 }

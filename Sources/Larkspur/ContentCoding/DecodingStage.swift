@@ -1,13 +1,13 @@
 internal import CLarkspur
 
-/// One of a body's content codings while it is undone.
+/// The decoder of one of a body's content codings.
 final class DecodingStage {
-    private enum Place {
-        case beginning
+    private enum Position {
+        case start
         case inside
-        /// At the end of a coded stream: what follows, if anything does, is another one.
-        case behind
-        /// In the zeros after the last one.
+        /// At the end of a coded stream. Another stream may follow.
+        case afterStream
+        /// In the zeros after the last stream.
         case padding
     }
 
@@ -15,7 +15,7 @@ final class DecodingStage {
     private let functions: clarkspur_coder
     private let limits: DecodingLimits
     private var coder: Coder?
-    private var place = Place.beginning
+    private var position = Position.start
     private(set) var consumed: UInt64 = 0
     private var produced: UInt64 = 0
     private let piece: UnsafeMutableRawBufferPointer
@@ -24,20 +24,20 @@ final class DecodingStage {
         guard let coding = ContentCoding(named: name), let functions = coding.decoder else {
             throw RequestError(
                 .unsupportedCoding,
-                "the body has the content coding \(name.prefix(40).debugDescription), which cannot be undone here; to get "
-                    + "bodies as they are sent, set options.decodesContent to false")
+                "the body has the content coding \(name.prefix(40).debugDescription), which is not supported here; to "
+                    + "receive bodies undecoded, set options.decodesContent to false")
         }
         self.coding = coding
         self.functions = functions.pointee
         self.limits = limits
-        // Last: an object whose init throws has no deinit.
+        // Allocated last, because an initializer that throws earlier would leak it: no deinit runs.
         piece = .allocate(byteCount: 64 * 1_024, alignment: 16)
     }
 
     deinit { piece.deallocate() }
 
-    /// - Parameter received: How much of the body was used up until now, by which the ratio goes; nil for what this stage
-    ///   itself has taken.
+    /// - Parameter received: The number of the body's bytes consumed so far, for the ratio; nil for the bytes that this
+    ///   stage has consumed.
     func decode(
         _ bytes: UnsafeRawBufferPointer, received: UInt64?, into take: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
@@ -51,46 +51,46 @@ final class DecodingStage {
             if count > 0 { try take(UnsafeRawBufferPointer(rebasing: piece[..<count])) }
             switch state {
             case .continues:
-                // With room left in the piece all was said that can be said of these bytes.
+                // With room left in the output, the decoder has no more output for these bytes.
                 if count < piece.count, rest.isEmpty { return }
-                if count == 0, rest.count == before { throw failure("its decoder does not get on with it") }
-            case .ended: place = .behind
+                if count == 0, rest.count == before { throw failure("the decoder makes no progress") }
+            case .ended: position = .afterStream
             case .failed(let problem): throw failure(problem)
             }
         }
     }
 
-    /// Makes the coder ready for the next bytes; false if there are none for it.
+    /// Prepares the coder for the next bytes; returns false if there are none to decode.
     private func prepare(_ bytes: inout UnsafeRawBufferPointer) throws(RequestError) -> Bool {
-        switch place {
+        switch position {
         case .inside: return true
-        case .beginning:
+        case .start:
             guard let first = bytes.first else { return false }
             coder = Coder(functions, format: coding.format(beginningWith: first))
-            if coder == nil { throw failure("there is no memory for its decoder") }
-        case .behind:
+            if coder == nil { throw failure("there is no memory for the decoder") }
+        case .afterStream:
             guard let next = bytes.first else { return false }
             if coding == .gzip, next == 0 {
-                place = .padding
+                position = .padding
                 return try prepare(&bytes)
             }
-            // Several streams in a row are one body of gzip (RFC 1952) and of zstd (RFC 8878). Deflate has no such thing.
-            guard coding != .deflate, coder?.reset() == true else { throw failure("it goes on after its end") }
+            // Several streams in a row are one valid body in gzip (RFC 1952) and zstd (RFC 8878), but not in deflate.
+            guard coding != .deflate, coder?.reset() == true else { throw failure("it continues after its end") }
         case .padding:
-            guard bytes.allSatisfy({ $0 == 0 }) else { throw failure("it goes on after its end") }
+            guard bytes.allSatisfy({ $0 == 0 }) else { throw failure("it continues after its end") }
             consumed += UInt64(bytes.count)
             return false
         }
-        place = .inside
+        position = .inside
         return true
     }
 
     func finish() throws(RequestError) {
-        if place == .inside { throw failure("it ends in the middle") }
+        if position == .inside { throw failure("it ends early") }
     }
 
     private func failure(_ problem: String) -> RequestError {
         RequestError(
-            .undecodableContent, "the body is not sound \(coding.rawValue): \(problem), at byte \(consumed)")
+            .undecodableContent, "the body is not valid \(coding.rawValue): \(problem), at byte \(consumed)")
     }
 }

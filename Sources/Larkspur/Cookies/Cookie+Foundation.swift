@@ -1,9 +1,10 @@
-// Foundation's cookies, for programs that have some: nothing of this library goes by them.
+// Conversions from and to Foundation's cookies, for programs that use them. The library itself never reads them.
 
 extension Cookie {
-    /// Takes over one of Foundation's; throws `.invalidCookie` for what none may be.
+    /// Creates a cookie from one of Foundation's. Throws `.invalidCookie` if its values are not valid for a ``Cookie``.
     ///
-    /// On Linux Foundation's cookies do not know `SameSite`.
+    /// On Linux, Foundation's cookies have no `SameSite` attribute, so ``Cookie/sameSite-swift.property`` is
+    /// `.unspecified`.
     public init(_ cookie: HTTPCookie) throws(RequestError) {
         var sameSite = SameSite.unspecified
         #if canImport(Darwin)
@@ -18,7 +19,8 @@ extension Cookie {
 }
 
 extension HTTPCookie {
-    /// A cookie of this library's as one of Foundation's; nil for what that does not take, a cookie without a name for one.
+    /// Creates a Foundation cookie from a ``Cookie``; nil if Foundation rejects it, for example because its name is
+    /// empty.
     public convenience init?(_ cookie: Cookie) {
         var properties: [HTTPCookiePropertyKey: Any] = [
             .version: "0", .name: cookie.name, .value: cookie.value, .path: cookie.path,
@@ -40,14 +42,14 @@ extension HTTPCookie {
 }
 
 extension CookieJar {
-    /// Takes over the cookies of Foundation's storage; those that none may be are left out.
+    /// Stores the cookies of Foundation's storage in the jar, and skips those that are not valid for a ``Cookie``.
     public func setCookies(of storage: HTTPCookieStorage) {
         for cookie in storage.cookies ?? [] {
             if let cookie = try? Cookie(cookie) { set(cookie) }
         }
     }
 
-    /// Gives the jar's cookies to Foundation's storage, for a web view for instance.
+    /// Copies the jar's cookies to Foundation's storage, for example for a web view.
     public func copyCookies(to storage: HTTPCookieStorage) {
         for cookie in all.compactMap({ HTTPCookie($0) }) { storage.setCookie(cookie) }
     }

@@ -1,46 +1,48 @@
-/// What a server has a client keep and send back: a name and a value, and where they belong (RFC 6265bis).
+/// A cookie: a name and a value that a server asks the client to store and send back, with its scope (RFC 6265bis).
 ///
 ///     jar.set(try Cookie(name: "theme", value: "dark", domain: "example.com", isHostOnly: false))
 ///
-/// No description of it shows the value.
+/// Descriptions of a cookie never show its value.
 public struct Cookie: Sendable, Hashable {
-    /// What a browser goes by when one site asks another. Whoever uses this library asks for himself, so it is kept, and
-    /// decides nothing but that `none` needs a cookie that is secure.
+    /// The `SameSite` attribute, which tells a browser when to send a cookie with a request that another site causes.
+    ///
+    /// No other site causes the requests of a ``Session``. So the attribute is stored and has one effect: `none`
+    /// requires a secure cookie.
     public enum SameSite: String, Sendable, Hashable, Codable {
-        /// Never sent from other sites.
+        /// Not sent with requests from other sites.
         case strict
-        /// Sent when the user goes from another site to this one.
+        /// Sent when the user navigates from another site to this one.
         case lax
-        /// Sent from all sites.
+        /// Sent with requests from all sites.
         case none
-        /// The server has not said it, or not so that it counts.
+        /// The attribute is missing or not valid.
         case unspecified
     }
 
-    /// Empty in the cookies of servers that set a value alone.
+    /// The name; empty for a server that sets only a value.
     public let name: String
-    /// As it is sent back, byte for byte.
+    /// The value, sent back byte for byte.
     public let value: String
-    /// The host that the cookie is for, in lower case.
+    /// The host, in lower case.
     public let domain: String
-    /// Whether the cookie is for that very host, and not for those below it.
+    /// Whether the cookie is sent to exactly this host and not to its subdomains.
     public let isHostOnly: Bool
-    /// Where the cookie's paths begin: `/docs` stands for itself and for all below `/docs/`.
+    /// The path prefix: `/docs` matches itself and every path below `/docs/`.
     public let path: String
-    /// When the cookie ends; nil for one that ends with its jar.
+    /// The expiry date; nil for a session cookie, which lasts as long as its jar.
     public let expires: Date?
-    /// Whether the cookie goes over TLS only.
+    /// Whether the cookie is sent over TLS only.
     public let isSecure: Bool
-    /// Whether a browser would keep the cookie from scripts.
+    /// Whether a browser hides the cookie from scripts.
     public let isHTTPOnly: Bool
-    /// What the server has said of requests that other sites cause.
+    /// The `SameSite` attribute.
     public let sameSite: SameSite
-    /// When the cookie was first set. A new value leaves it.
+    /// The date on which the cookie was first set. A new value does not change it.
     public internal(set) var creation: Date
 
-    /// A cookie made by hand; throws `.invalidCookie` for what no server could be sent, or must not be.
+    /// Creates a cookie. Throws `.invalidCookie` if RFC 6265bis does not allow it, or it cannot be sent.
     ///
-    /// - Parameter domain: A host, as it is written; a dot before it means nothing.
+    /// - Parameter domain: The host name or address. A leading dot is ignored.
     public init(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
         expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .unspecified,
@@ -50,7 +52,7 @@ public struct Cookie: Sendable, Hashable {
             throw Self.refusal(name, "its domain is not the name or the address of a host")
         }
         if !isHostOnly, PublicSuffix.contains(domain) {
-            throw Self.refusal(name, "its domain, \(domain), is one below which anybody can have a name")
+            throw Self.refusal(name, "its domain, \(domain), is a public suffix")
         }
         self.init(
             name, value, domain, isHostOnly: isHostOnly, path: path, expires: expires, isSecure: isSecure,
@@ -58,7 +60,7 @@ public struct Cookie: Sendable, Hashable {
         try check()
     }
 
-    /// A cookie that its maker checks.
+    /// Creates a cookie without checking it; the caller checks it.
     init(
         _ name: String, _ value: String, _ domain: String, isHostOnly: Bool, path: String, expires: Date?,
         isSecure: Bool, isHTTPOnly: Bool, sameSite: SameSite, creation: Date
@@ -75,7 +77,7 @@ public struct Cookie: Sendable, Hashable {
         self.creation = creation
     }
 
-    /// The host of this text as URLs have it; nil if it is anything else.
+    /// Returns the host of this text as URLs spell it; nil if the text is anything else.
     private static func host(_ text: String) -> String? {
         let text = text.first == "." ? String(text.dropFirst()) : text
         let authority = text.contains(":") ? "[\(text)]" : text
@@ -89,80 +91,85 @@ public struct Cookie: Sendable, Hashable {
 // MARK: Rules
 
 extension Cookie {
-    /// Name and value, in bytes.
+    /// The maximum size of name and value together, in bytes.
     static let limit = 4_096
     static let limitOfPath = 1_024
 
-    /// Why this can be no cookie, whoever sets it; nil if it can.
+    /// The reason why this is not a valid cookie, however it was created; nil if it is valid.
     var fault: String? {
         if name.isEmpty, value.isEmpty { return "it has neither a name nor a value" }
-        if (name + value + path).utf8.contains(where: Self.isControl) { return "there is a control character in it" }
+        if (name + value + path).utf8.contains(where: Self.isControl) { return "it contains a control character" }
         if name.utf8.count + value.utf8.count > Self.limit { return "it has more than \(Self.limit) bytes" }
         if path.utf8.count > Self.limitOfPath { return "its path has more than \(Self.limitOfPath) bytes" }
-        if sameSite == .none, !isSecure { return "with SameSite=None it has to be secure" }
-        // One without a name goes over the wire as its value, and would be taken for the cookie that this imitates.
+        if sameSite == .none, !isSecure { return "SameSite=None requires a secure cookie" }
+        // A cookie without a name is sent as its bare value. The server would take it for the prefixed cookie that it
+        // imitates.
         let text = name.isEmpty ? value : name
         if (name.isEmpty || !isSecure) && Self.hasPrefix("__Secure-", text) {
-            return "a name with __Secure- is for secure cookies"
+            return "the prefix __Secure- requires a secure cookie"
         }
         if (name.isEmpty || !isSecure || !isHostOnly || path != "/") && Self.hasPrefix("__Host-", text) {
-            return "a name with __Host- is for secure cookies of one host and all its paths"
+            return "the prefix __Host- requires a secure cookie of one host with the path /"
         }
         return nil
     }
 
-    /// Throws what is wrong with a cookie that was not parsed.
+    /// Throws `.invalidCookie` for an invalid cookie that was not parsed from a field.
     func check() throws(RequestError) {
         if let fault { throw Self.refusal(name, fault) }
-        guard path.utf8.first == UInt8(ascii: "/") else { throw Self.refusal(name, "its path begins with no slash") }
-        // What a server would read as something else.
+        guard path.utf8.first == UInt8(ascii: "/") else {
+            throw Self.refusal(name, "its path does not begin with a slash")
+        }
+        // A server would parse such a pair differently.
         guard let pair = SetCookie("\(name)=\(value)"), pair.name == name, pair.value == value else {
-            throw Self.refusal(name, "its name or value has a semicolon, an equals sign or outer white space")
+            throw Self.refusal(name, "its name or value contains a semicolon, an equals sign or outer white space")
         }
     }
 
     private static func refusal(_ name: String, _ reason: String) -> RequestError {
-        RequestError(.invalidCookie, "the cookie \"\(name)\" is refused: \(reason)")
+        RequestError(.invalidCookie, "the cookie \"\(name)\" is invalid: \(reason)")
     }
 
-    /// All but the tab.
+    /// Returns whether the byte is a control character other than the tab.
     static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7F }
 
-    /// Whatever the case.
+    /// Returns whether the text begins with the prefix, ignoring case.
     static func hasPrefix(_ prefix: String, _ text: String) -> Bool {
         HTTPHeaders.areEqual(String(decoding: text.utf8.prefix(prefix.utf8.count), as: UTF8.self), prefix)
     }
 
     func isExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
 
-    /// Whether it is sent to this URL, whose host the domain contains.
+    /// Returns whether the cookie is sent to this URL. The caller has matched the cookie's domain with the host.
     func isFor(_ url: RequestURL, of host: String, at now: Date) -> Bool {
         (!isHostOnly || domain == host) && (!isSecure || url.isSecure) && !isExpired(at: now)
             && Self.path(path, contains: url.path)
     }
 
-    /// What a server takes for the name: of a cookie without one, what stands before the first equals sign of its value.
+    /// The name as a server parses it. Without a name, it is the part of the value before the first equals sign.
     var seenName: Substring.UTF8View {
         name.isEmpty ? value.utf8.prefix { $0 != UInt8(ascii: "=") } : name[...].utf8
     }
 
-    /// Whether setting the one replaces the other. By bytes: to Swift different bytes can be the same text.
+    /// Returns whether setting one cookie replaces the other. It compares bytes, because Swift equates different bytes
+    /// of equivalent text.
     func isSame(as other: Cookie) -> Bool {
         isHostOnly == other.isHostOnly && domain == other.domain && name.utf8.elementsEqual(other.name.utf8)
             && path.utf8.elementsEqual(other.path.utf8)
     }
 
-    /// Whether the host is the domain or below it (RFC 6265bis, section 5.1.3). There is nothing below an address.
+    /// Returns whether the host is the domain or a subdomain of it (RFC 6265bis, section 5.1.3). Addresses have no
+    /// subdomains.
     static func domain(_ domain: String, contains host: String) -> Bool {
         host == domain || host.hasSuffix("." + domain) && !isAddress(host)
     }
 
-    /// Of a URL's host, where a last label of digits is an IPv4 address's.
+    /// Returns whether a URL's host is an address. A host whose last label is digits is an IPv4 address.
     static func isAddress(_ host: String) -> Bool {
         host.contains(":") || host.split(separator: ".").last?.allSatisfy { ("0"..."9").contains($0) } ?? false
     }
 
-    /// Whether the path is the cookie's or below it (RFC 6265bis, section 5.1.4).
+    /// Returns whether the path is the cookie's path or below it (RFC 6265bis, section 5.1.4).
     static func path(_ folder: String, contains path: some StringProtocol) -> Bool {
         guard path.utf8.starts(with: folder.utf8) else { return false }
         let slash = UInt8(ascii: "/")
@@ -172,7 +179,7 @@ extension Cookie {
 }
 
 extension Cookie: Codable {
-    /// Takes what `encode` has written, and refuses what is no cookie.
+    /// Decodes a cookie that `encode(to:)` has written. Throws `.invalidCookie` if it is not valid.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -190,7 +197,7 @@ extension Cookie: Codable {
 }
 
 extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Name and place: `Cookie(sid, example.com/)`.
+    /// The name and the scope, without the value: `Cookie(sid, example.com/)`.
     public var description: String { "Cookie(\(name), \(domain)\(path))" }
     public var debugDescription: String { description }
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }

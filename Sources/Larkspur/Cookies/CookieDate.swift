@@ -1,8 +1,8 @@
 extension Date {
-    /// Reads the date of a cookie as RFC 6265bis, section 5.1.1, has it: the first time, day, month and year among the
-    /// words of the text, in any order, whatever else is in it.
+    /// Parses the date of a cookie by RFC 6265bis, section 5.1.1. The first time, day, month and year in the text
+    /// count, in any order; other words are ignored.
     ///
-    /// Nothing else is read as leniently: dates of HTTP have three forms.
+    /// Only cookies are parsed this leniently. The dates of other fields have one of three fixed forms.
     init?(cookieDate text: String) {
         var time: [Int]?
         var (day, month, year): (Int?, Int?, Int?)
@@ -32,13 +32,13 @@ extension Date {
         }
     }
 
-    /// The number that the word begins with, if it has so many digits.
+    /// Returns the number at the start of the word, if its count of digits is in the range.
     private static func number(_ word: Word, ofDigits count: ClosedRange<Int>) -> Int? {
         let digits = word.prefix { (0x30...0x39).contains($0) }
         return count.contains(digits.count) ? Int(digits: digits) : nil
     }
 
-    /// `8:49:37`, and whatever follows that is no digit.
+    /// Parses `8:49:37`; text after it is ignored unless it begins with a digit.
     private static func time(_ word: Word) -> [Int]? {
         let parts = word.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].count <= 2, parts[1].count <= 2, let hour = Int(digits: parts[0]),

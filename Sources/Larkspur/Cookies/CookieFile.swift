@@ -1,5 +1,5 @@
-/// A jar's file. It is written on a thread for files, one time after the other, and replaced in one step: whoever reads
-/// it, also after a kill, finds the old cookies or the new ones.
+/// The file of a ``CookieJar``. A thread for files writes it, one write at a time, and replaces it atomically. So a
+/// reader finds the old cookies or the new ones, even after the process was killed.
 actor CookieFile {
     private struct Content: Codable {
         static let version = 1
@@ -8,7 +8,7 @@ actor CookieFile {
     }
 
     private struct State {
-        /// Whether a task is about to write what is there by then.
+        /// Whether a task is scheduled that will write the cookies as they are when it runs.
         var isDue = false
         var failure: RequestError?
     }
@@ -29,7 +29,7 @@ actor CookieFile {
 
     nonisolated var failure: RequestError? { box.withLock { $0.failure } }
 
-    /// What is in the file; none if there is no file.
+    /// Reads the cookies from the file; an empty array if the file does not exist.
     nonisolated func read() throws(RequestError) -> [Cookie] {
         let data: Data
         do {
@@ -42,16 +42,17 @@ actor CookieFile {
             let content = try JSONDecoder().decode(Content.self, from: data)
             if content.version == Content.version { return content.cookies }
         } catch {
-            // The reason may quote from the file.
-            throw RequestError(.invalidCookieFile, "the file \(path) is not a jar's, or damaged; move it or remove it")
+            // The underlying error is left out because it may quote from the file.
+            throw RequestError(
+                .invalidCookieFile, "the file \(path) is not a cookie jar's file, or is damaged; move it or remove it")
         }
-        throw RequestError(.invalidCookieFile, "the file \(path) is of a later version of this library")
+        throw RequestError(.invalidCookieFile, "a later version of this library has written the file \(path)")
     }
 
-    /// Has the file written soon, once for all that has changed until then.
+    /// Schedules one write that covers all changes made before it runs.
     nonisolated func setNeedsWriting(_ cookies: @escaping @Sendable () -> [Cookie]) {
         guard box.withLock({ $0.isDue.raise() }) else { return }
-        // Unstructured, one at a time: whoever stores a cookie must not wait for the disk.
+        // Unstructured, one at a time: storing a cookie must not wait for the disk.
         Task { await writeDue(cookies) }
     }
 
@@ -60,7 +61,7 @@ actor CookieFile {
         try? write(cookies)
     }
 
-    /// Asks for the cookies here, where no other write can come in between.
+    /// Writes the cookies. It reads them on the actor, so that an older list cannot overwrite a newer one.
     func write(_ cookies: @Sendable () -> [Cookie]) throws {
         do {
             try replace(by: cookies().filter { keepsSessionCookies || $0.expires != nil })
@@ -74,7 +75,7 @@ actor CookieFile {
 
     private func replace(by cookies: [Cookie]) throws {
         let data = try JSONEncoder().encode(Content(cookies: cookies))
-        // The claim keeps other jars with this file, and other processes, from writing to it at the same time.
+        // The lock keeps other jars and other processes from writing this file at the same time.
         let new = try WritableFile.claim(path + ".new", mode: 0o600)
         do {
             try new.truncate()

@@ -1,12 +1,12 @@
-/// Keeps what servers set, and gives it back to them and to nobody else, by RFC 6265bis.
+/// Stores the cookies that servers set, and sends them back to those servers only (RFC 6265bis).
 ///
-/// Each session has one of its own unless told otherwise; it can be asked and filled by hand too, from any thread.
+/// By default each session has its own jar. A program can also read and fill a jar directly, from any thread.
 ///
 ///     let session = Session()
 ///     _ = try await session.request("https://example.com/login", method: .post, parameters: login).serializingData().value
 ///     session.cookieJar?.cookies(for: try RequestURL("https://example.com/"))
 ///
-/// At most 180 cookies are kept for a domain, and 3,000 in all.
+/// A jar holds at most 180 cookies for a domain, and 3,000 in total.
 public final class CookieJar: Sendable {
     // Immutable
     private let clock: WallClock
@@ -14,26 +14,29 @@ public final class CookieJar: Sendable {
 
     // Guarded by boxes
     private let box: Protected<CookieStore>
-    /// Whether there ever was a cookie, once for every so many requests: all threads ask it for every hop, and one box
-    /// would have them queue.
+    /// Whether the jar has ever held a cookie, in eight copies. Every hop reads one of them, so that threads do not
+    /// contend for one lock.
     private let hadCookies: [Protected<Bool>]
 
-    /// A jar in memory.
+    /// Creates a jar in memory.
     ///
-    /// - Parameter cookies: What it begins with; of two for the same place the later one counts.
-    /// - Parameter clock: What cookies expire by.
+    /// - Parameter cookies: The initial cookies. Of two with the same name, domain and path, the later one replaces the
+    ///   earlier.
+    /// - Parameter clock: The clock by which cookies expire.
     public convenience init(_ cookies: [Cookie] = [], clock: WallClock = .system) {
         self.init(cookies, in: nil, clock)
     }
 
-    /// A jar that is kept in a file, which only its owner can read. The file is read at once; one that is not there yet is an
-    /// empty jar, one that cannot be read or is damaged is left as it is: `.invalidCookieFile`, or what else was wrong.
+    /// Creates a jar that is stored in a file, and reads the file. Only the file's owner can read it.
     ///
-    /// It is written after changes, by replacing it as a whole. Changes that come while it is being written go together into
-    /// the next write; ``save()`` before the process ends has none of them lost. Of two jars with one file the last that is
-    /// written wins; while one is being written, the other fails with `.fileInUse`, and writes with its next change.
+    /// A file that does not exist is an empty jar. A damaged file stays as it is, and the initializer throws
+    /// `.invalidCookieFile`; other failures to read have their own codes.
     ///
-    /// - Parameter keepsSessionCookies: Whether cookies that end with the session are kept in the file too.
+    /// The jar replaces the file atomically after changes. Changes during a write go into the next write. Call
+    /// ``save()`` before the process ends, so that no change is lost. If two jars share a file, the last write wins. If
+    /// two writes overlap, one fails with `.fileInUse`, and its jar writes again after its next change.
+    ///
+    /// - Parameter keepsSessionCookies: Whether the file also contains session cookies, which have no expiry date.
     public convenience init(
         file: URL, keepsSessionCookies: Bool = false, clock: WallClock = .system
     ) throws(RequestError) {
@@ -52,12 +55,12 @@ public final class CookieJar: Sendable {
 
     // MARK: What servers set
 
-    /// Keeps the cookies of a response; those that this URL may not set are left out.
+    /// Stores the cookies of a response, and skips those that this URL may not set.
     public func store(_ head: ResponseHead, from url: RequestURL) {
         store(head.values(for: "Set-Cookie"), from: url)
     }
 
-    /// Keeps the cookies of a response's `Set-Cookie` fields, of the first 180 of them.
+    /// Stores the cookies of a response's first 180 `Set-Cookie` fields.
     public func store(_ fields: [String], from url: RequestURL) {
         let now = clock.now
         let cookies = fields.prefix(CookieStore.limitForDomain).compactMap { SetCookie($0)?.cookie(from: url, at: now) }
@@ -66,43 +69,44 @@ public final class CookieJar: Sendable {
 
     // MARK: What servers get
 
-    /// The cookies for a request to this URL, those of longer paths first, then those that were set first.
+    /// Returns the cookies for a request to this URL, ordered by path length (longest first), then by creation (oldest
+    /// first).
     public func cookies(for url: RequestURL) -> [Cookie] {
         let now = clock.now
         return box.withLock { $0.cookies(for: url, at: now) }
     }
 
-    /// The value of the field `Cookie` for a request to this URL; nil if there are no cookies for it.
+    /// Returns the value of the `Cookie` field for a request to this URL; nil if no cookie matches.
     public func header(for url: RequestURL) -> String? {
         let cookies = cookies(for: url)
         guard !cookies.isEmpty else { return nil }
         return cookies.map { $0.name.isEmpty ? $0.value : "\($0.name)=\($0.value)" }.joined(separator: "; ")
     }
 
-    /// The same, and nothing but a look at a box while there are no cookies at all.
+    /// Returns the value of the `Cookie` field. It costs one lock while the jar has never held a cookie.
     func header(for url: RequestURL, askedBy id: RequestID) -> String? {
-        let place = Int(id.number % UInt64(hadCookies.count))
-        return hadCookies[place].withLock { $0 } ? header(for: url) : nil
+        let index = Int(id.number % UInt64(hadCookies.count))
+        return hadCookies[index].withLock { $0 } ? header(for: url) : nil
     }
 
     // MARK: What the program does
 
-    /// All cookies that have not expired; those that were used last come last.
+    /// All cookies that have not expired, the most recently used last.
     public var all: [Cookie] {
         let now = clock.now
         return box.withLock { $0.all(at: now) }
     }
 
-    /// Keeps a cookie, in place of one of the same name, domain and path. One that has expired removes it.
+    /// Stores a cookie, which replaces the one with the same name, domain and path. An expired cookie removes that one.
     public func set(_ cookie: Cookie) { change([cookie], mayReplaceSecure: true, at: clock.now) }
 
-    /// Removes the cookie of this name, domain and path, whatever its value.
+    /// Removes the cookie of this name, domain and path, with any value.
     public func remove(_ cookie: Cookie) { remove([cookie]) }
 
     /// Removes every cookie.
     public func removeAll() { remove(all) }
 
-    /// Removes the cookies for which the closure says so.
+    /// Removes the cookies for which the closure returns true.
     public func removeAll(where isUnwanted: (Cookie) throws -> Bool) rethrows {
         remove(try all.filter(isUnwanted))  // R1: the closure runs without the lock
     }
@@ -129,10 +133,10 @@ public final class CookieJar: Sendable {
 
     // MARK: The file
 
-    /// Writes the file now; throws what keeps it from being written. A jar in memory has nothing to write.
+    /// Writes the file now, and throws if that fails. A jar in memory does nothing.
     public func save() async throws { try await file?.write { all } }
 
-    /// Why the file could not be written the last time; nil if it was. The next change tries again.
+    /// The error of the last write; nil if it succeeded. The next change triggers another write.
     public var fileError: RequestError? { file?.failure }
 }
 

@@ -1,23 +1,23 @@
-/// The cookies of a jar, and which of them stay and go, by RFC 6265bis, section 5.7. A value, without clock or lock.
+/// The cookies of a ``CookieJar``, with the storage rules of RFC 6265bis, section 5.7. A value without clock or lock.
 struct CookieStore {
     static let limit = 3_000
     static let limitForDomain = 180
 
     private struct Entry {
         var cookie: Cookie
-        /// Which of all it was when it was first set.
+        /// The value of `turn` when the cookie was first set.
         var number: UInt64
-        /// When it was set or sent last.
+        /// The value of `turn` when the cookie was last set or sent.
         var use: UInt64
     }
 
     /// By domain.
     private var entries: [String: [Entry]] = [:]
     private(set) var count = 0
-    /// Counts on with everything that happens: clocks can stand still, and go back.
+    /// A logical clock that advances with every set and every lookup. System clocks can stop and go back.
     private var turn: UInt64 = 0
 
-    /// Cookies that were used last come last.
+    /// Creates a store. The last cookies count as the most recently used.
     init(_ cookies: [Cookie], at now: Date) {
         for cookie in cookies { set(cookie, at: now) }
         removeExcess(at: now)
@@ -25,11 +25,11 @@ struct CookieStore {
 
     // MARK: Setting and removing
 
-    /// - Parameter mayReplaceSecure: False for a cookie that came in the open.
-    /// - Returns: Whether that changed anything.
+    /// - Parameter mayReplaceSecure: False for a cookie that was not received over TLS.
+    /// - Returns: Whether the store has changed.
     @discardableResult
     mutating func set(_ cookie: Cookie, mayReplaceSecure: Bool = true, at now: Date) -> Bool {
-        if !mayReplaceSecure, !cookie.isSecure, isInTheWayOfSecure(cookie, at: now) { return false }
+        if !mayReplaceSecure, !cookie.isSecure, shadowsSecureCookie(cookie, at: now) { return false }
         turn += 1
         var entry = Entry(cookie: cookie, number: turn, use: turn)
         let previous = entries[cookie.domain]?.first { $0.cookie.isSame(as: cookie) && !$0.cookie.isExpired(at: now) }
@@ -46,7 +46,7 @@ struct CookieStore {
         return cookie.isExpired(at: now) ? previous != nil : previous?.cookie != entry.cookie
     }
 
-    /// Whether there was such a cookie.
+    /// Removes the cookie, and returns whether the store had it.
     mutating func remove(_ cookie: Cookie) -> Bool {
         let before = count
         change(cookie.domain) { $0.removeAll { $0.cookie.isSame(as: cookie) } }
@@ -61,8 +61,8 @@ struct CookieStore {
         if !changed.isEmpty { entries[domain] = changed }
     }
 
-    /// Whether a cookie that came in the open would replace, or stand before, one that came over TLS.
-    private func isInTheWayOfSecure(_ cookie: Cookie, at now: Date) -> Bool {
+    /// Returns whether a cookie received without TLS would replace or shadow a secure cookie.
+    private func shadowsSecureCookie(_ cookie: Cookie, at now: Date) -> Bool {
         entries.contains { domain, entries in
             (Cookie.domain(domain, contains: cookie.domain) || Cookie.domain(cookie.domain, contains: domain))
                 && entries.contains { entry in
@@ -75,8 +75,8 @@ struct CookieStore {
 
     // MARK: Limits
 
-    /// Of a domain that has too many goes one that has expired, else one that is not secure, else any: the one that was not
-    /// used for the longest time.
+    /// Removes one cookie of a domain that has too many: an expired one, else an insecure one, else any. Among
+    /// equals it removes the least recently used.
     private static func removeLeast(of entries: inout [Entry], at now: Date) {
         func rank(_ entry: Entry) -> (Int, UInt64) {
             (entry.cookie.isExpired(at: now) ? 0 : entry.cookie.isSecure ? 2 : 1, entry.use)
@@ -84,7 +84,7 @@ struct CookieStore {
         if let least = entries.indices.min(by: { rank(entries[$0]) < rank(entries[$1]) }) { entries.remove(at: least) }
     }
 
-    /// Where there are too many in all, those go that have expired, and then those that were not used for the longest time.
+    /// Removes expired cookies while the store has too many, and then the least recently used.
     mutating func removeExcess(at now: Date) {
         guard count > Self.limit else { return }
         for domain in Array(entries.keys) { change(domain) { $0.removeAll { $0.cookie.isExpired(at: now) } } }
@@ -95,7 +95,7 @@ struct CookieStore {
 
     // MARK: Asking
 
-    /// The cookies that are sent to this URL, in their order: those of longer paths first, then those that were set first.
+    /// Returns the cookies for this URL, ordered by path length (longest first), then by creation (oldest first).
     mutating func cookies(for url: RequestURL, at now: Date) -> [Cookie] {
         guard let host = url.host.map(String.init) else { return [] }
         turn += 1
@@ -115,13 +115,13 @@ struct CookieStore {
         return found.sorted { order($0) < order($1) }.map(\.cookie)
     }
 
-    /// The host and all that it is below.
+    /// Returns the host and its parent domains.
     private static func domains(of host: String) -> [String] {
         guard !Cookie.isAddress(host) else { return [host] }
         return [host] + host.indices.filter { host[$0] == "." }.map { String(host[host.index(after: $0)...]) }
     }
 
-    /// All that have not expired, those that were used last at the end.
+    /// Returns all cookies that have not expired, the most recently used last.
     func all(at now: Date) -> [Cookie] {
         entries.values.joined().filter { !$0.cookie.isExpired(at: now) }
             .sorted { ($0.use, $0.number) < ($1.use, $1.number) }.map(\.cookie)

@@ -1,10 +1,10 @@
 internal import CLarkspur
 
-/// Names below which anybody can have one of his own: `com`, `co.uk`, `github.io`. A cookie for all of them would be a way
-/// for one site to meddle with others.
+/// Public suffixes: domains such as `com`, `co.uk` and `github.io`, below which different owners register names. A
+/// cookie for all of them would let one site interfere with others.
 enum PublicSuffix {
-    /// By the list of libpsl where that is there, as it is on most systems with libcurl; else by the rule for names that
-    /// no list has.
+    /// Returns whether the domain is a public suffix, by libpsl's list where libpsl is installed, as on most systems
+    /// with libcurl. Without libpsl every single label is a public suffix.
     static func contains(_ domain: String) -> Bool {
         let name = domain.hasSuffix(".") ? String(domain.dropLast()) : domain
         return switch clarkspur_psl_verdict_on(name) {

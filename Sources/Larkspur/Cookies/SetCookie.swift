@@ -1,24 +1,24 @@
-/// The value of a `Set-Cookie` field, taken apart by RFC 6265bis, section 5.6: unknown attributes do not matter, and of
-/// several of one name the last one counts.
+/// A parsed `Set-Cookie` field (RFC 6265bis, section 5.6). Unknown attributes are ignored; of duplicates the last
+/// counts.
 struct SetCookie {
-    /// As long a cookie can last, whatever its server says.
-    static let longest: TimeInterval = 400 * 86_400
+    /// The maximum lifetime that a server can give a cookie: 400 days.
+    static let maximumLifetime: TimeInterval = 400 * 86_400
     private static let limitOfAttribute = 1_024
 
     let name: String
     let value: String
     private var expires: Date?
-    /// In seconds; zero for all that is past.
+    /// The lifetime in seconds; zero if the field is negative.
     private var maxAge: Int?
-    /// Empty for none.
+    /// The `Domain` attribute; empty if it is missing.
     private var domain = ""
-    /// Nil for what is to be seen by the request's URL.
+    /// The `Path` attribute; nil stands for the default path of the request's URL.
     private var path: String?
     private var isSecure = false
     private var isHTTPOnly = false
     private var sameSite = Cookie.SameSite.unspecified
 
-    /// Nil if there is a control character in it.
+    /// Parses a field; nil if it contains a control character.
     init?(_ text: String) {
         guard !text.utf8.contains(where: Cookie.isControl) else { return nil }
         let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
@@ -44,7 +44,7 @@ struct SetCookie {
         }
     }
 
-    /// What stands before the first equals sign, and after it if there is one.
+    /// Splits the text at the first equals sign; `right` is nil if there is none.
     private static func halves(_ text: Substring.UTF8View) -> (left: String, right: String?) {
         let sign = text.firstIndex(of: UInt8(ascii: "="))
         let left = String(Substring(text[..<(sign ?? text.endIndex)].trimmed))
@@ -60,7 +60,7 @@ struct SetCookie {
 // MARK: The cookie of a response
 
 extension SetCookie {
-    /// The cookie that a response from this URL sets; nil if it may not, by section 5.7.
+    /// Returns the cookie that a response from this URL sets; nil if section 5.7 does not allow it.
     func cookie(from url: RequestURL, at now: Date) -> Cookie? {
         guard let host = url.host.map(String.init), let isHostOnly = isHostOnly(from: host), !isSecure || url.isSecure
         else { return nil }
@@ -72,10 +72,10 @@ extension SetCookie {
         return cookie.fault == nil ? cookie : nil
     }
 
-    /// Nil if the response may not set a cookie for its domain.
+    /// Returns whether the cookie is for one host only; nil if the response may not set a cookie for the domain.
     private func isHostOnly(from host: String) -> Bool? {
         if domain.isEmpty { return true }
-        // Other letters than ASCII's can have lower-case forms within it.
+        // Some letters outside ASCII have ASCII letters as their lower-case form.
         guard domain.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         let domain = domain.lowercased()
         guard Cookie.domain(domain, contains: host) else { return nil }
@@ -84,12 +84,12 @@ extension SetCookie {
     }
 
     private func expiry(from now: Date) -> Date? {
-        let latest = now.addingTimeInterval(Self.longest)
+        let latest = now.addingTimeInterval(Self.maximumLifetime)
         if let maxAge { return maxAge > 0 ? min(now.addingTimeInterval(TimeInterval(maxAge)), latest) : .distantPast }
         return expires.map { min($0, latest) }
     }
 
-    /// The folder of the URL's path.
+    /// Returns the directory of the URL's path.
     private static func defaultPath(of url: RequestURL) -> String {
         let folder = url.path.lastIndex(of: "/").map { url.path[..<$0] } ?? ""
         return folder.isEmpty ? "/" : String(folder)
@@ -97,6 +97,6 @@ extension SetCookie {
 }
 
 extension RequestURL {
-    /// Whether cookies that are secure go to it and come from it: over TLS, and not otherwise, to this machine neither.
+    /// Whether the URL may set and receive secure cookies: over TLS only, without an exception for the local host.
     var isSecure: Bool { isHTTPS || scheme == "wss" }
 }

@@ -1,4 +1,4 @@
-/// Where a downloaded file goes.
+/// The place of a downloaded file.
 public struct Destination: Sendable {
     enum Kind: Sendable {
         case file(URL)
@@ -8,23 +8,27 @@ public struct Destination: Sendable {
 
     let kind: Kind
 
-    /// This file. While it is under way its bytes are beside it, in a hidden file that a later request to the same place
-    /// goes on with. A request that is cancelled when the file was just put in its place leaves it there.
+    /// Downloads to this file. The bytes so far are in a hidden file next to it, from which a later request resumes.
+    ///
+    /// If the request is cancelled after the file was moved into place, the file stays.
     public static func file(_ url: URL) -> Destination { Destination(kind: .file(url)) }
 
-    /// A file in this folder, by the name that the server suggests, else by the last part of the URL. What could lead out of
-    /// the folder, hide the file or mislead its reader is taken from the name.
+    /// Downloads to a file in this folder, named by the server's suggestion or by the last component of the URL.
+    ///
+    /// Parts of the name that could leave the folder, hide the file or mislead the user are removed.
     public static func suggested(in folder: URL) -> Destination { Destination(kind: .suggested(in: folder)) }
 
-    /// The file that the closure names when all bytes are there, in a temporary one that only its owner can read. The closure
-    /// does not run on the thread that writes files, so one that takes its time stops no other download.
+    /// Downloads to a temporary file that only its owner can read, and then moves it to the URL that the closure
+    /// returns.
+    ///
+    /// The closure does not run on the thread that writes files, so a slow closure does not delay other downloads.
     public static func custom(
         _ choose: @escaping @concurrent @Sendable (_ temporary: URL, _ head: ResponseHead) async throws -> URL
     ) -> Destination {
         Destination(kind: .custom(choose))
     }
 
-    /// Where the bytes are until the file is whole. For a file that is known before, it is always the same place.
+    /// The path of the partial file. For `.file` it is always the same path, so that a later request can resume.
     var partialPath: String {
         get throws(RequestError) {
             switch kind {
@@ -35,7 +39,7 @@ public struct Destination: Sendable {
         }
     }
 
-    /// Whether the bytes come to where everybody keeps files, and may be read by nobody else meanwhile.
+    /// Whether the partial file is in the shared temporary directory, so that only its owner may read it.
     var isTemporary: Bool {
         if case .custom = kind { true } else { false }
     }
@@ -45,7 +49,7 @@ public struct Destination: Sendable {
     }
 }
 
-/// The name of a file as a response suggests it.
+/// The file name that a response suggests.
 enum SuggestedName {
     static func of(_ head: ResponseHead, from url: RequestURL) -> String {
         let parameters = head["Content-Disposition"]?.parameters ?? [:]
@@ -54,25 +58,26 @@ enum SuggestedName {
         return candidates.lazy.compactMap { $0 }.map(sanitized).first { !$0.isEmpty } ?? "download"
     }
 
-    /// A value with its charset by RFC 8187: `UTF-8''na%C3%AFve.txt`. That is the only charset it still has.
+    /// Decodes an extended value of RFC 8187: `UTF-8''na%C3%AFve.txt`. The standard allows no other charset today.
     private static func extended(_ value: String) -> String? {
         let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
         return parts[2].removingPercentEncoding
     }
 
-    /// One component of a path, visible, of at most 255 bytes.
+    /// Returns one visible path component of at most 255 bytes.
     static func sanitized(_ name: String) -> String {
-        // Scalar by scalar, and the invisible ones go first: a slash with a mark behind it is another character, until it
-        // is written to a path. Among the invisible are those that turn the direction of writing, and so an extension.
+        // Works on scalars: a slash with a combining mark is another `Character`, but still a slash in a path.
+        // Invisible scalars are removed first. Some of them reverse the writing direction and can disguise an
+        // extension.
         let visible = String.UnicodeScalarView(
             name.unicodeScalars.filter { ![.control, .format].contains($0.properties.generalCategory) })
         let last = visible.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? visible[...]
-        // What is cut off may have been all in front of the extension's dot.
+        // Trims again, because shortening may have removed everything before the extension's dot.
         return trimmed(shortened(trimmed(String(last))))
     }
 
-    /// Without dots and spaces at its ends.
+    /// Returns the name without dots and white space at its ends.
     private static func trimmed(_ name: String) -> String {
         func isEdge(_ scalar: Unicode.Scalar) -> Bool { scalar == "." || scalar.properties.isWhitespace }
         var scalars = name.unicodeScalars.drop(while: isEdge)

@@ -1,17 +1,17 @@
-/// A download's receiver: writes the body through to a partial file, on a thread for files, and puts it in its place
-/// when it is whole.
+/// The receiver of a download's body. It writes the body to a partial file on a thread for files, and moves the
+/// complete file into place.
 ///
-/// It outlives attempts. Each of them asks for what the ones before have not brought.
+/// One instance serves all attempts. Each attempt requests the bytes that are still missing.
 actor DownloadFile: BodyReceiver {
     private enum Keeping {
-        /// What a later request will find by itself.
+        /// Only if a later request can find the partial file by itself.
         case ifFound
         case always
     }
 
     private enum Life {
         case open
-        /// The request has failed, and nothing more comes.
+        /// The request has failed; no more bytes follow.
         case settled
         case closed
     }
@@ -27,16 +27,16 @@ actor DownloadFile: BodyReceiver {
     private let options: [DownloadOption]
     private let resumed: DownloadRecord?
 
-    // The actor's
+    // Isolated to the actor
     private var life = Life.open
     private var keeping = Keeping.ifFound
     private var waiters: [CheckedContinuation<DownloadRecord?, Never>] = []
     private var partial: PartialFile?
-    /// What a failure has left of the partial file, which is given up then.
-    private var left: DownloadRecord?
+    /// The record of the partial file that a failed request leaves behind.
+    private var leftover: DownloadRecord?
     private var url = ""
     private var placed: URL?
-    /// What the response under way brings: nothing if the partial file is whole already.
+    /// How the response under way continues the partial file.
     private var answer = Resumption.Answer.all
     private var hash: StreamingHash?
 
@@ -55,7 +55,7 @@ actor DownloadFile: BodyReceiver {
     func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest {
         do {
             try checkOpen()
-            // A serializer has failed, and a retrier wants everything anew: the last attempt's file was never there.
+            // A serializer failed and a retrier asked for another attempt, so the last attempt's file is removed.
             if let placed { try? FileManager.default.removeItem(at: placed) }
             placed = nil
             if let (algorithm, hexadecimal) = options.checksum { try algorithm.check(hexadecimal) }
@@ -82,7 +82,7 @@ actor DownloadFile: BodyReceiver {
 
     private func askingForRest(_ request: OutgoingRequest, of partial: PartialFile) -> OutgoingRequest {
         var request = request
-        // The limit is for what is kept in memory. The ratio stays.
+        // The limit protects memory, and these bytes go to disk. The maximum ratio still applies.
         if request.options.decodingLimits == nil {
             request.options.decodingLimits = DecodingLimits()
             request.options.decodingLimits?.maximumSize = .max
@@ -103,7 +103,7 @@ actor DownloadFile: BodyReceiver {
                     .fileUnwritable, "the folder \(folder.path) cannot be created: \(error)", underlying: error)
             }
         }
-        if checking { try FilePlace.check(path, replacing: options.contains(.removePreviousFile)) }
+        if checking { try DestinationRules.check(path, replacing: options.contains(.removePreviousFile)) }
     }
 
     // MARK: While the body comes
@@ -115,16 +115,18 @@ actor DownloadFile: BodyReceiver {
         switch answer {
         case .rest, .nothing: break
         case .unusable:
-            // Asked for anew, unless middleware has made it the answer.
-            throw RequestError(.unexpectedRange, "what the server sends does not join the bytes that are there")
+            // The pipeline repeats the request from byte 0, unless middleware has produced this response.
+            throw RequestError(.unexpectedRange, "the server's range does not continue the partial file")
         case .all:
-            // The page of an error takes the place of no byte that is there to be gone on with.
+            // An error page must not replace the bytes of a partial file that can still be resumed.
             guard hop.request.options.resumption == nil || (200..<300).contains(head.status) else {
                 throw RequestError(
-                    .unacceptableStatus, "the rest of the file was asked for, and the status is \(head.status)")
+                    .unacceptableStatus,
+                    "the request for the rest of the file was answered with status \(head.status)")
             }
             guard head.status != 206 || hop.request.headers["Range"] != nil else {
-                throw RequestError(.unexpectedRange, "the server sends a part of the file, and was asked for all of it")
+                throw RequestError(
+                    .unexpectedRange, "the server sent a part of the file, but the request was for all of it")
             }
             if case .suggested(let folder) = destination?.kind {
                 try prepareFolder(of: folder.appendingPathComponent(SuggestedName.of(head, from: hop.request.url)))
@@ -134,7 +136,7 @@ actor DownloadFile: BodyReceiver {
         try await beginHash(of: partial)
     }
 
-    /// What is there already is part of the sum. It may take a while, so other files have their turn in between.
+    /// Starts the hash with the bytes of the partial file. That may take a while, so it yields to other files.
     private func beginHash(of partial: PartialFile) async throws {
         guard let algorithm = options.checksum?.algorithm else { return }
         hash = StreamingHash(algorithm.hash)
@@ -148,7 +150,7 @@ actor DownloadFile: BodyReceiver {
     }
 
     func receive(_ bytes: Data) throws {
-        guard answer != .nothing else { return }  // it is the page of an error
+        guard answer != .nothing else { return }  // the body of a 416 response
         try current().file.append(bytes)
         bytes.withUnsafeBytes { hash?.update($0) }
     }
@@ -159,24 +161,24 @@ actor DownloadFile: BodyReceiver {
             let count = partial.file.length
             guard count > total else {
                 throw RequestError(
-                    .truncated, "there are \(count) bytes of \(total), and the server sends no more of them")
+                    .truncated, "the server sent no more than \(count) of \(total) bytes")
             }
             try partial.restart(nil)
-            throw RequestError(.unexpectedRange, "the server has sent more than the \(total) bytes that the file has")
+            throw RequestError(.unexpectedRange, "the server sent more than the \(total) bytes of the file")
         }
         if let computed = hash.take()?.finalize().hexadecimal, let expected = options.checksum?.hexadecimal,
             computed != expected
         {
-            // Another attempt would only go on with them.
+            // Otherwise the next attempt would resume from these bytes.
             try partial.restart(nil)
-            throw RequestError(.checksumMismatch, "the file's checksum is \(computed), and should be \(expected)")
+            throw RequestError(.checksumMismatch, "the file's checksum is \(computed), expected \(expected)")
         }
         let target = try await target(of: exchange, partial.url)
         try checkOpen()
         try partial.place(at: target.filePath, replacing: options.contains(.removePreviousFile))
         placed = target
         self.partial = nil
-        // Here and not by the pipeline, which the request may be taken from: a monitor hears of nothing after the finish.
+        // Sent here and not by the pipeline: the request may be cancelled, and monitors get no event after the finish.
         tell(.placeFile(target))
     }
 
@@ -198,21 +200,21 @@ actor DownloadFile: BodyReceiver {
     func result(_ exchange: CompletedExchange) -> CompletedExchange {
         guard let error = exchange.error else { return placed.map { exchange.with(.file($0)) } ?? exchange }
         settle(error)
-        return left.map { exchange.with(.record($0)) } ?? exchange
+        return leftover.map { exchange.with(.record($0)) } ?? exchange
     }
 
-    /// Gives the partial file up, for others to have: whoever learns of a failure may go on with it at once.
+    /// Closes the partial file, so that other requests can use it as soon as the failure is known.
     private func settle(_ error: RequestError?) {
         life = .settled
         guard let partial = partial.take() else { return }
         if let error, let record = partial.currentRecord, keeps(after: error) {
-            left = record
+            leftover = record
         } else {
             partial.discard()
         }
     }
 
-    /// What a later request finds is kept, unless nobody wants it or it is not right.
+    /// Returns whether the partial file is kept: a later request can find it, and its bytes are valid.
     private func keeps(after error: RequestError) -> Bool {
         if keeping == .always { return true }
         guard ![.cancelled, .checksumMismatch, .contentTooLarge].contains(error.code) else { return false }
@@ -221,24 +223,24 @@ actor DownloadFile: BodyReceiver {
     }
 
     nonisolated func end(_ error: RequestError?) {
-        // Unstructured, one for each download: whoever ends a request must not wait for the disk.
+        // Unstructured, one task per download: the end of a request must not wait for the disk.
         Task { await close(error) }
     }
 
     private func close(_ error: RequestError?) {
         settle(error)
-        // Nobody will learn of a temporary file whose request was cancelled after all.
+        // The request was cancelled, so the caller never learns the path of this temporary file.
         if error != nil, destination == nil, let placed { try? FileManager.default.removeItem(at: placed) }
         life = .closed
-        for waiter in waiters { waiter.resume(returning: left) }
+        for waiter in waiters { waiter.resume(returning: leftover) }
         waiters = []
     }
 
     func keepPartialFile() { keeping = .always }
 
-    /// Waits until nothing more happens to files; gives what is left of one that is not whole.
+    /// Waits until no more file operations follow. Returns the record of the partial file; nil if none is kept.
     func closed() async -> DownloadRecord? {
-        if life == .closed { return left }
+        if life == .closed { return leftover }
         return await withCheckedContinuation { waiters.append($0) }
     }
 

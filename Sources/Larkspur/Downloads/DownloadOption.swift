@@ -1,4 +1,4 @@
-/// How a download deals with its file.
+/// An option for how a download handles its file.
 ///
 ///     session.download(url, to: .file(archive), options: [.removePreviousFile, .checksum(.sha256, "9f86d0…")])
 public struct DownloadOption: Hashable, Sendable {
@@ -6,33 +6,36 @@ public struct DownloadOption: Hashable, Sendable {
 
     let kind: Kind
 
-    /// Creates the folders that are missing on the way to the file.
+    /// Creates missing parent folders of the file.
     public static let createIntermediateDirectories = DownloadOption(kind: .createsFolders)
 
-    /// Replaces a regular file, or a symbolic link to one or to nothing, in one step, when the new file is whole. Directories,
-    /// devices, pipes and sockets are never replaced: `.fileIsDirectory`, `.fileNotRegular`.
+    /// Replaces an existing file atomically, when the new file is complete.
     ///
-    /// Without this option a file that exists is an error, and not a byte is fetched where its name is known before.
+    /// It replaces a regular file, or a symbolic link to a regular file or to nothing. Directories, devices, pipes and
+    /// sockets are never replaced; the request fails with `.fileIsDirectory` or `.fileNotRegular`.
+    ///
+    /// Without this option an existing file is an error. If the path is known in advance, no byte is fetched.
     public static let removePreviousFile = DownloadOption(kind: .replaces)
 
-    /// Does not go on with what an earlier request to the same place has left.
+    /// Starts from the first byte, even if an earlier request has left a partial file.
     public static let startOver = DownloadOption(kind: .startsOver)
 
-    /// Fails with `.checksumMismatch`, and keeps nothing, if the file's bytes are not those of this checksum.
+    /// Compares the file with this checksum. On a mismatch the request fails with `.checksumMismatch` and keeps no
+    /// bytes.
     ///
-    /// It is computed while the file is written, over the decoded bytes.
+    /// The checksum covers the decoded bytes, and is computed while the file is written.
     public static func checksum(_ algorithm: ChecksumAlgorithm, _ hexadecimal: String) -> DownloadOption {
         DownloadOption(kind: .checksum(algorithm, hexadecimal.lowercased()))
     }
 }
 
-/// What a file's checksum is computed by.
+/// The hash algorithm of a file's checksum.
 public enum ChecksumAlgorithm: Sendable, Hashable {
-    /// 64 hexadecimal digits.
+    /// SHA-256, 64 hexadecimal digits.
     case sha256
-    /// 128 hexadecimal digits.
+    /// SHA-512, 128 hexadecimal digits.
     case sha512
-    /// Tells of damage, not of malice.
+    /// MD5, 32 hexadecimal digits. It detects damage, but not tampering.
     case md5
 
     var hash: StreamingHash.Algorithm { kind.hash }
@@ -45,12 +48,12 @@ public enum ChecksumAlgorithm: Sendable, Hashable {
         }
     }
 
-    /// Before anything is fetched: what can never match is a mistake of the caller's.
+    /// Throws `.invalidChecksum` for a text that can never match. Runs before anything is fetched.
     func check(_ hexadecimal: String) throws(RequestError) {
         let digits = kind.digits
         guard hexadecimal.utf8.count == digits, hexadecimal.allSatisfy(\.isHexDigit) else {
             throw RequestError(
-                .invalidChecksum, "the checksum to compare with does not have \(digits) hexadecimal digits")
+                .invalidChecksum, "the expected checksum does not have \(digits) hexadecimal digits")
         }
     }
 }

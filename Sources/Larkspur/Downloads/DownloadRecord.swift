@@ -1,27 +1,27 @@
-/// What it takes to go on with a download that has ended early: where its bytes are, and of what they are.
+/// The data needed to resume an unfinished download: the partial file and the version of the server's file.
 ///
 ///     let record = await request.cancelProducingResumeRecord()
 ///     …
 ///     let file = try await session.download(resuming: record, to: .file(destination)).serializingFile().value
 ///
-/// It is good for as long as its partial file is left alone, also in another process. Nothing depends on its being right:
-/// a server whose file is another one by now sends all of it.
+/// It stays valid while its partial file is unchanged, also in another process. An outdated record is safe: if the
+/// server's file has changed, the server sends the whole file.
 public struct DownloadRecord: Codable, Hashable, Sendable {
-    /// The URL as it was asked for, before adapters; user and password are not part of it.
+    /// The requested URL before adapters, without user and password.
     public let url: String
-    /// The bytes so far.
+    /// The file with the bytes so far.
     public internal(set) var partialFile: URL
-    /// A strong `ETag`, or a `Last-Modified`: what the server tells the file by.
+    /// The validator of the server's file: a strong `ETag`, or a `Last-Modified` date.
     public let validator: String
-    /// How many bytes there were when the record was made. What counts is the partial file's own length.
+    /// The number of bytes when the record was created. The partial file's actual length takes precedence.
     public internal(set) var offset: UInt64
-    /// How many bytes there will be, if the server has said so.
+    /// The length of the complete file, if the server has sent it.
     public let total: UInt64?
 }
 
 extension DownloadRecord {
-    /// Nil if what comes with this head cannot be continued: its bytes are decoded on their way to the file, or nothing
-    /// tells the server's file from a later one.
+    /// Creates a record; nil if a download with this response head cannot be resumed. That is so if the bytes are
+    /// decoded on their way to the file, or if no validator identifies the server's file.
     init?(of hop: Hop, url: String, partialFile: URL) {
         let asksForPart = hop.request.headers["Range"] != nil && hop.request.options.resumption == nil
         guard hop.request.method == .get, !asksForPart, let head = hop.head, head.status == 200, head.isPlain,
@@ -33,16 +33,16 @@ extension DownloadRecord {
     func isOfSame(as other: DownloadRecord) -> Bool { url == other.url && validator == other.validator }
 }
 
-/// What a request asks for so that a file can be continued.
+/// The range that a request asks for to resume a file.
 struct Resumption: Hashable, Sendable {
     enum Answer: Equatable {
-        /// The bytes that are missing.
+        /// The missing bytes.
         case rest(total: UInt64)
-        /// There are none.
+        /// No bytes are missing.
         case nothing
-        /// The whole file, or something else altogether.
+        /// The whole file, or a response of another kind.
         case all
-        /// Nothing to go on with: the file has to be asked for from its start.
+        /// Not a continuation of the partial file; the request is repeated from byte 0.
         case unusable
     }
 
@@ -50,12 +50,12 @@ struct Resumption: Hashable, Sendable {
     let validator: String
     let total: UInt64?
 
-    /// What the head says about the body. Where it is not sure that both parts are of one file, they are not joined.
+    /// Returns how the response continues the partial file. Two parts are joined only if both are surely of one file.
     func answer(in head: ResponseHead) -> Answer {
         let range = head["Content-Range"].flatMap(ContentRange.init)
         switch head.status {
         case 206:
-            // Without a total nobody could say whether this is all of the rest.
+            // Without a total nothing shows whether this part is the whole rest.
             guard let range, range.first == offset, head.isPlain, isOfSameFile(head), isSame(range.total),
                 let total = range.total ?? total
             else { return .unusable }
@@ -68,7 +68,7 @@ struct Resumption: Hashable, Sendable {
         }
     }
 
-    /// Servers that look at `Range` and not at `If-Range` exist.
+    /// Returns whether the validator matches, because some servers support `Range` but ignore `If-Range`.
     private func isOfSameFile(_ head: ResponseHead) -> Bool {
         let theirs = validator.hasPrefix("\"") ? head["ETag"] : head["Last-Modified"]
         return theirs == nil || theirs == validator
@@ -92,13 +92,13 @@ extension OutgoingRequest {
 }
 
 extension ResponseHead {
-    /// Whether the body's bytes are those of the file.
+    /// Whether the body's bytes are the bytes of the file, without a content coding.
     fileprivate var isPlain: Bool {
         !bodyIsDecoded && ContentCoding.names(in: values(for: "Content-Encoding")).isEmpty
     }
 
-    /// What may stand in `If-Range` by RFC 9110, section 13.1.5: a date only without any `ETag`, and only if the file was
-    /// not changed in the second in which it was sent.
+    /// The validator for `If-Range` (RFC 9110, section 13.1.5). A date counts only if there is no `ETag`, and only if
+    /// the file did not change in the second in which it was sent.
     fileprivate var strongValidator: String? {
         if let tag = self["ETag"] { return tag.hasPrefix("\"") && tag.count > 1 && tag.hasSuffix("\"") ? tag : nil }
         guard let date = self["Last-Modified"], date != self["Date"] else { return nil }
@@ -108,7 +108,7 @@ extension ResponseHead {
 
 /// A `Content-Range` in bytes: `bytes 5-9/10`, `bytes 5-9/*`, `bytes */10`.
 struct ContentRange: Equatable {
-    /// Nil for a range that could not be had.
+    /// The first byte; nil for a range that cannot be satisfied.
     let first: UInt64?
     let total: UInt64?
 
@@ -129,14 +129,14 @@ struct ContentRange: Equatable {
         self.first = first
     }
 
-    /// No file has as many bytes as the largest number, nor as one that is too large to be one.
+    /// Parses a number. Values that do not fit are parsed as `UInt64.max`; no file is that long, so both give nil.
     private static func number(_ text: Substring) -> UInt64? {
         UInt64(digits: text.utf8).flatMap { $0 < .max ? $0 : nil }
     }
 }
 
 extension Hop {
-    /// Whether the response says that the file was whole before.
+    /// Whether the response says that the partial file was already complete.
     var hasNothingMore: Bool {
         guard let head else { return false }
         return request.options.resumption?.answer(in: head) == .nothing

@@ -1,9 +1,9 @@
-/// A request whose response body goes to a file.
+/// A request whose response body is written to a file.
 ///
 ///     let file = try await session.download(url, to: .file(destination)).serializingFile().value
 ///
-/// Every serializer works on the file. What has come stays in a partial file while a retry is made for the rest; see
-/// <doc:Downloads> for what is kept after a failure and how it is gone on with.
+/// Every serializer works on the file. The received bytes stay in a partial file, and a retry requests only the rest.
+/// See <doc:Downloads> for which bytes a failed download keeps, and how to resume it.
 public final class DownloadRequest: SerializableRequest {
     public let handle: RequestHandle
     let file: DownloadFile
@@ -13,60 +13,62 @@ public final class DownloadRequest: SerializableRequest {
         self.file = file
     }
 
-    /// Cancels the request and keeps what has come of it: nil if the file is whole, if there is nothing, or if the server
-    /// gave nothing to tell its file by. `session.download(resuming:)` goes on with it, and leaves nothing behind.
+    /// Cancels the request and keeps the bytes received so far.
+    ///
+    /// - Returns: The record for `session.download(resuming:)`, which resumes it and leaves no partial file. Nil if
+    ///   the file is complete, if no byte was received, or if the server sent no validator.
     public func cancelProducingResumeRecord() async -> DownloadRecord? {
         await file.keepPartialFile()
         cancel()
         return await file.closed()
     }
 
-    /// The file, at its place. Without a destination it is a temporary one, which is the caller's to remove.
+    /// Returns a task for the downloaded file. Without a destination it is a temporary file, which the caller removes.
     public func serializingFile(automaticallyCancelling: Bool = true) -> DataTask<URL> {
         serializingResponse(using: .file, automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Calls the closure with the file, at its place.
+    /// Calls the closure with the response, whose value is the URL of the downloaded file.
     @discardableResult
     public func responseFile(completion: @escaping @Sendable (DownloadResponse<URL>) async -> Void) -> Self {
         response(using: .file, completion: completion)
     }
 }
 
-/// A response of a download. It is one of data whose body is a file: `fileURL`, or `resumeRecord` if it failed and can be gone
-/// on with. One type for both, so that what handles responses handles these.
+/// The response of a download: a ``DataResponse`` with a ``DataResponse/fileURL``, or with a
+/// ``DataResponse/resumeRecord`` if it failed and can be resumed. Code that handles responses handles both kinds.
 public typealias DownloadResponse<Value: Sendable> = DataResponse<Value>
 
 extension DataResponse {
-    /// The downloaded file, at its place; nil for requests that are no downloads, and for those that failed.
+    /// The URL of the downloaded file; nil for other kinds of requests and for failed downloads.
     public var fileURL: URL? { exchange.fileURL }
 
-    /// What to go on with where a download has failed and its bytes were kept.
+    /// The record for resuming a failed download; nil if its bytes were not kept.
     public var resumeRecord: DownloadRecord? { exchange.resumeRecord }
 }
 
-/// The file of a download as it is.
+/// A serializer that returns the URL of a downloaded file.
 public struct FileResponseSerializer: ResponseSerializer {
-    /// `.file` is the same.
+    /// Creates the serializer, like ``ResponseSerializer/file``.
     public init() {}
 
     public var readsDownloadedFile: Bool { false }
 
     public func serialize(_ exchange: CompletedExchange) throws -> URL {
         guard let url = exchange.fileURL else {
-            throw RequestError(.fileMissing, "there is no file: only downloads have one")
+            throw RequestError(.fileMissing, "the response has no file, because the request is not a download")
         }
         return url
     }
 }
 
 extension ResponseSerializer where Self == FileResponseSerializer {
-    /// The file of a download as it is.
+    /// A serializer that returns the URL of a downloaded file.
     public static var file: Self { FileResponseSerializer() }
 }
 
 extension CompletedExchange {
-    /// The same exchange with the file's bytes, for serializers that want them.
+    /// Returns the exchange with the file's bytes as its data, for serializers that need them.
     func readingFile() throws(RequestError) -> CompletedExchange {
         guard let fileURL else { return self }
         return with(try Data(of: fileURL))

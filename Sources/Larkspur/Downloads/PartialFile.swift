@@ -1,7 +1,7 @@
-/// A download's bytes so far, and beside them the record by which a later request goes on with them.
+/// The bytes of an unfinished download, and next to them the record from which a later request resumes.
 ///
-/// The record is written once, when the file is still empty, and names what its bytes will be of; how many there are is the
-/// file's own length. So both are right whenever the process is killed.
+/// The record is written once, while the file is empty, and identifies the server's file. The number of bytes is the
+/// partial file's length. So both are valid whenever the process is killed.
 final class PartialFile {
     let file: WritableFile
     private(set) var record: DownloadRecord?
@@ -10,9 +10,9 @@ final class PartialFile {
 
     private var recordPath: String { file.path + ".json" }
 
-    /// - Parameter mode: That of a file that is not there yet, less the process's umask; one for the owner alone is also given
-    ///   to one that is there.
-    /// - Parameter accepts: Whether what is there already is to be continued.
+    /// - Parameter mode: The mode of a new file, less the process's umask. A mode for the owner alone is also applied
+    ///   to an existing file.
+    /// - Parameter accepts: Returns whether to resume an existing file with this record.
     init(claiming path: String, mode: mode_t, accepting accepts: (DownloadRecord) -> Bool) throws(RequestError) {
         file = try WritableFile.claim(path, mode: mode)
         guard file.length > 0, let data = FileManager.default.contents(atPath: recordPath),
@@ -22,14 +22,15 @@ final class PartialFile {
         record = stored
     }
 
-    /// The record as it is now; nil if there is nothing to go on with.
+    /// The record with the current length; nil if there is nothing to resume.
     var currentRecord: DownloadRecord? {
         guard file.length > 0, var record else { return nil }
         record.offset = file.length
         return record
     }
 
-    /// Begins anew. The bytes go before the record of others comes, or a kill in between would join the two.
+    /// Empties the file and replaces the record. The bytes go first, so that a kill in between cannot join old bytes
+    /// with the new record.
     func restart(_ record: DownloadRecord?) throws {
         if file.length > 0 { try file.truncate() }
         self.record = nil
@@ -40,11 +41,11 @@ final class PartialFile {
         let new = recordPath + ".new"
         unlink(new)
         do {
-            // For the owner's eyes: URLs carry tokens.
+            // Only the owner may read the record, because URLs can contain tokens.
             try WritableFile.create(new, mode: 0o600).append(JSONEncoder().encode(record))
             guard rename(new, recordPath) == 0 else { throw RequestError.system("renamed", new) }
         } catch {
-            unlink(new)  // a full disk would keep an empty file
+            unlink(new)  // a full disk would leave an empty file
             throw error
         }
         self.record = record
@@ -55,14 +56,14 @@ final class PartialFile {
         unlink(recordPath)
     }
 
-    /// Moves the file, flushed, to its place in one step: whoever looks there sees all of it or nothing.
+    /// Flushes the file and moves it to the target in one step. So a reader never sees an incomplete file.
     func place(at target: String, replacing: Bool) throws {
         try file.flush()
         if target != file.path {
             try file.publish()
             do {
                 try Self.move(file.path, to: target, replacing: replacing)
-            } catch is Elsewhere {
+            } catch is OtherVolume {
                 try copy(to: target, replacing: replacing)
             }
         }
@@ -70,24 +71,24 @@ final class PartialFile {
     }
 
     /// The target is on another volume.
-    private struct Elsewhere: Error {}
+    private struct OtherVolume: Error {}
 
     private static func move(_ path: String, to target: String, replacing: Bool) throws {
         if !replacing {
-            // A rename would replace what somebody has put there meanwhile; a second name does not.
+            // A rename would replace a file that another process created meanwhile; a hard link does not.
             if link(path, target) == 0 {
                 unlink(path)
                 return
             }
-            if errno == EXDEV { throw Elsewhere() }
-            // Not every file system has links.
+            if errno == EXDEV { throw OtherVolume() }
+            // Not every file system supports hard links.
             if errno == EEXIST || access(target, F_OK) == 0 { throw RequestError.fileExists(target) }
         }
         // A special file that another process puts there between this look and the rename is replaced: a rename has no
         // condition on the kind of file. A process that may do so may also remove the special file.
-        try FilePlace.check(target, replacing: replacing)
+        try DestinationRules.check(target, replacing: replacing)
         guard rename(path, target) != 0 else { return }
-        throw errno == EXDEV ? Elsewhere() : RequestError.system("put in its place", target)
+        throw errno == EXDEV ? OtherVolume() : RequestError.system("moved into place", target)
     }
 
     private func copy(to target: String, replacing: Bool) throws {
@@ -105,10 +106,10 @@ final class PartialFile {
         unlink(file.path)
     }
 
-    /// Where the bytes are that will once be in this file: beside it, on the same volume.
+    /// Returns the path of the partial file for this target: next to it, on the same volume.
     static func path(for target: String) -> String {
         let url = URL(fileURLWithPath: target)
-        // Names have at most 255 bytes.
+        // File names have at most 255 bytes.
         let name = url.lastPathComponent
         let short = name.utf8.count > 200 ? StreamingHash.hexadecimal(name, .sha256) : name
         return url.deletingLastPathComponent().appendingPathComponent(".\(short).larkspur").path

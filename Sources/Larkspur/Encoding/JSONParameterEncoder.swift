@@ -1,18 +1,18 @@
-/// Parameters as a JSON body.
+/// A parameter encoder for a JSON body.
 ///
-/// That of GET, HEAD and DELETE, too, where AFNetworking's serializer makes a query instead: no query can say what JSON
-/// does. A `JSON` value keeps its digits and the order of its members, which no encoder does.
+/// It sets a body also for GET, HEAD and DELETE, for which AFNetworking's serializer writes a query, because a query
+/// cannot express JSON. A ``JSON`` value keeps its digits and the order of its members, which `JSONEncoder` does not.
 public struct JSONParameterEncoder: ParameterEncoder {
-    /// On one line, as `JSONEncoder` does by itself.
+    /// Compact JSON, the default format of `JSONEncoder`.
     public static let `default` = JSONParameterEncoder()
-    /// On many lines, for people.
+    /// Readable JSON with line breaks and indentation.
     public static let prettyPrinted = JSONParameterEncoder(formatting: .prettyPrinted)
-    /// With the keys of objects sorted, so that equal parameters make equal bodies.
+    /// JSON with sorted keys, so that equal parameters give equal bodies.
     public static let sortedKeys = JSONParameterEncoder(formatting: .sortedKeys)
 
     private let encoder: JSONEncoder
 
-    /// The encoder is shared by all requests: do not change it afterwards.
+    /// Creates an encoder. All requests share the `JSONEncoder`, so do not change it afterwards.
     public init(encoder: JSONEncoder = JSONEncoder()) { self.encoder = encoder }
 
     private init(formatting: JSONEncoder.OutputFormatting) {
@@ -41,8 +41,8 @@ public struct JSONParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == JSONParameterEncoder {
-    /// A JSON body.
+    /// An encoder for a JSON body.
     public static var json: Self { .default }
-    /// A JSON body by an encoder of your own.
+    /// Returns an encoder for a JSON body that uses this `JSONEncoder`.
     public static func json(encoder: JSONEncoder) -> Self { Self(encoder: encoder) }
 }

@@ -1,12 +1,12 @@
-/// Parameters whose values have different types, written as a dictionary literal of variables.
+/// Parameters whose values have different types, written as a dictionary literal.
 ///
 ///     let request = await session.request(url, method: .post, parameters: ["name": name, "age": age], encoder: .json)
 ///
-/// Each value is encoded as its own type, by the encoder's strategies for dates and data. An optional that is nil is written
-/// as the encoder writes nil. A dictionary of different types inside another one names its type:
-/// `["user": ["id": id, "name": name] as MixedParameters]`, and so does one that is not an argument for `parameters:`.
+/// Each value is encoded as its own type, by the encoder's strategies for dates and data. A nil is written as the
+/// encoder writes nil. A nested dictionary of different types needs its type: `["user": ["id": id, "name": name] as
+/// MixedParameters]`. So does a literal that is not an argument for `parameters:`.
 ///
-/// Where a literal has values of one type, or is written without variables, requests take a dictionary or ``JSON`` for it.
+/// If the values of a literal have one type, or are all literals, requests accept a dictionary or ``JSON``.
 public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiteral {
     private let members: [(key: String, value: any Encodable & Sendable)]
 
@@ -14,11 +14,12 @@ public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiter
         members = elements.map { ($0.0, $0.1) }
     }
 
-    /// Encodes a dictionary; a form has the members in the order of the literal.
+    /// Encodes a dictionary. In a form the members have the order of the literal.
     public func encode(to encoder: any Encoder) throws {
         guard encoder is FormNode else {
             var container = encoder.singleValueContainer()
-            // A dictionary: encoders with a strategy for keys leave those of dictionaries as they are.
+            // Encoded as a dictionary, because encoders with a strategy for keys do not change the keys of
+            // dictionaries.
             return try container.encode(
                 Dictionary(members.map { ($0.key, Member(content: $0.value)) }, uniquingKeysWith: { _, last in last }))
         }
@@ -30,7 +31,7 @@ public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiter
         let content: any Encodable & Sendable
 
         func encode(to encoder: any Encoder) throws {
-            // By the container: an encoder's strategies for dates and data are part of it.
+            // Encoded by the container, because an encoder's strategies for dates and data apply only there.
             var container = encoder.singleValueContainer()
             try container.encode(content)
         }
@@ -38,11 +39,12 @@ public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiter
 }
 
 extension RequestContent {
-    /// Values of different types as JSON: `.json(["name": name, "age": age])`.
+    /// Returns JSON content of values of different types: `.json(["name": name, "age": age])`.
     @_disfavoredOverload
     public static func json(_ parameters: MixedParameters) -> RequestContent { .encoded(parameters, by: .json) }
 
-    /// Values of different types as `application/x-www-form-urlencoded`: `.form(["name": name, "age": age])`.
+    /// Returns `application/x-www-form-urlencoded` content of values of different types: `.form(["name": name, "age":
+    /// age])`.
     @_disfavoredOverload
     public static func form(_ parameters: MixedParameters) -> RequestContent {
         .encoded(parameters, by: .urlEncodedForm(destination: .httpBody))

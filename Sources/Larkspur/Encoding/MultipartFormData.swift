@@ -6,27 +6,28 @@
 ///     form.append(.sequence { lines() }, name: "log", fileName: "log.txt")   // any body can be a part
 ///     let body = try form.body()
 ///
-/// It is a value that keeps no bytes but those it was given: files are read while they are sent. Appending never throws;
-/// the first part that was wrong is remembered, and thrown when the body is made.
+/// It is a value. Files are read while they are sent, and not kept in memory. Appending never throws: ``body()`` throws
+/// the first error.
 public struct MultipartFormData: Sendable {
-    /// What stands between the parts.
+    /// The text that separates the parts.
     public let boundary: String
 
-    /// Whether names of files that are not plain ASCII are given a second time, as `filename*` (RFC 5987), in the parts
-    /// appended from here on. Browsers do not, and most servers do not look for it.
+    /// Whether parts appended from now on have a second file name, `filename*` (RFC 5987), if the name is not ASCII.
+    /// Browsers do not send it, and most servers ignore it.
     public var addsExtendedFileNames = false
 
-    /// Each part's delimiter and header, followed by its body.
+    /// The delimiter and header of each part, followed by its body.
     private var pieces: [TransportBody] = []
     private var failure: RequestError?
 
-    /// Begins an empty form; without a boundary, a random one is made.
+    /// Creates an empty form. The default boundary is random.
     ///
-    /// A boundary has 1 to 70 of the characters that RFC 2046 allows, and must not occur in any part.
+    /// - Parameter boundary: 1 to 70 of the characters that RFC 2046 allows. It must not occur in any part.
     public init(boundary: String? = nil) {
         if let boundary, !Self.isBoundary(boundary) {
             failure = RequestError(
-                .invalidRequest, "a boundary has 1 to 70 letters, digits, and '()+_,-./:=? or spaces that do not end it"
+                .invalidRequest,
+                "a boundary must have 1 to 70 letters, digits, spaces or '()+_,-./:=? and must not end with a space"
             )
         }
         self.boundary = failure == nil ? boundary ?? Self.randomBoundary() : Self.randomBoundary()
@@ -38,10 +39,10 @@ public struct MultipartFormData: Sendable {
         return "multipart/form-data; boundary=" + (isToken ? boundary : "\"\(boundary)\"")
     }
 
-    /// The length of the whole body with parts, headers and boundaries; nil if that of a part is unknown.
+    /// The length of the whole body with headers and boundaries; nil if the length of a part is unknown.
     public var contentLength: UInt64? { TransportBody.length(of: framed) }
 
-    /// The form as a body, which can be sent again if all of its parts can.
+    /// Returns the form as a body, which can be sent again if all of its parts can. Throws the first error of a part.
     public func body() throws(RequestError) -> TransportBody {
         if let failure { throw failure }
         return .joined(framed)
@@ -53,12 +54,12 @@ public struct MultipartFormData: Sendable {
 
     // MARK: Parts
 
-    /// Adds a part with exactly these header fields; all other parts are made of this one.
+    /// Adds a part with exactly these header fields.
     public mutating func append(_ body: TransportBody, headers: HTTPHeaders) {
         var header = (pieces.isEmpty ? "" : "\r\n") + "--\(boundary)\r\n"
         for field in headers {
             guard Self.isFieldName(field.name), !field.value.utf8.contains(where: { [0, 0x0A, 0x0D].contains($0) })
-            else { return fail(RequestError(.invalidRequest, "a part has a header field with a line end or a NUL")) }
+            else { return fail(RequestError(.invalidRequest, "a part has a header field with a line break or a NUL")) }
             header += "\(field.name): \(field.value)\r\n"
         }
         pieces += [.data(Data((header + "\r\n").utf8)), body]
@@ -66,7 +67,8 @@ public struct MultipartFormData: Sendable {
 
     /// Adds a part of any body: a stream, an asynchronous sequence, a file.
     ///
-    /// The part has no `Content-Type` unless there is a type. `headers` follow the fields that are made of the others.
+    /// - Parameter mimeType: The `Content-Type`; nil adds no such field.
+    /// - Parameter headers: Further fields, after those of the other parameters.
     public mutating func append(
         _ body: TransportBody, name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:]
@@ -77,19 +79,19 @@ public struct MultipartFormData: Sendable {
         append(body, headers: fields)
     }
 
-    /// Adds bytes. With a file name and without a type, the type follows from the name or the bytes.
+    /// Adds bytes. With a file name and without a type, the type is detected from the name or the bytes.
     public mutating func append(_ data: Data, name: String, fileName: String? = nil, mimeType: String? = nil) {
         let type = mimeType ?? fileName.map { MIMEType.ofFile(named: $0) ?? MIMEType.ofContent(data) }
         append(.data(data), name: name, fileName: fileName, mimeType: type)
     }
 
-    /// Adds a text, in UTF-8 and with its line ends as they are.
+    /// Adds a text in UTF-8, with its line breaks unchanged.
     public mutating func append(_ text: String, name: String) {
         append(.data(Data(text.utf8)), name: name)
     }
 
-    /// Adds a file. What is not given follows from it: its name from the URL, its type from the extension of either
-    /// name or, failing that, from its first bytes.
+    /// Adds a file. The default file name comes from the URL. The default type comes from the extension of either name,
+    /// or from the first bytes.
     public mutating func append(_ url: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
         attempt { form in
             let file = try ReadableFile.open(url)
@@ -100,7 +102,7 @@ public struct MultipartFormData: Sendable {
         }
     }
 
-    /// Adds a value as the encoder writes it into a request's body, with the type that it gives it.
+    /// Adds a value as the encoder writes it into a request's body, with the encoder's content type.
     public mutating func append<Value: Encodable & Sendable>(
         encoding value: Value, name: String, fileName: String? = nil, encoder: any ParameterEncoder = .json
     ) {
@@ -108,13 +110,13 @@ public struct MultipartFormData: Sendable {
             var request = OutgoingRequest(method: .post, url: try RequestURL("http://part.invalid/"))
             try encoder.encode(value, into: &request)
             if case .none = request.body {
-                throw RequestError(.encodingFailed, "an encoder that makes no body cannot make a part of a form")
+                throw RequestError(.encodingFailed, "the encoder sets no body, so it cannot encode a part of a form")
             }
             form.append(request.body, name: name, fileName: fileName, mimeType: request.headers["Content-Type"])
         }
     }
 
-    /// Adds a text for each field of a value, named as forms name them: `user[name]`, `tags[]`.
+    /// Adds a text part for each field of a value, with the names of forms: `user[name]`, `tags[]`.
     public mutating func append(
         fieldsOf value: some Encodable & Sendable, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
     ) {
@@ -146,7 +148,8 @@ public struct MultipartFormData: Sendable {
         return value
     }
 
-    /// As browsers do it (WHATWG HTML, "multipart/form-data encoding algorithm"): all else goes as it is, in UTF-8.
+    /// Escapes a name like browsers (WHATWG HTML, "multipart/form-data encoding algorithm"). Other characters stay as
+    /// UTF-8.
     private static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {
@@ -160,7 +163,7 @@ public struct MultipartFormData: Sendable {
         return escaped
     }
 
-    /// Each line end of a field's name is CR and LF, by the same algorithm; names of files keep theirs.
+    /// Normalizes the line breaks of a field's name to CRLF, by the same algorithm. File names keep theirs.
     private static func withWholeLineEnds(_ name: String) -> String {
         guard name.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D }) else { return name }
         var whole = String.UnicodeScalarView()

@@ -1,11 +1,11 @@
-/// Puts parameters into a request: its query or its body.
+/// A type that encodes parameters into a request: into its query or its body.
 public protocol ParameterEncoder: Sendable {
-    /// Changes the request; what it throws ends the attempt, and nothing is sent.
+    /// Changes the request. A thrown error ends the attempt before anything is sent.
     func encode<Parameters: Encodable & Sendable>(_ parameters: Parameters, into request: inout OutgoingRequest) throws
 }
 
 extension ParameterEncoder {
-    /// The same for a `URLRequest`, as routers use it; nil parameters leave it as it is.
+    /// Returns a `URLRequest` with the parameters, for routers that use Foundation. Nil parameters leave it unchanged.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: URLRequest
     ) throws -> URLRequest {
@@ -28,37 +28,38 @@ extension ParameterEncoder {
     }
 }
 
-/// A parameter encoder made of a closure, for a service with rules of its own.
+/// A parameter encoder that calls a closure.
 public struct ClosureParameterEncoder: ParameterEncoder {
-    /// What is to be done with the parameters.
+    /// A closure that encodes the parameters into the request.
     public typealias Body = @Sendable (_ parameters: any Encodable & Sendable, inout OutgoingRequest) throws -> Void
 
     private let body: Body
 
-    /// An encoder that calls the closure for each attempt.
+    /// Creates an encoder that calls the closure for each attempt.
     public init(_ body: @escaping Body) { self.body = body }
 
-    /// Calls the closure; an error of its own becomes the cause of a typed one.
+    /// Calls the closure. Its error becomes the underlying error of a ``RequestError``.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {
-        do { try body(parameters, &request) } catch { throw RequestError.encoding("request", error) }
+        do { try body(parameters, &request) } catch { throw RequestError.encoding("a request", error) }
     }
 }
 
 extension ParameterEncoder where Self == ClosureParameterEncoder {
-    /// Whatever the closure does: `.custom { parameters, request in … }`.
+    /// Returns an encoder that calls the closure: `.custom { parameters, request in … }`.
     public static func custom(_ body: @escaping ClosureParameterEncoder.Body) -> Self { Self(body) }
 }
 
 extension RequestError {
-    /// What an encoder threw, in words that name the place of the value and not the value: it may be a secret.
+    /// Returns the error for an encoder's failure. Its message has the path of the value and not the value, which may
+    /// be a secret.
     static func encoding(_ result: String, _ error: any Error, at path: [any CodingKey] = []) -> RequestError {
         if let error = error as? RequestError { return error }
         var path = path
         let words: String
         if case EncodingError.invalidValue(_, let context) = error {
-            // The property list encoder wraps whatever is thrown.
+            // PropertyListEncoder wraps every thrown error.
             if let cause = context.underlyingError { return encoding(result, cause, at: context.codingPath) }
             if path.isEmpty { path = context.codingPath }
             words = context.debugDescription
@@ -66,13 +67,14 @@ extension RequestError {
             words = "\(error)"
         }
         return RequestError(
-            .encodingFailed, "the parameters make no \(result)\(path.place): \(words)", underlying: error)
+            .encodingFailed, "the parameters cannot be encoded as \(result)\(path.errorSuffix): \(words)",
+            underlying: error)
     }
 }
 
 extension [any CodingKey] {
-    /// For messages: ` at outer.0.inner`, nothing for the outermost value.
-    var place: String { isEmpty ? "" : " at \(map(\.stringValue).joined(separator: "."))" }
+    /// The path for messages: ` at outer.0.inner`; empty for the outermost value.
+    var errorSuffix: String { isEmpty ? "" : " at \(map(\.stringValue).joined(separator: "."))" }
 }
 
 extension OutgoingRequest {

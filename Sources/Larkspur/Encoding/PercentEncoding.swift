@@ -1,6 +1,6 @@
 extension StringProtocol {
-    /// The text for a place in a URL or a header field where no character of it may mean anything: of all but letters, digits
-    /// and `-._~`, which RFC 3986 calls unreserved, the bytes are escaped.
+    /// The text with all bytes escaped but RFC 3986's unreserved characters: letters, digits and `-._~`. So no
+    /// character has a meaning in a URL or a header field.
     var percentEncoded: String {
         var bytes: [UInt8] = []
         for byte in utf8 { bytes.append(byte, allowing: .unreserved) }
@@ -9,7 +9,7 @@ extension StringProtocol {
 }
 
 extension String {
-    /// What a form says with this text; the text itself, if it is no form's.
+    /// The decoded text of a form's key or value; the text itself if its escapes are not valid.
     var formDecoded: String {
         let text = replacing("+", with: " ")
         return text.removingPercentEncoding ?? text
@@ -17,7 +17,7 @@ extension String {
 }
 
 extension [UInt8] {
-    /// Appends the byte as it is, if it is allowed to stay so, or as `%` and two digits.
+    /// Appends the byte unchanged if it is allowed, or else as `%` and two digits.
     mutating func append(_ byte: UInt8, allowing allowed: URLEncodedFormEncoder.AllowedCharacters) {
         if allowed.contains(byte) { append(byte) } else { appendEscaped(byte) }
     }

@@ -1,11 +1,11 @@
-/// Parameters as a property list body, for GET, HEAD and DELETE, too, as with ``JSONParameterEncoder``.
+/// A parameter encoder for a property list body, also for GET, HEAD and DELETE like ``JSONParameterEncoder``.
 public struct PropertyListParameterEncoder: ParameterEncoder {
     private let encoder: PropertyListEncoder
 
-    /// The encoder, whose format counts, is shared by all requests: do not change it afterwards.
+    /// Creates an encoder with the format of this one. All requests share it, so do not change it afterwards.
     public init(encoder: PropertyListEncoder) { self.encoder = encoder }
 
-    /// An encoder for a format: `.xml` or `.binary`; no other can be written.
+    /// Creates an encoder for a format: `.xml` or `.binary`. Other formats cannot be written.
     public init(format: PropertyListSerialization.PropertyListFormat = .xml) {
         encoder = PropertyListEncoder()
         encoder.outputFormat = format
@@ -18,15 +18,15 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
         do {
             request.setBody(try encoder.encode(parameters), contentType: "application/x-plist")
         } catch {
-            throw RequestError.encoding("property list", error)
+            throw RequestError.encoding("a property list", error)
         }
     }
 }
 
 extension ParameterEncoder where Self == PropertyListParameterEncoder {
-    /// A property list in XML.
+    /// An encoder for a property list in XML.
     public static var propertyList: Self { Self() }
-    /// A property list in XML or in binary.
+    /// Returns an encoder for a property list in XML or in binary.
     public static func propertyList(format: PropertyListSerialization.PropertyListFormat) -> Self {
         Self(format: format)
     }

@@ -1,22 +1,22 @@
-/// What a server says of a failure in the form of RFC 9457, `application/problem+json`.
+/// A server's description of an error in the format of RFC 9457, `application/problem+json`.
 ///
 ///     let task = request.validate().serializingDecodable(User.self, failure: APIProblem.self)
 ///     if let problem = await task.response.error?.failure(as: APIProblem.self) { print(problem.detail ?? problem.title ?? "") }
 public struct APIProblem: Error, Sendable, Hashable {
-    /// Names the kind of problem, as a URI; `about:blank` where the status says it all.
+    /// The kind of problem, as a URI; `about:blank` if the status says it all.
     public var type: String
-    /// The kind of problem in words, the same each time.
+    /// A summary of the kind of problem, the same for every occurrence.
     public var title: String?
-    /// The status as the server's application gave it; a proxy may have sent another.
+    /// The status that the server's application set; a proxy may have sent another one.
     public var status: Int?
-    /// What went wrong this time.
+    /// An explanation of this occurrence.
     public var detail: String?
-    /// Names this occurrence, as a URI.
+    /// The identifier of this occurrence, as a URI.
     public var instance: String?
-    /// Further members, of the server's own.
+    /// Further members that the server has added.
     public var extensions: JSON.Object
 
-    /// A problem of one's own, for tests and servers.
+    /// Creates a problem, for tests and servers.
     public init(
         type: String = "about:blank", title: String? = nil, status: Int? = nil, detail: String? = nil,
         instance: String? = nil, extensions: JSON.Object = [:]
@@ -29,11 +29,13 @@ public struct APIProblem: Error, Sendable, Hashable {
 extension APIProblem: Codable {
     private static let members = ["type", "title", "status", "detail", "instance"]
 
-    /// Members of a wrong type are ignored, as the RFC has it; what is no object is no problem.
+    /// Decodes a problem. As RFC 9457 requires, members of a wrong type are ignored. Throws if the JSON is not an
+    /// object.
     public init(from decoder: any Decoder) throws {
         guard let members = try JSON(from: decoder).object else {
             throw DecodingError.typeMismatch(
-                APIProblem.self, .init(codingPath: decoder.codingPath, debugDescription: "a problem is a JSON object"))
+                APIProblem.self,
+                .init(codingPath: decoder.codingPath, debugDescription: "a problem must be a JSON object"))
         }
         self.init(
             type: members["type"]?.string ?? "about:blank", title: members["title"]?.string,
@@ -58,7 +60,8 @@ extension APIProblem: CustomStringConvertible {
 }
 
 extension APIProblem {
-    /// The description on one line, bounded and without secrets; with the problem's status if the response's is another.
+    /// Returns the description as one line of limited length, redacted, with the problem's status if it is not
+    /// `received`.
     func line(besideStatus received: Int?) -> String {
         let text = String(description.prefix(300))
         let shown = Redaction.standard.body(Data(text.utf8), type: "text/plain")

@@ -1,7 +1,7 @@
-/// What an app may show its users. `description` is for logs and developers.
+/// Texts that an app can show its users. ``RequestError/description`` is for logs and developers.
 extension RequestError: LocalizedError {
-    /// A sentence for the user of an app, in English: what failed, without names of codes, stages and URLs. An error of your own
-    /// code, such as a validator's, has its own words if it is a `LocalizedError`.
+    /// A sentence in English for the user of an app: what failed, without codes, stages and URLs. If the underlying
+    /// error is a `LocalizedError`, such as a custom validator's, its description is used.
     public var errorDescription: String? {
         if let own = underlying as? any LocalizedError, !(own is RequestError), let words = own.errorDescription {
             return words
@@ -13,10 +13,10 @@ extension RequestError: LocalizedError {
         }
     }
 
-    /// Why, in one line: the server's own words if it sent an `APIProblem` that was decoded, or else the message of the error.
+    /// The reason in one line: the server's ``APIProblem`` if it was decoded, or else ``RequestError/message``.
     public var failureReason: String? { serverProblem ?? (message.isEmpty ? nil : message) }
 
-    /// What the user can do about it; nil if that is nothing.
+    /// An action that may help the user; nil if there is none.
     public var recoverySuggestion: String? {
         switch code {
         case .unacceptableStatus where [408, 429, 502, 503, 504].contains(statusCode): "Try again later."

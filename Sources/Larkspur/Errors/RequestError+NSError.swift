@@ -1,9 +1,9 @@
 extension RequestError: CustomNSError {
-    /// The domain of `NSError`s that are made of request errors.
+    /// The domain of `NSError`s that are created from request errors.
     public static var errorDomain: String { "Larkspur.RequestError" }
 
-    /// A number for each code, which stays the same in all versions; codes of your own have numbers of 10,000 and more, which
-    /// follow from their names.
+    /// A number for each code, the same in all versions. Custom codes have numbers from 10,000 upwards, computed from
+    /// their names.
     public var errorCode: Int { Self.numbers[code] ?? Self.number(ofName: code.rawValue) }
 
     public var errorUserInfo: [String: Any] {
@@ -14,13 +14,13 @@ extension RequestError: CustomNSError {
         return info
     }
 
-    /// FNV-1a: the same number in every process.
+    /// Returns the FNV-1a hash of the name, which is the same in every process.
     private static func number(ofName name: String) -> Int {
         let hash = name.utf8.reduce(0x811C_9DC5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
         return 10_000 + Int(hash & 0x3FFF_FFFF)
     }
 
-    /// Crash reporters and code in Objective-C know errors by these numbers: never change one, and never use one again.
+    /// The numbers by which crash reporters and Objective-C code identify errors. Never change or reuse a number.
     private static let numbers: [Code: Int] = [
         // Building and adapting
         .invalidURL: 101, .invalidRequest: 102, .bodyInGETRequest: 103, .invalidCredential: 104, .invalidCookie: 105,

@@ -1,21 +1,21 @@
-/// Why a request failed: which stage, what kind, and everything known about the exchange at that time.
+/// The error of a failed request: its stage, its code and the known facts about the exchange.
 ///
-/// It is one stored reference, because it sits in every `Result`. Codes are values, not cases: more may come without
-/// breaking a switch anywhere.
+/// It is one stored reference, because every `Result` contains it. Codes are values and not cases, so that new codes do
+/// not break a switch.
 public struct RequestError: Error, Sendable {
-    /// The stage of an attempt that failed.
+    /// A stage of an attempt.
     public enum Stage: String, Sendable {
-        /// The request is made of its parts, parameters and modifiers.
+        /// Building the request from its parts, parameters and modifiers.
         case building
-        /// Adapters change it.
+        /// Running the adapters.
         case adapting
-        /// The transport exchanges it for a response; redirects, middleware and content codings are part of that.
+        /// Exchanging the request for a response, including redirects, middleware and content codings.
         case sending
-        /// Validators judge the response.
+        /// Running the validators.
         case validating
-        /// A serializer makes a value of it.
+        /// Running a serializer.
         case serializing
-        /// Retriers are asked about a failure.
+        /// Asking the retriers about a failure.
         case retrying
     }
 
@@ -38,7 +38,7 @@ public struct RequestError: Error, Sendable {
 
         init(_ content: Content) {
             var content = content
-            // Words from elsewhere may have several lines; a log takes each for an entry of its own.
+            // A message from elsewhere may contain line breaks, and logs treat each line as a separate entry.
             if content.message.contains(where: \.isNewline) {
                 content.message = content.message.split(whereSeparator: \.isNewline).joined(separator: " ")
             }
@@ -48,13 +48,13 @@ public struct RequestError: Error, Sendable {
 
     private var storage: Storage
 
-    /// An error of your own validator, serializer, adapter or retrier, told in one line.
+    /// Creates an error for a custom validator, serializer, adapter or retrier. The message should be one line.
     public init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
         storage = Storage(Content(code: code, message: message, underlying: underlying))
     }
 
-    /// Keeps what is a `RequestError` of no request yet; anything else, another request's error too, becomes the
-    /// underlying error of one.
+    /// Wraps an error. A `RequestError` that belongs to no request yet keeps its content. Any other error becomes the
+    /// underlying error, including one of another request.
     init(wrapping error: any Error, as code: Code, stage: Stage? = nil, about request: OutgoingRequest? = nil) {
         var content: Content
         switch error {
@@ -74,31 +74,31 @@ public struct RequestError: Error, Sendable {
         storage = Storage(content)
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public var code: Code { storage.content.code }
-    /// One line for a person, without secrets.
+    /// One line for developers, without secrets.
     public var message: String { storage.content.message }
-    /// Where it failed; nil for an error of your own that was not part of a request yet.
+    /// The stage that failed; nil for a custom error that belongs to no request yet.
     public var stage: Stage? { storage.content.stage }
-    /// Which request failed.
+    /// The identifier of the failed request.
     public var requestID: RequestID? { storage.content.requestID }
-    /// The URL of the last hop; user and password are never part of it.
+    /// The URL of the last hop, without user and password.
     public var url: RequestURL? { storage.content.url }
     /// The status of the last response, if there was one.
     public var statusCode: Int? { storage.content.head?.status }
     /// The head of the last response, if there was one.
     public var responseHead: ResponseHead? { storage.content.head }
-    /// The body that came with the failure: often the server's own words about it.
+    /// The body of the failed response, which often explains the error.
     public var responseData: Data? { storage.content.responseData }
-    /// How many attempts were made, this one included.
+    /// The number of attempts, including this one.
     public var attempts: Int { storage.content.attempts }
-    /// What somebody else said: the system, a coder, your own code.
+    /// The original error of the system, a coder or custom code.
     public var underlying: (any Error)? { storage.content.underlying }
-    /// Why there was no further attempt, where a retrier would have made one: no time or no budget was left for it, or the
-    /// server asked to wait for too long.
+    /// The reason why a retry that a retrier requested did not happen: no time or budget was left, or the server's
+    /// `Retry-After` was too long.
     public var retryRefusal: String? { storage.content.retryRefusal }
 
-    /// The same error with what the pipeline knows about the exchange; what is known already is kept.
+    /// Returns the error with facts about the exchange. Facts that are already set stay.
     func adding(to exchange: CompletedExchange, requestID: RequestID?) -> RequestError {
         changed { content in
             content.requestID = content.requestID ?? requestID
@@ -120,24 +120,24 @@ public struct RequestError: Error, Sendable {
 }
 
 extension RequestError {
-    /// Whether somebody has cancelled the request.
+    /// Whether the request was cancelled.
     public var isCancelled: Bool { code == .cancelled }
-    /// Whether one of the limits of time has passed; the message names it.
+    /// Whether a time limit has passed; the message names it.
     public var isTimeout: Bool { code == .timedOut }
-    /// Whether the peer could not prove who it is.
+    /// Whether the peer's identity could not be verified.
     public var isTrust: Bool {
         [
             .untrusted, .certificateExpired, .certificateNotYetValid, .unknownIssuer, .selfSigned, .certificateRevoked,
             .certificateStatusUnknown, .weakCertificateKey, .weakCertificateDigest, .pinMismatch, .wrongHost,
         ].contains(code)
     }
-    /// Whether a validator has refused the response.
+    /// Whether a validator rejected the response.
     public var isValidation: Bool { stage == .validating }
-    /// Whether the response was good, and a serializer made no value of it.
+    /// Whether a serializer failed on an accepted response.
     public var isSerialization: Bool { stage == .serializing }
 
-    /// Whether the network, not the server or the data, is what failed. A limit of time that passed while something else
-    /// than the network was waited for, such as an adapter, is none of its failures.
+    /// Whether the network failed, and not the server or the data. A time limit counts only if it passed while sending,
+    /// and not, for example, in an adapter.
     public var isConnectivity: Bool {
         Self.connectivityCodes.contains(code) && (!isTimeout || stage == .sending)
     }
@@ -146,7 +146,7 @@ extension RequestError {
         .nameLookup, .connectionRefused, .unreachable, .connectionLost, .truncated, .timedOut, .handshake,
     ]
 
-    /// What a retrier said in place of this error; everything known about the exchange stays.
+    /// Returns the error that a retrier gave instead of this one. The facts about the exchange stay.
     func replaced(byRetrierWith retryError: any Error) -> RequestError {
         changed { content in
             content.code = .retryFailed
@@ -160,30 +160,31 @@ extension RequestError {
 
     func with(underlying error: any Error) -> RequestError { changed { $0.underlying = error } }
 
-    /// Whether this is that very error, handed on.
+    /// Returns whether both values are the same instance of the error.
     func isSame(as other: RequestError) -> Bool { storage === other.storage }
 
-    /// What a serializer's `failure` type made of the server's words; nil if it was given none, or they were others.
+    /// Returns the error body decoded as `failure`; nil if no type was given or the body did not match.
     public func failure<Failure: Error>(as type: Failure.Type = Failure.self) -> Failure? { underlying as? Failure }
 
-    /// A retrier asked for another attempt, and the body cannot be had again; everything known about the exchange stays.
+    /// Returns the error for a retry that is not possible, because the body can be sent only once. The facts about the
+    /// exchange stay.
     func withoutBodyToRetry() -> RequestError {
         changed { content in
             content.code = .bodyNotReplayable
             content.stage = .retrying
             content.message =
-                "no further attempt, because the body can be sent only once; the first one failed: \(message)"
+                "no further attempt, because the body can be sent only once; the first attempt failed: \(message)"
             content.underlying = self
         }
     }
 
     static let requestCancelled = RequestError(.cancelled, "the request was cancelled")
-    static let sessionEnded = RequestError(.sessionEnded, "the session went away before the request was started")
+    static let sessionEnded = RequestError(.sessionEnded, "the session was released before the request started")
     static let sessionInvalidated = RequestError(.sessionInvalidated, "the session was invalidated")
 }
 
 extension RequestError: CustomStringConvertible, CustomReflectable {
-    /// One line for logs: stage, what happened, the server's words if they were decoded as an `APIProblem`, and to which request.
+    /// One line for logs: the stage, the failure, the server's ``APIProblem`` if it was decoded, and the request.
     public var description: String {
         let content = storage.content
         var line = content.stage.map { "\($0.rawValue) failed" } ?? "the request failed"
@@ -197,14 +198,14 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
         return facts.isEmpty ? line : line + " [\(facts.joined(separator: ", "))]"
     }
 
-    /// What the server says of the failure, as far as it may be shown.
+    /// The server's description of the error, redacted.
     var serverProblem: String? { (underlying as? APIProblem)?.line(besideStatus: statusCode) }
 
-    /// Keeps `dump` from showing what the description hides.
+    /// An empty mirror, so that `dump` does not show secrets that the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension RequestURL {
-    /// For people and logs: queries carry tokens.
+    /// The URL for logs, without the query, which can contain tokens.
     var withoutQuery: String { Redaction.standard.path(of: self) }
 }

@@ -1,4 +1,4 @@
-/// A file's bytes from its start, in pieces that are good to hold.
+/// Reads a file from its start, in pieces of at most 256 KiB.
 struct FilePieces {
     private let file: ReadableFile
     private var position: UInt64 = 0

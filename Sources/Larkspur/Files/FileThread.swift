@@ -1,15 +1,15 @@
 /// A thread on which sessions write their downloads.
 ///
-/// It is an executor, so that what must run on it belongs to an actor, and the compiler sees to it. A disk that is slow
-/// delays other files, but neither a transport's thread (R2) nor those that all tasks share.
+/// It is a serial executor, so actors can be bound to it and the compiler checks the isolation. A slow disk delays
+/// other files, but not a transport's thread (R2) and not the threads of Swift's task pool.
 ///
-/// There are a few for the process, and they stay: a job may let go of the last actor that it runs for while whoever
-/// enqueued it is still about it, so an executor that ended with its session could end under somebody's hands.
+/// The process has four of them, and they never end. A job may release the last actor of a thread while the code that
+/// enqueued the job still uses the executor. So an executor must not end with its session.
 final class FileThread: SerialExecutor {
     static let all = (0..<4).map { _ in FileThread() }
     private static let sessions = Protected(0)
 
-    /// The one for the next session.
+    /// Returns the thread for the next session.
     static func assigned() -> FileThread {
         let number = sessions.withLock { number in
             number += 1
@@ -24,7 +24,7 @@ final class FileThread: SerialExecutor {
     }
 
     private let box = Protected(State())
-    private let bell = DispatchSemaphore(value: 0)
+    private let jobsAvailable = DispatchSemaphore(value: 0)
 
     private init() {}
 
@@ -40,13 +40,13 @@ final class FileThread: SerialExecutor {
             return state.isStarted.raise()
         }
         if isFirst { start() }
-        bell.signal()
+        jobsAvailable.signal()
     }
 
     private func start() {
         let thread = Thread { [self] in
             while true {
-                bell.wait()
+                jobsAvailable.wait()
                 let jobs = box.withLock { state in
                     defer { state.jobs = [] }
                     return state.jobs

@@ -1,9 +1,10 @@
 extension URL {
-    /// The path of a file's URL; one that a NUL would cut names another file.
+    /// The path of a file URL. Throws for a path with a NUL, because system calls would cut it there.
     var filePath: String {
         get throws(RequestError) {
             guard isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
-                throw RequestError(.invalidFileURL, "what is to be read or written has a URL that does not name a file")
+                throw RequestError(
+                    .invalidFileURL, "the URL of the file to read or write is not a file URL with a valid path")
             }
             return path
         }

@@ -1,14 +1,14 @@
 internal import CLarkspur
 
-/// A regular file, open for writing at its end as long as somebody keeps this. Not for several threads at once.
+/// A regular file, open for appending while this object exists. Not thread-safe.
 final class WritableFile {
     let path: String
     private let descriptor: Int32
     private(set) var length: UInt64 = 0
-    /// Up to where the disk has been told to begin.
+    /// The offset up to which the system was asked to write to disk.
     private var flushing: UInt64 = 0
-    /// After how many bytes the disk is told.
-    private static let stretch: UInt64 = 8 << 20
+    /// The number of bytes after which the system is asked to write to disk.
+    private static let flushInterval: UInt64 = 8 << 20
 
     private init(_ path: String, _ descriptor: Int32) {
         self.path = path
@@ -17,14 +17,14 @@ final class WritableFile {
 
     deinit { close(descriptor) }
 
-    /// A new file; one that exists is not touched. The process's umask takes from the mode.
+    /// Creates a file. Throws if the file exists. The process's umask applies to the mode.
     static func create(_ path: String, mode: mode_t = 0o666) throws(RequestError) -> WritableFile {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw .uncreated(path) }
         return WritableFile(path, descriptor)
     }
 
-    /// A file that may exist, for this alone: another request or process that has claimed it is an error.
+    /// Opens or creates a file and locks it. Throws `.fileInUse` if another request or process has locked it.
     static func claim(_ path: String, mode: mode_t = 0o666) throws(RequestError) -> WritableFile {
         while true {
             let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
@@ -33,19 +33,20 @@ final class WritableFile {
             if !isNew, errno == EEXIST { descriptor = open(path, flags, mode) }
             guard descriptor >= 0 else { throw .uncreated(path) }
             let file = WritableFile(path, descriptor)
-            // Some file systems know no locks: there it goes without.
+            // Some file systems do not support locks; there the file is used without one.
             if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
-                throw RequestError(.fileInUse, "another request writes to the same place, and to the file \(path)")
+                throw RequestError(
+                    .fileInUse, "another request is writing to the same destination and to the file \(path)")
             }
             var status = stat()
             guard fstat(descriptor, &status) == 0 else { throw .system("examined", path) }
             guard status.st_mode & S_IFMT == S_IFREG else {
-                throw RequestError(.fileNotRegular, "\(path), which is to be written to, is no regular file")
+                throw RequestError(.fileNotRegular, "the file to write, \(path), is not a regular file")
             }
             file.length = UInt64(clamping: status.st_size)
             file.flushing = file.length
-            // Who had the lock before may have moved the file to its place, or was killed when it had two names. What was left
-            // behind, or put there, may be open to others.
+            // The previous owner of the lock may have moved the file, or may have been killed while it had two names.
+            // An existing file may also be readable for others.
             let isAlone = status.st_nlink == 1 && file.isStillThere(status)
             let isOpenToOthers = !isNew && mode & 0o077 == 0 && status.st_mode & 0o077 != 0
             if isAlone, !isOpenToOthers || fchmod(descriptor, mode) == 0 { return file }
@@ -68,8 +69,8 @@ final class WritableFile {
             length += UInt64(count)
             rest = rest.dropFirst(count)
         }
-        // What the disk has begun with `flush` need not wait for.
-        guard length - flushing >= Self.stretch else { return }
+        // Starts writing to disk early, so that `flush` waits for less.
+        guard length - flushing >= Self.flushInterval else { return }
         clarkspur_file_begin_flush(descriptor, flushing, length - flushing)
         flushing = length
     }
@@ -83,11 +84,11 @@ final class WritableFile {
         (length, flushing) = (0, 0)
     }
 
-    /// Gives a file that was for its owner alone the mode that other new files have.
+    /// Changes the mode of a file for its owner alone to the default mode of new files.
     func publish() throws(RequestError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & 0o777 == 0o600 else { return }
-        // Reading the umask means changing it, for all threads; a new file shows what it leaves.
+        // Reading the umask means changing it for all threads. The mode of a new file shows it.
         let sample = path + ".mode"
         unlink(sample)
         let file = try Self.create(sample)
@@ -97,13 +98,12 @@ final class WritableFile {
         }
     }
 
-    /// Returns when what was written is with the disk. Where files are written over a network, a full disk may show only
-    /// now.
+    /// Waits until the bytes are on disk. On network file systems a full disk may be reported only here.
     func flush() throws(RequestError) {
         while fsync(descriptor) != 0 {
             switch errno {
             case EINTR: continue
-            case EINVAL, ENOTSUP: return  // a file system that has nothing to flush
+            case EINVAL, ENOTSUP: return  // the file system does not support flushing
             default: throw .system("written", path)
             }
         }
@@ -121,14 +121,14 @@ extension RequestError {
         }
     }
 
-    /// The system has just refused to create a file. What is missing then is never the file.
+    /// Returns the error for a file that the system refused to create. `ENOENT` then means that its folder is missing.
     static func uncreated(_ path: String) -> RequestError {
         guard errno == ENOENT else { return .system("created", path) }
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
-        return RequestError(.fileUnwritable, "the folder \(folder), where a file is to go, does not exist")
+        return RequestError(.fileUnwritable, "the folder \(folder) for the file does not exist")
     }
 
     static func fileExists(_ path: String) -> RequestError {
-        RequestError(.fileExists, "the file \(path) exists, and is not overwritten")
+        RequestError(.fileExists, "the file \(path) exists and is not overwritten")
     }
 }

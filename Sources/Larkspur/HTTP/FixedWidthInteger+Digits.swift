@@ -1,10 +1,10 @@
 extension UInt8 {
-    /// White space in a field.
+    /// Whether the byte is white space of a field's value: a space or a tab.
     var isBlank: Bool { self == 0x20 || self == 0x09 }
 }
 
 extension Substring.UTF8View {
-    /// Without white space at its ends.
+    /// The text without white space at its ends.
     var trimmed: Substring.UTF8View {
         var text = drop(while: \.isBlank)
         while text.last?.isBlank == true { text.removeLast() }
@@ -13,7 +13,8 @@ extension Substring.UTF8View {
 }
 
 extension FixedWidthInteger {
-    /// A number in decimal digits, and nothing else: no sign, no space, not empty. One that is too large counts as the largest.
+    /// Parses decimal digits only, without sign or white space; nil for other text. A number that does not fit gives
+    /// `max`.
     init?(digits: some Collection<UInt8>) {
         guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         self = digits.reduce(0) { number, digit in

@@ -1,23 +1,23 @@
-// Foundation's values in the library's vocabulary, for routers and adapters that are written with them.
+// Extensions of Foundation's types with the library's types, for routers and adapters that use Foundation.
 
 extension URLRequest {
-    /// A request from its parts; throws what is wrong with the URL.
+    /// Creates a request from its parts. Throws if the URL is not valid.
     public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders = [:]) throws {
         guard let url = URL(string: try url.asRequestURL().text) else {
-            throw RequestError(.invalidURL, "Foundation does not take this URL")
+            throw RequestError(.invalidURL, "Foundation does not accept this URL")
         }
         self.init(url: url)
         self.method = method
         self.headers = headers
     }
 
-    /// The method; Foundation upper-cases some by itself.
+    /// The method. Foundation changes some names to upper case.
     public var method: HTTPMethod {
         get { HTTPMethod(rawValue: httpMethod ?? "GET") }
         set { httpMethod = newValue.rawValue }
     }
 
-    /// The fields, sorted by name: Foundation keeps neither order nor repeats.
+    /// The header fields, sorted by name, because Foundation keeps neither their order nor repeated fields.
     public var headers: HTTPHeaders {
         get { HTTPHeaders(allHTTPHeaderFields ?? [:]) }
         set { allHTTPHeaderFields = newValue.dictionary }
@@ -25,7 +25,8 @@ extension URLRequest {
 }
 
 extension HTTPURLResponse {
-    /// The fields, sorted by name: Foundation keeps neither order nor repeats; `ResponseHead` does.
+    /// The header fields, sorted by name, because Foundation keeps neither their order nor repeated fields.
+    /// ``ResponseHead`` keeps both.
     public var headers: HTTPHeaders {
         HTTPHeaders(
             allHeaderFields.compactMap { name, value in

@@ -1,64 +1,64 @@
-// The fields that people set by hand, under their names, so that values with rules are written by rule.
+// Common header fields by name, so that values with a syntax are written correctly.
 
 extension HTTPHeader {
-    /// The media types that the answer may have.
+    /// Returns an `Accept` field: the media types that the response may have.
     public static func accept(_ value: String) -> HTTPHeader { HTTPHeader(name: "Accept", value: value) }
 
-    /// The charsets that the answer may have.
+    /// Returns an `Accept-Charset` field: the charsets that the response may have.
     public static func acceptCharset(_ value: String) -> HTTPHeader { HTTPHeader(name: "Accept-Charset", value: value) }
 
-    /// The content codings that the answer may have.
+    /// Returns an `Accept-Encoding` field: the content codings that the response may have.
     public static func acceptEncoding(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Encoding", value: value)
     }
 
-    /// The languages that the answer should have.
+    /// Returns an `Accept-Language` field: the preferred languages of the response.
     public static func acceptLanguage(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Language", value: value)
     }
 
-    /// Languages in order of preference, at most ten: `de, en;q=0.9, fr;q=0.8`.
+    /// Returns an `Accept-Language` field of at most ten languages in order of preference: `de, en;q=0.9, fr;q=0.8`.
     public static func acceptLanguage(_ languages: [String]) -> HTTPHeader { .acceptLanguage(byQuality(languages)) }
 
-    /// Codings in order of preference, at most ten: `zstd, br;q=0.9, gzip;q=0.8`.
+    /// Returns an `Accept-Encoding` field of at most ten codings in order of preference: `zstd, br;q=0.9, gzip;q=0.8`.
     public static func acceptEncoding(_ codings: [String]) -> HTTPHeader { .acceptEncoding(byQuality(codings)) }
 
-    /// Any scheme: the value is sent as it is.
+    /// Returns an `Authorization` field for any scheme, with the value unchanged.
     public static func authorization(_ value: String) -> HTTPHeader { HTTPHeader(name: "Authorization", value: value) }
 
-    /// The Basic scheme, its text in UTF-8 (RFC 7617).
+    /// Returns an `Authorization` field for the Basic scheme, encoded as UTF-8 (RFC 7617).
     public static func authorization(username: String, password: String) -> HTTPHeader {
         .authorization("Basic \(Data("\(username):\(password)".utf8).base64EncodedString())")
     }
 
-    /// The Bearer scheme (RFC 6750).
+    /// Returns an `Authorization` field for the Bearer scheme (RFC 6750).
     public static func authorization(bearerToken: String) -> HTTPHeader { .authorization("Bearer \(bearerToken)") }
 
-    /// What caches may do with the request and its answer.
+    /// Returns a `Cache-Control` field: the directives for caches.
     public static func cacheControl(_ value: String) -> HTTPHeader { HTTPHeader(name: "Cache-Control", value: value) }
 
-    /// How the body is to be presented.
+    /// Returns a `Content-Disposition` field: how to present the body.
     public static func contentDisposition(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Disposition", value: value)
     }
 
-    /// The coding that the body is in.
+    /// Returns a `Content-Encoding` field: the coding of the body.
     public static func contentEncoding(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Encoding", value: value)
     }
 
-    /// The media type of the body.
+    /// Returns a `Content-Type` field: the media type of the body.
     public static func contentType(_ value: String) -> HTTPHeader { HTTPHeader(name: "Content-Type", value: value) }
 
-    /// Who sends the request.
+    /// Returns a `User-Agent` field: the program that sends the request.
     public static func userAgent(_ value: String) -> HTTPHeader { HTTPHeader(name: "User-Agent", value: value) }
 
-    /// The protocols that a WebSocket may speak.
+    /// Returns a `Sec-WebSocket-Protocol` field: the subprotocols that a WebSocket may use.
     public static func websocketProtocol(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Sec-WebSocket-Protocol", value: value)
     }
 
-    /// Each later choice is worth a tenth less; the first needs no number.
+    /// Joins the choices. The first has no quality value; each later one has a value lower by 0.1.
     private static func byQuality(_ choices: [String]) -> String {
         choices.prefix(10).enumerated()
             .map { $0.offset == 0 ? $0.element : "\($0.element);q=0.\(10 - $0.offset)" }

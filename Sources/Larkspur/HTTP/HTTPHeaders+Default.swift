@@ -1,34 +1,34 @@
 extension HTTPHeaders {
-    /// What every request says of itself unless told otherwise: `Accept`, `Accept-Encoding`, `Accept-Language` if the
-    /// user's languages are known, and `User-Agent`.
+    /// The default fields of every request: `Accept`, `Accept-Encoding`, `User-Agent`, and `Accept-Language` if the
+    /// user's languages are known.
     public static let `default` = HTTPHeaders(
         [.accept("*/*"), .defaultAcceptEncoding, .defaultAcceptLanguage, .defaultUserAgent].compactMap(\.self))
 }
 
 extension HTTPHeader {
-    /// The content codings that can be decoded on this machine, best first: `br, zstd;q=0.9, gzip;q=0.8, deflate;q=0.7`
-    /// where all libraries are there. Without any of them `identity`, because a server may choose freely if it is told
-    /// nothing.
+    /// The content codings that can be decoded on this machine, in order of preference. With all libraries installed it
+    /// is `br, zstd;q=0.9, gzip;q=0.8, deflate;q=0.7`. Without any of them it is `identity`, because without the field
+    /// a server may choose any coding.
     ///
-    /// Brotli comes first because it makes texts smallest, which counts on a network; zstd makes them nearly as small. A
-    /// request for a range, or one whose content is not to be decoded, has `identity` instead.
+    /// Brotli comes first because it compresses text best; zstd compresses nearly as well. A request for a range, or
+    /// one whose content is not decoded, has `identity` instead.
     public static let defaultAcceptEncoding = HTTPHeader.acceptEncoding(
         ContentCoding.available.isEmpty ? ["identity"] : ContentCoding.available)
 
-    /// The user's first six languages; nil where nobody knows them, as in most servers.
+    /// The user's first six languages; nil if they are not known, as on most servers.
     public static let defaultAcceptLanguage: HTTPHeader? = {
         let languages = UserLanguages.preferred
         return languages.isEmpty ? nil : .acceptLanguage(Array(languages.prefix(6)))
     }()
 
-    /// The program, Larkspur and the system: `Notes/1.2 (com.example.notes; build:7; iOS 18.1.0) Larkspur/0.1.0`, of
-    /// which a program without a bundle leaves out what it does not have.
+    /// The program, Larkspur and the system: `Notes/1.2 (com.example.notes; build:7; iOS 18.1.0) Larkspur/0.1.0`. A
+    /// program without a bundle has fewer parts.
     public static let defaultUserAgent = HTTPHeader.userAgent(UserAgent.standard)
 }
 
-/// Facts about the library itself.
+/// Information about the library.
 public enum LarkspurInfo {
-    /// The version, by Semantic Versioning.
+    /// The version (Semantic Versioning).
     public static let version = "0.1.0"
 }
 
@@ -75,18 +75,18 @@ enum UserAgent {
         #endif
     }
 
-    /// In Latin letters, and without what would end a product's name.
+    /// Returns the text in Latin letters, with `_` for characters that cannot be part of a product name.
     private static func token(_ text: String) -> String {
         String(
             latin(text).map { $0.isASCII && ($0.isLetter || $0.isNumber || "!#$%&'*+-.^_`|~".contains($0)) ? $0 : "_" })
     }
 
-    /// In Latin letters, and without what would end a comment.
+    /// Returns the text in Latin letters, with `_` for characters that cannot be part of a comment.
     private static func comment(_ text: String) -> String {
         String(latin(text).map { (" "..."~").contains($0) && !"()\\;".contains($0) ? $0 : "_" })
     }
 
-    /// Text that is plain is not shown to Foundation, whose tables take megabytes.
+    /// Transliterates to Latin letters. ASCII text skips Foundation, whose tables take megabytes of memory.
     private static func latin(_ text: String) -> String {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
         return text.applyingTransform(StringTransform("Any-Latin; Latin-ASCII"), reverse: false) ?? text
@@ -96,14 +96,14 @@ enum UserAgent {
 enum UserLanguages {
     static var preferred: [String] {
         #if os(Linux)
-            // Foundation makes something up where the environment says nothing.
+            // Without settings in the environment, Foundation would return a guess.
             named(in: ProcessInfo.processInfo.environment)
         #else
             Locale.preferredLanguages
         #endif
     }
 
-    /// The languages that a POSIX environment names, as HTTP writes them; none for the C locale.
+    /// Returns the languages of a POSIX environment as language tags; empty for the C locale.
     static func named(in environment: [String: String]) -> [String] {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
         guard let own = tag(locale) else { return [] }
@@ -112,7 +112,7 @@ enum UserLanguages {
         return languages
     }
 
-    /// `de_AT.UTF-8@euro` is `de-AT`.
+    /// Converts a locale to a language tag: `de_AT.UTF-8@euro` to `de-AT`.
     private static func tag(_ locale: String) -> String? {
         let tag = String(locale.prefix { $0 != "." && $0 != "@" }).replacing("_", with: "-")
         let isTag = tag.allSatisfy { $0 == "-" || $0.isASCII && ($0.isLetter || $0.isNumber) }

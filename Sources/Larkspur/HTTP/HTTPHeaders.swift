@@ -1,33 +1,33 @@
-/// One header field of a request or response.
+/// A header field of a request or response.
 public typealias HTTPHeader = HeaderField
 
-/// Header fields in order, found whatever the case of their names, with repeats where the protocol has them.
+/// An ordered list of header fields with case-insensitive names, which may contain repeated fields.
 ///
-/// `add` appends a further field of that name; `update` leaves exactly one. The two are separate because a dictionary's
-/// "set" silently loses repeated fields, and a blind "append" doubles single ones. A request that would go out with two of
-/// a field that stands alone, such as `Authorization`, is refused.
+/// ``add(_:)`` appends another field of the same name; ``update(_:)`` leaves exactly one. A dictionary would lose
+/// repeated fields, and appending alone would duplicate single ones. A request with two fields of a name that allows
+/// only one, such as `Authorization`, fails.
 public struct HTTPHeaders: Hashable, Sendable {
     package private(set) var fields: [HTTPHeader]
 
-    /// No fields.
+    /// Creates an empty list.
     public init() { fields = [] }
 
-    /// These fields, in their order, repeats included.
+    /// Creates a list of these fields in their order, including repeated ones.
     public init(_ fields: some Sequence<HTTPHeader>) { self.fields = Array(fields) }
 
-    /// Fields from a dictionary, sorted by name, because a dictionary has no order of its own.
+    /// Creates a list from a dictionary, sorted by name, because a dictionary has no order.
     public init(_ dictionary: [String: String]) {
         fields = dictionary.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
     }
 
-    /// Appends a field, whether or not there is one of this name already.
+    /// Appends a field, even if there is a field of this name already.
     public mutating func add(name: String, value: String) { add(HTTPHeader(name: name, value: value)) }
 
-    /// Appends a field, whether or not there is one of this name already.
+    /// Appends a field, even if there is a field of this name already.
     public mutating func add(_ header: HTTPHeader) { fields.append(header) }
 
-    /// Leaves exactly one field of this name, at the place of the first one there was. A value in the place of a secret is a
-    /// secret too.
+    /// Replaces all fields of this name with one, at the position of the first. If the first was secret, so is the new
+    /// one.
     public mutating func update(_ header: HTTPHeader) {
         guard let first = index(of: header.name) else { return add(header) }
         let isSecret = fields[first].isSecret
@@ -37,11 +37,11 @@ public struct HTTPHeaders: Hashable, Sendable {
         fields.replaceSubrange((first + 1)..., with: later)
     }
 
-    /// Leaves exactly one field of this name, at the place of the first one there was. A value in the place of a secret is a
-    /// secret too.
+    /// Replaces all fields of this name with one, at the position of the first. If the first was secret, so is the new
+    /// one.
     public mutating func update(name: String, value: String) { update(HTTPHeader(name: name, value: value)) }
 
-    /// Marks the values of these names as secrets.
+    /// Marks the values of these fields as secrets.
     mutating func hide(_ names: [String]) {
         for index in fields.indices where !fields[index].isSecret {
             let isNamed = names.contains { Self.areEqual($0, fields[index].name) }
@@ -49,18 +49,18 @@ public struct HTTPHeaders: Hashable, Sendable {
         }
     }
 
-    /// Removes every field of this name.
+    /// Removes all fields of this name.
     public mutating func remove(name: String) { fields.removeAll { Self.areEqual($0.name, name) } }
 
-    /// The first value of this name.
+    /// Returns the first value of this name; nil if there is none.
     public func value(for name: String) -> String? { index(of: name).map { fields[$0].value } }
 
-    /// All values of this name, in order.
+    /// Returns all values of this name, in order.
     public func values(for name: String) -> [String] {
         fields.filter { Self.areEqual($0.name, name) }.map(\.value)
     }
 
-    /// The first value of this name; setting updates, setting nil removes.
+    /// The first value of this name. Setting a value calls ``update(_:)``; setting nil removes all fields of the name.
     public subscript(name: String) -> String? {
         get { value(for: name) }
         set {
@@ -68,16 +68,18 @@ public struct HTTPHeaders: Hashable, Sendable {
         }
     }
 
-    /// Sorts the fields by name, whatever the case; those of one name keep their order, which has a meaning.
+    /// Sorts the fields by name, ignoring case. Fields of the same name keep their order, because it has a meaning.
     public mutating func sort() { self = sorted() }
 
-    /// The fields sorted by name, whatever the case; those of one name keep their order, which has a meaning.
+    /// Returns the fields sorted by name, ignoring case. Fields of the same name keep their order, because it has a
+    /// meaning.
     public func sorted() -> HTTPHeaders {
-        let named = fields.enumerated().map { (name: $0.element.name.lowercased(), place: $0.offset) }
-        return HTTPHeaders(named.sorted { ($0.name, $0.place) < ($1.name, $1.place) }.map { fields[$0.place] })
+        let named = fields.enumerated().map { (name: $0.element.name.lowercased(), offset: $0.offset) }
+        return HTTPHeaders(named.sorted { ($0.name, $0.offset) < ($1.name, $1.offset) }.map { fields[$0.offset] })
     }
 
-    /// The fields as a dictionary, for those who need one: repeated ones joined with commas, under their first spelling.
+    /// The fields as a dictionary, for APIs that need one. Repeated fields are joined with commas, under their first
+    /// spelling.
     public var dictionary: [String: String] {
         let pairs = fields.map { (fields[index(of: $0.name) ?? 0].name, $0.value) }
         return Dictionary(pairs) { "\($0), \($1)" }
@@ -116,18 +118,19 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
 
     public init(arrayLiteral elements: HTTPHeader...) { fields = elements }
 
-    /// A line for each field. Values that are marked as secrets, or whose names `Redaction.standard` knows, are hidden.
+    /// One line per field. Secret values are hidden: those marked as secrets, and those whose names
+    /// `Redaction.standard` knows.
     public var description: String { shown.joined(separator: "\n") }
 
     private var shown: [String] { fields.map(\.description) }
 }
 
 extension HTTPHeaders: CustomReflectable {
-    /// Keeps `dump` from showing what the description hides.
+    /// A mirror of the redacted lines, so that `dump` does not show secrets that the description hides.
     public var customMirror: Mirror { Mirror(self, unlabeledChildren: shown) }
 }
 
 extension ResponseHead {
-    /// The fields as they came, found whatever the case of their names.
+    /// The received fields, with case-insensitive names.
     public var headers: HTTPHeaders { HTTPHeaders(fields) }
 }

@@ -1,4 +1,4 @@
-/// The method of a request: an open set, compared as written.
+/// A method of a request. Any name is allowed; comparison is case-sensitive.
 public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     public let rawValue: String
 
@@ -6,29 +6,29 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStr
 
     public init(stringLiteral value: String) { self.init(rawValue: value) }
 
-    /// The method; in quotes and escaped if it is none, so that it ends no line of a log.
+    /// The method. An invalid name is quoted and escaped, so that it cannot break a line of a log.
     public var description: String {
         rawValue.utf8.allSatisfy(OutgoingRequest.isTokenByte) ? rawValue : rawValue.debugDescription
     }
 
-    /// Asks a proxy for a tunnel; transports do that by themselves.
+    /// Asks a proxy for a tunnel. Transports send it themselves.
     public static let connect = HTTPMethod(rawValue: "CONNECT")
-    /// Removes what the URL names.
+    /// Removes the resource.
     public static let delete = HTTPMethod(rawValue: "DELETE")
-    /// Asks for what the URL names.
+    /// Requests the resource.
     public static let get = HTTPMethod(rawValue: "GET")
-    /// Asks for the head of what GET would give.
+    /// Requests the head of the response to a GET.
     public static let head = HTTPMethod(rawValue: "HEAD")
-    /// Asks what can be asked.
+    /// Requests the options of the resource.
     public static let options = HTTPMethod(rawValue: "OPTIONS")
-    /// Changes a part of what the URL names.
+    /// Changes a part of the resource.
     public static let patch = HTTPMethod(rawValue: "PATCH")
-    /// Hands something in, for the server to deal with.
+    /// Submits data for the server to process.
     public static let post = HTTPMethod(rawValue: "POST")
-    /// Puts something where the URL says.
+    /// Creates or replaces the resource.
     public static let put = HTTPMethod(rawValue: "PUT")
-    /// Asks with a body, and changes nothing.
+    /// Requests the result of a query in the body, without changing anything.
     public static let query = HTTPMethod(rawValue: "QUERY")
-    /// Asks for the request back, as it arrived.
+    /// Requests an echo of the request, as the server received it.
     public static let trace = HTTPMethod(rawValue: "TRACE")
 }

@@ -1,8 +1,8 @@
 extension StringProtocol {
-    /// A field's value without its parameters, in lower case: `text/html` of `Text/HTML; charset=utf-8`.
+    /// The field's value without parameters, in lower case: `text/html` for `Text/HTML; charset=utf-8`.
     var essence: String { prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased() }
 
-    /// A field's parameters by their names in lower case, as RFC 6266 has them; of several with one name, the first.
+    /// The field's parameters by lower-case name (RFC 6266). Of several with the same name, the first counts.
     var parameters: [String: String] {
         var result: [String: String] = [:]
         var rest = Substring(self).drop { $0 != ";" }.dropFirst()
@@ -22,7 +22,7 @@ extension StringProtocol {
         return result
     }
 
-    /// The words between a field's commas, none of them empty.
+    /// The non-empty elements of a comma-separated value.
     package var listed: [String] {
         split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
@@ -38,7 +38,7 @@ extension Substring {
         var value = ""
         self = dropFirst()
         while let character = popFirst(), character != "\"" {
-            // Escaped are quotes and backslashes; what is in front of anything else was meant for a folder.
+            // Only quotes and backslashes are escaped. Other backslashes are path separators of Windows file names.
             if character == "\\", let next = first, next == "\"" || next == "\\" {
                 value.append(next)
                 self = dropFirst()

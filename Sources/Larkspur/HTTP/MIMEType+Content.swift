@@ -1,9 +1,8 @@
 extension MIMEType {
-    /// How many bytes `ofContent` looks at.
+    /// The number of bytes that `ofContent` examines.
     static let contentLimit = 512
 
-    /// The type that content begins like, as far as formats have signs of their own; for what has none,
-    /// `application/octet-stream`.
+    /// Returns the type of the content by its first bytes; `application/octet-stream` if its format has no signature.
     static func ofContent(_ content: some Collection<UInt8>) -> String {
         let bytes = Array(content.prefix(contentLimit))
         return binary(bytes) ?? text(bytes, isWhole: content.count <= contentLimit) ?? "application/octet-stream"
@@ -29,13 +28,13 @@ extension MIMEType {
         if has("OggS\0") { return "audio/ogg" }
         if has("fLaC") { return "audio/flac" }
         if has("ID3") { return "audio/mpeg" }
-        // An MPEG frame of layer III without an ID3 tag before it: eleven bits set, then the version and the layer.
+        // An MPEG layer III frame without an ID3 tag: eleven set bits, then the version and the layer.
         if bytes.count > 1, bytes[0] == 0xFF, [0xFA, 0xFB, 0xF2, 0xF3].contains(bytes[1]) { return "audio/mpeg" }
         if has("SQLite format 3\0") { return "application/vnd.sqlite3" }
         return nil
     }
 
-    /// UTF-8 without control characters is text; what it begins with tells which.
+    /// Returns the type of a text by its beginning; nil if the bytes are not UTF-8 or have control characters.
     private static func text(_ bytes: [UInt8], isWhole: Bool) -> String? {
         var bytes = bytes[...]
         if bytes.starts(with: JSONParser.byteOrderMark) { bytes = bytes.dropFirst(3) }
@@ -54,7 +53,8 @@ extension MIMEType {
         return isJSON(bytes, text, isWhole: isWhole) ? "application/json" : "text/plain"
     }
 
-    /// What is there as a whole is parsed; of anything longer, an object's beginning is taken for one.
+    /// Returns whether the text is JSON. A complete text is parsed; of a longer one the beginning of an object is
+    /// enough.
     private static func isJSON(_ bytes: ArraySlice<UInt8>, _ text: String, isWhole: Bool) -> Bool {
         let start = text.filter { !$0.isWhitespace }.prefix(2)
         guard start.hasPrefix("{") || start.hasPrefix("[") else { return false }
@@ -63,7 +63,7 @@ extension MIMEType {
 }
 
 extension ReadableFile {
-    /// The first bytes, as many as tell a type; none if they cannot be read, which sending will report.
+    /// The first bytes, enough to detect a type; empty if they cannot be read. Sending then reports the error.
     var beginning: [UInt8] {
         [UInt8](unsafeUninitializedCapacity: MIMEType.contentLimit + 1) { buffer, count in
             count = (try? read(at: 0, into: UnsafeMutableRawBufferPointer(buffer))) ?? 0

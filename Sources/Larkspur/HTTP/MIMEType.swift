@@ -2,9 +2,9 @@
     import UniformTypeIdentifiers
 #endif
 
-/// Types of files, told by their names or by their first bytes.
+/// The media types of files, by their names or by their first bytes.
 enum MIMEType {
-    /// The type that goes with the name's extension; nil if it has none or one that nobody knows.
+    /// Returns the type for the name's extension; nil if there is no extension or it is unknown.
     static func ofFile(named name: String) -> String? {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
         let ending = name[name.index(after: dot)...].lowercased()
@@ -16,7 +16,7 @@ enum MIMEType {
         #endif
     }
 
-    /// By extension. Keys and values are parts of the table's text: nothing is copied.
+    /// The types by extension. Keys and values are substrings of the table, so no text is copied.
     private static let types = {
         var types: [Substring: (kind: Substring, subtype: Substring)] = [:]
         for line in table.split(separator: "\n") {
@@ -29,7 +29,7 @@ enum MIMEType {
         return types
     }()
 
-    /// Each line is a kind and its subtypes; with a subtype stand its extensions, unless the only one is its own name.
+    /// One line per kind, with its subtypes. A subtype lists its extensions, unless its name is its only extension.
     private static let table = """
         image jpeg=jpg,jpeg,jpe,jfif svg+xml=svg,svgz tiff=tif,tiff vnd.microsoft.icon=ico,cur
         image vnd.adobe.photoshop=psd x-adobe-dng=dng jxr jp2 png gif webp avif heic heif bmp apng jxl

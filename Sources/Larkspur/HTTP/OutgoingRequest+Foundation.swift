@@ -1,10 +1,10 @@
 extension OutgoingRequest {
-    /// The same request as Foundation's value, made anew on each access.
+    /// The request as a Foundation value, created on each access.
     ///
-    /// Setting it takes over method, URL, fields and body data. A field that is still as the getter gave it keeps its
-    /// place and its repeats; a file or stream body, which `URLRequest` cannot carry, stays unless a body is set. Another
-    /// `timeoutInterval` becomes the time that may pass without a byte: `timeouts.firstByte` and `.idle`; another
-    /// `httpShouldHandleCookies` becomes `usesCookieJar`.
+    /// Setting it changes the method, URL, fields and body data. Fields whose values did not change keep their position
+    /// and repetitions. A file or stream body, which `URLRequest` cannot carry, stays unless a body is set. A changed
+    /// `timeoutInterval` sets ``RequestTimeouts/firstByte`` and ``RequestTimeouts/idle``. A changed
+    /// `httpShouldHandleCookies` sets ``RequestOptions/usesCookieJar``.
     public var urlRequest: URLRequest {
         get {
             var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
@@ -24,7 +24,7 @@ extension OutgoingRequest {
                     problem = RequestError(wrapping: error, as: .invalidURL)
                 }
             }
-            // Compared with what was given: URLRequest upper-cases some methods by itself.
+            // Compared with the old value, because URLRequest changes some methods to upper case.
             if newValue.httpMethod != before.httpMethod {
                 method = HTTPMethod(rawValue: newValue.httpMethod ?? "GET")
             }
@@ -47,7 +47,8 @@ extension OutgoingRequest {
         }
     }
 
-    /// Longer than thirty years is without limit; zero or less, and what is no number, means that none was chosen.
+    /// Sets the timeouts. More than 1e9 seconds (thirty years) means no limit. Zero, negative values and NaN are
+    /// ignored.
     private mutating func setTimeout(seconds: Double) {
         guard seconds > 0 else { return }
         let limit: Duration? = seconds < 1e9 ? .seconds(seconds) : nil
@@ -63,7 +64,7 @@ extension OutgoingRequest {
 }
 
 extension ResponseHead {
-    /// The same head as Foundation's value, made anew on each call; repeated fields are joined with commas.
+    /// Returns the head as a Foundation value; repeated fields are joined with commas.
     package func httpURLResponse(url: RequestURL) -> HTTPURLResponse? {
         guard let url = URL(string: url.text) else { return nil }
         return HTTPURLResponse(url: url, statusCode: status, httpVersion: version, headerFields: headers.dictionary)

@@ -1,8 +1,8 @@
-/// The request under way, as adapters and modifiers see and change it.
+/// A request before it is sent, as adapters and modifiers see and change it.
 ///
-/// It is a plain value of our own: Foundation's `URLRequest` loses the order and the repeats of header fields and costs
-/// more to make than everything else in a request. `urlRequest` bridges for those who want it. It is one reference
-/// inside, because each hop, attempt and response keeps one.
+/// It does not wrap Foundation's `URLRequest`, which loses the order and the repetition of header fields, and costs
+/// more than all other parts of a request. ``urlRequest`` converts for code that needs one. The value is a single
+/// reference, because each hop, attempt and response keeps one.
 public struct OutgoingRequest: Sendable {
     private struct Content {
         var method: HTTPMethod
@@ -21,7 +21,7 @@ public struct OutgoingRequest: Sendable {
 
     private var storage: Storage
 
-    /// A request from its parts; what is wrong with them is said when it is sent.
+    /// Creates a request from its parts. They are checked when the request is sent.
     public init(
         method: HTTPMethod = .get, url: RequestURL, headers: HTTPHeaders = [:], body: TransportBody = .none,
         options: RequestOptions = RequestOptions()
@@ -29,7 +29,7 @@ public struct OutgoingRequest: Sendable {
         storage = Storage(Content(method: method, url: url, headers: headers, body: body, options: options))
     }
 
-    /// A request to anything that names a URL; throws what is wrong with it.
+    /// Creates a request to a URL. Throws if the URL is not valid.
     public init(
         _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: TransportBody = .none
     ) throws {
@@ -42,18 +42,18 @@ public struct OutgoingRequest: Sendable {
         storage = Storage(content)
     }
 
-    /// Whether nobody has changed anything since one was a copy of the other.
+    /// Returns whether both are copies of the same request without any change since.
     func isSame(as other: OutgoingRequest) -> Bool { storage === other.storage }
 
-    // Read in place: what is asked for most often is one field of the options, and a copy of all of them has its price.
+    // Accessed with `_read`: the options are read often for one field, and copying all of them is expensive.
 
-    /// As it is written.
+    /// The method, as written.
     public var method: HTTPMethod {
         _read { yield storage.content.method }
         set { change { $0.method = newValue } }
     }
 
-    /// Where it goes.
+    /// The target of the request.
     public var url: RequestURL {
         _read { yield storage.content.url }
         set {
@@ -64,31 +64,31 @@ public struct OutgoingRequest: Sendable {
         }
     }
 
-    /// In their order, repeats included.
+    /// The header fields in their order, including repeated ones.
     public var headers: HTTPHeaders {
         _read { yield storage.content.headers }
         set { change { $0.headers = newValue } }
     }
 
-    /// None, bytes, a file or a stream.
+    /// The body: none, bytes, a file or a stream.
     public var body: TransportBody {
         _read { yield storage.content.body }
         set { change { $0.body = newValue } }
     }
 
-    /// What is not sent, and says how it is sent.
+    /// The settings for how the request is sent. They are not part of the message.
     public var options: RequestOptions {
         _read { yield storage.content.options }
         set { change { $0.options = newValue } }
     }
 
-    /// What was wrong with a value that could not be refused where it was set; reported before sending.
+    /// The error of a setter that cannot throw; reported before sending.
     var problem: RequestError? {
         get { storage.content.problem }
         set { change { $0.problem = newValue } }
     }
 
-    /// The field `Cookie`, if it is the jar's and nobody has changed it; setting puts another one of the jar's in its place.
+    /// The `Cookie` field if it still has the jar's value. Setting it replaces the jar's field.
     var cookiesOfJar: String? {
         get {
             guard let field = storage.content.cookiesOfJar, headers.values(for: "Cookie") == [field] else { return nil }
@@ -105,84 +105,88 @@ public struct OutgoingRequest: Sendable {
     }
 }
 
-/// What may be set for a single request beside what is sent.
+/// The settings of a single request. They are not part of the message.
 public struct RequestOptions: Sendable, Hashable {
-    /// What becomes of a redirect.
+    /// A policy for redirects.
     public enum Redirects: Sendable, Hashable {
-        /// Followed, up to so many in one attempt.
+        /// Follows redirects, up to the limit in one attempt.
         case follow(limit: Int)
-        /// Delivered as the response.
+        /// Delivers the redirect as the response.
         case deliver
     }
 
-    /// What to do with redirects; nil leaves it to the session, and there means to follow up to 20.
+    /// The policy for redirects. Nil uses the session's policy, whose default is to follow up to 20.
     public var redirects: Redirects?
 
-    /// Whether a redirect may lead from https to http; nil leaves it to the session, and there means that it is refused.
+    /// Whether a redirect may lead from https to http. Nil uses the session's option, whose default is false.
     public var allowsInsecureRedirects: Bool?
 
-    /// How long the request, its attempts and their hops may take. A request begins with its session's; setting one limit
-    /// keeps the others.
+    /// The time limits of the request, its attempts and their hops. A request starts with the limits of its session;
+    /// setting one limit keeps the others.
     public var timeouts: RequestTimeouts {
         get { ownTimeouts ?? RequestTimeouts() }
         set { ownTimeouts = newValue }
     }
     private var ownTimeouts: RequestTimeouts?
 
-    /// Which version of HTTP to speak; nil leaves it to the session, and there means to negotiate it.
+    /// The version of HTTP. Nil uses the session's option, whose default is to negotiate it.
     public var httpVersion: HTTPVersionChoice?
 
-    /// From how many bytes on a body waits until the server has said that it wants it, by `Expect: 100-continue`, or a
-    /// second has passed; bodies of unknown length count as large. Nil leaves it to the session, and there means never.
+    /// The size in bytes from which a body is sent with `Expect: 100-continue`. It then waits until the server has
+    /// answered or a second has passed. Bodies of unknown length count as large. Nil uses the session's option, whose
+    /// default is never.
     ///
-    /// It spares sending a large body that is going to be refused, and costs a round trip each time that it is not.
+    /// It avoids sending a large body that the server would reject, but otherwise costs a round trip.
     public var expectsContinueFrom: UInt64?
 
-    /// Whether a GET may have a body; nil leaves it to the session, and there means that it is refused: the body means
-    /// nothing by the protocol, many servers drop it, some reject it, and most often it is a mistake.
+    /// Whether a GET may have a body. Nil uses the session's option, whose default is false.
+    ///
+    /// In HTTP such a body has no meaning. Many servers drop it, some reject it, and most often it is a mistake.
     public var allowsBodyInGET: Bool?
 
-    /// Whether a body that comes in a content coding (gzip, deflate, br, zstd, several of them) is decoded; nil leaves it
-    /// to the session, and there means yes.
+    /// Whether bodies with a content coding (gzip, deflate, br, zstd, or several of them) are decoded. Nil uses the
+    /// session's option, whose default is true.
     ///
-    /// With false, bodies are delivered as they are sent, and codings are not asked for. Parts of a body (206) never are
-    /// decoded: they do not stand for themselves.
+    /// With false, bodies are delivered as the server sent them, and requests accept no coding. A part of a body (206)
+    /// is never decoded, because it is not a complete coded stream.
     public var decodesContent: Bool?
 
-    /// How much may become of a body by decoding; nil leaves it to the session, and there means `DecodingLimits()`.
+    /// The limits for decoding a body. Nil uses the session's limits, whose default is ``DecodingLimits/init()``.
     public var decodingLimits: DecodingLimits?
 
-    /// How many bytes of a response's body are received, as they are sent; nil leaves it to the session, and there means
-    /// 2 GiB for what is kept in memory, and without end for what is not.
+    /// The maximum size of a response body in bytes, before decoding. Nil uses the session's limit. Its default is 2
+    /// GiB for bodies in memory, and no limit for others.
     ///
-    /// A larger body fails with `.contentTooLarge`: at once if the head says how long it will be, else with the byte that
-    /// is too many.
+    /// A larger body fails with `.contentTooLarge`: at once if the head has the length, else at the first byte beyond
+    /// the limit.
     public var maximumBodySize: UInt64?
 
-    /// Whether the session's cookies are sent, and those of the response kept; nil leaves it to the session, and there means
-    /// yes if it has a jar. A `Cookie` field that the request has of its own is sent as it is, without any of the jar's.
+    /// Whether the session's cookies are sent and those of the response stored. Nil uses the session's option, whose
+    /// default is true if the session has a jar. A request's own `Cookie` field is sent unchanged, without cookies of
+    /// the jar.
     public var usesCookieJar: Bool?
 
     /// Whether the session's credentials are used: its ``CredentialStore`` answers challenges, and an
-    /// ``AuthenticationInterceptor`` adds its credential. Nil takes the session's option, whose default is true. False is for
-    /// requests that get a credential, such as a login.
+    /// ``AuthenticationInterceptor`` adds its credential. Nil uses the session's option, whose default is true. Use
+    /// false for requests that obtain a credential, such as a login.
     public var usesCredentials: Bool?
 
-    /// Header fields that do not follow a redirect to another origin, beside `Authorization`, `Cookie` and their kin, which
-    /// never do: those with keys of your own. Descriptions hide their values. The session's are added to a request's.
+    /// The names of header fields with secrets, such as custom keys. A redirect to another origin does not send them,
+    /// and descriptions hide their values. `Authorization`, `Cookie` and similar fields need no entry. The session's
+    /// names are added to the request's.
     ///
-    /// A field made with `isSecret` is treated alike without being named here.
+    /// A field with `isSecret` is treated in the same way without an entry.
     public var confidentialHeaders: [String] = []
 
-    /// Query items whose values descriptions, logs and cURL commands hide, beside those whose names ``Redaction`` knows. The
-    /// session's are added to a request's.
+    /// The names of query items whose values are hidden in descriptions, logs and cURL commands, in addition to the
+    /// names that ``Redaction`` knows. The session's names are added to the request's.
     public var confidentialQueryItems: [String] = []
 
-    /// Who sends the request, for a server that asks. It comes from the request's settings at each attempt, or from the
-    /// session's store at each hop.
+    /// The credential for HTTP authentication. Each attempt takes it from the request's settings, or each hop from the
+    /// session's store.
     var authentication: Authentication?
 
-    /// What the library has asked to go on with. It comes from the file at each attempt.
+    /// The range that a resumed download asks for. Each attempt sets it from the partial file.
     var resumption: Resumption?
 
     mutating func addMissing(from session: RequestOptions) {
@@ -203,16 +207,16 @@ public struct RequestOptions: Sendable, Hashable {
         confidentialQueryItems += session.confidentialQueryItems.filter { !items.contains($0) }
     }
 
-    /// The options as they are unless set.
+    /// Creates the default options.
     public init() {}
 }
 
 extension OutgoingRequest {
-    /// Settles what follows from the rest, and refuses what must never be sent.
+    /// Adds derived fields, and throws for a request that must not be sent.
     ///
-    /// It runs after the last adapter, so that nothing gets past it.
+    /// It runs after the last adapter, so that every change is checked.
     ///
-    /// - Parameter known: Fields about which nothing is wrong, whatever request they are of.
+    /// - Parameter known: Fields that were checked before and are valid for any request.
     mutating func complete(knowing known: HTTPHeaders = HTTPHeaders()) throws(RequestError) {
         moveUserInfoToHeader()
         askForIdentity()
@@ -228,31 +232,31 @@ extension OutgoingRequest {
         if !options.confidentialQueryItems.isEmpty { url = url.hidingQueryItems(options.confidentialQueryItems) }
     }
 
-    /// The rules for descriptions of this request and of its response: these, and what the request names or marks itself.
+    /// Returns the rules for descriptions of this request and its response, with the names that the request adds.
     func redaction(_ rules: Redaction) -> Redaction {
         let marked = headers.filter(\.isSecret).map(\.name)
         return rules.hiding(options.confidentialHeaders + options.confidentialQueryItems + marked)
     }
 
-    /// Refuses a method or field that could split the request, a length that is not the body's, a URL that is not
-    /// HTTP's, a GET with a body.
+    /// Throws for a method or field that could split the request, and for a length that is not the body's. Also throws
+    /// for a URL that is not HTTP's, and for a GET with a body.
     private func check(knowing known: HTTPHeaders) throws(RequestError) {
         if let problem { throw problem }
         guard url.isHTTP, url.hasAuthority else {
             throw RequestError(
-                .invalidURL, "the URL, of the scheme \(url.scheme), is not an http or https URL with a host")
+                .invalidURL, "the URL has the scheme \(url.scheme), and is not an http or https URL with a host")
         }
         guard Self.isToken(method.rawValue) else {
-            throw RequestError(.invalidRequest, "the method has characters that HTTP does not allow in one")
+            throw RequestError(.invalidRequest, "the method contains characters that HTTP does not allow in a method")
         }
         if method == .get, body.length != 0, options.allowsBodyInGET != true {
             throw RequestError(
-                .bodyInGETRequest, "a GET has a body; if that is meant, set options.allowsBodyInGET to true")
+                .bodyInGETRequest, "a GET has a body; if that is intended, set options.allowsBodyInGET to true")
         }
         if !headers.fields.isIdentical(to: known.fields) { try Self.check(headers, for: body) }
     }
 
-    /// Whether nothing is wrong with these fields, whatever request they are of.
+    /// Returns whether these fields are valid for any request.
     static func areAlwaysFine(_ headers: HTTPHeaders) -> Bool {
         headers["Content-Length"] == nil && headers["Transfer-Encoding"] == nil
             && (try? check(headers, for: .none)) != nil
@@ -263,16 +267,17 @@ extension OutgoingRequest {
         for field in headers {
             try check(field, for: body)
             guard let name = single(field.name) else { continue }
-            defer { singles |= 1 << name.utf8.count }  // which tells them apart
+            defer { singles |= 1 << name.utf8.count }  // the four names have different lengths
             if singles & 1 << name.utf8.count != 0 {
                 throw RequestError(
                     .invalidRequest,
-                    "there are two fields \(name), of which there can be one; use update instead of add")
+                    "the header field \(name) occurs twice, but only one is allowed; use update instead of add")
             }
         }
     }
 
-    /// The name of a field that a request has once, if it is one that matters to who is asked, and for whom.
+    /// Returns the canonical name of a field that may occur only once and affects routing or identity; nil for other
+    /// fields.
     private static func single(_ name: String) -> String? {
         let known: String
         switch name.utf8.count {
@@ -287,32 +292,34 @@ extension OutgoingRequest {
 
     private static func check(_ field: HTTPHeader, for body: TransportBody) throws(RequestError) {
         guard isToken(field.name) else {
-            throw RequestError(.invalidRequest, "a header field's name has characters that HTTP does not allow")
+            throw RequestError(.invalidRequest, "a header field's name contains characters that HTTP does not allow")
         }
         guard field.value.hasOnly({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-            throw RequestError(.invalidRequest, "the header field \(field.name) has a line end or control character")
+            throw RequestError(
+                .invalidRequest, "the header field \(field.name) contains a line break or control character")
         }
         guard field.value.utf8.first?.isBlank != true, field.value.utf8.last?.isBlank != true else {
             throw RequestError(
                 .invalidRequest, "the header field \(field.name) begins or ends with white space; trim its value")
         }
-        // How the body ends is the transport's to say; what contradicts it would let the next request be taken for
-        // this one's body.
+        // The transport determines where the body ends. A contradicting field could make a server take the next request
+        // for a part of this body.
         switch field.name.utf8.count {
         case 4 where field.name.lowercased() == "host":
             guard field.value.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !#"/?#@\,"<>"#.utf8.contains($0) }) else {
-                throw RequestError(.invalidRequest, "the field \(field.name) is not a host and a port")
+                throw RequestError(.invalidRequest, "the header field \(field.name) is not a host and a port")
             }
         case 14 where field.name.lowercased() == "content-length":
             let length = body.length.map { "\($0)" }
             guard field.value == length else {
                 throw RequestError(
-                    .invalidRequest, "the field \(field.name) is not the body's length, \(length ?? "which is unknown")"
+                    .invalidRequest,
+                    "the header field \(field.name) is not the body's length, \(length ?? "which is unknown")"
                 )
             }
         case 17 where field.name.lowercased() == "transfer-encoding":
             guard field.value.lowercased() == "chunked", body.length == nil else {
-                throw RequestError(.invalidRequest, "the field \(field.name) is not for requests to set")
+                throw RequestError(.invalidRequest, "the header field \(field.name) cannot be set by requests")
             }
         default: break
         }
@@ -328,7 +335,7 @@ extension OutgoingRequest {
         }
     }
 
-    /// Turns `user:password@` of the URL into a field, so that nothing below or beside ever sees it in the URL.
+    /// Moves `user:password@` from the URL to an `Authorization` field, so that no other code sees it in the URL.
     mutating func moveUserInfoToHeader() {
         guard let user = url.user else { return }
         if headers["Authorization"] == nil {
@@ -337,15 +344,15 @@ extension OutgoingRequest {
         change { $0.url = $0.url.withoutUserInfo }
     }
 
-    /// Has the body sent as it is where nobody is going to decode it: because nobody should, or because only a part of it is
-    /// wanted. What the user says of codings stands.
+    /// Asks for `identity` if the body will not be decoded: because decoding is off, or because a range is requested.
+    /// An `Accept-Encoding` field that the user has set stays.
     private mutating func askForIdentity() {
         guard headers["Range"] != nil || options.decodesContent == false else { return }
         let accepted = headers["Accept-Encoding"] ?? HTTPHeader.defaultAcceptEncoding.value
         if accepted == HTTPHeader.defaultAcceptEncoding.value { headers.update(.acceptEncoding("identity")) }
     }
 
-    /// - Parameter timeLeft: How much is left of the limits that span hops.
+    /// - Parameter timeLeft: The remaining time of the limits that span hops.
     func transportRequest(initialAllowance: UInt64, timeLeft: Duration?) -> TransportRequest {
         var request = TransportRequest(
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
@@ -356,7 +363,7 @@ extension OutgoingRequest {
 }
 
 extension String {
-    /// Whether all its bytes are such ones; in one piece of memory, as they are in most texts, this takes a fraction of the time.
+    /// Returns whether all bytes are allowed. Contiguous text, which is the common case, takes a fraction of the time.
     @inline(__always)
     fileprivate func hasOnly(_ isAllowed: (UInt8) -> Bool) -> Bool {
         utf8.withContiguousStorageIfAvailable { $0.allSatisfy(isAllowed) } ?? utf8.allSatisfy(isAllowed)
@@ -364,8 +371,8 @@ extension String {
 }
 
 extension OutgoingRequest: CustomStringConvertible, CustomReflectable {
-    /// Method and URL, without the query; fields and body may hold secrets.
+    /// The method and the URL without its query. Fields and body are left out because they may contain secrets.
     public var description: String { "\(method) \(url.withoutQuery)" }
-    /// Keeps `dump` from showing what the description hides.
+    /// An empty mirror, so that `dump` does not show secrets that the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

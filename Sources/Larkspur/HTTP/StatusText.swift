@@ -1,15 +1,15 @@
-/// What status codes mean, in the words of their registry (IANA, "HTTP Status Codes").
+/// The names of status codes in IANA's registry "HTTP Status Codes".
 enum StatusText {
-    /// `503 (Service Unavailable)`; the number alone if it is not registered.
+    /// Returns `503 (Service Unavailable)`, or the number alone if it is not registered.
     static func described(_ status: Int) -> String {
         names[status].map { "\(status) (\($0))" } ?? "\(status)"
     }
 
-    /// Why a status is an error, in a few words.
+    /// Returns a short reason why the status is an error.
     static func problem(_ status: Int?) -> String {
         switch status {
         case let status? where status >= 400: names[status] ?? (status < 500 ? "client error" : "server error")
-        default: "status not expected"
+        default: "unexpected status"
         }
     }
 

@@ -1,13 +1,13 @@
-/// What can name the target of a request.
+/// A type that can be converted to the URL of a request.
 ///
-/// Conversion happens when the request is built, at each attempt anew, so a value may compute its URL. An error thrown
-/// surfaces in the response, never where the request was made.
+/// The conversion runs when each attempt is built, so a value can compute its URL. A thrown error is delivered with the
+/// response, not where the request is created.
 public protocol URLConvertible: Sendable {
-    /// The URL; what this throws fails the request with stage `building`.
+    /// Returns the URL. A thrown error fails the request in the stage `building`.
     func asRequestURL() throws -> RequestURL
 
-    /// The same for a session that has a base URL, which relative references are resolved against. By default the base
-    /// is left aside.
+    /// Returns the URL for a session with a base URL, which resolves relative references. By default the base is
+    /// ignored.
     func asRequestURL(relativeTo base: RequestURL) throws -> RequestURL
 }
 
@@ -51,35 +51,37 @@ extension URLComponents: URLConvertible {
     }
 
     private func text() throws -> String {
-        guard let string else { throw RequestError(.invalidURL, "the URLComponents make no URL") }
+        guard let string else { throw RequestError(.invalidURL, "the URLComponents do not form a URL") }
         return string
     }
 }
 
 extension String.StringInterpolation {
-    /// A text as one segment of a URL's path, whatever is in it: `"users/\(segment: name)"`.
+    /// Appends any text as one segment of a URL's path: `"users/\(segment: name)"`.
     ///
-    /// Everything that could mean something in a URL is escaped. `.` and `..` cannot be: they would name another path, and
-    /// so make the URL invalid.
+    /// All characters with a meaning in URLs are escaped. The segments `.` and `..` make the URL invalid, because they
+    /// would change the path even if escaped.
     public mutating func appendInterpolation(segment: some StringProtocol) {
         let isPath = segment == "." || segment == ".."
         appendLiteral(isPath ? "\u{0}" : segment.percentEncoded)
     }
 }
 
-/// What can make a whole request by way of Foundation's value: a router's case, a prepared `URLRequest`.
+/// A type that can be converted to a complete request through Foundation's `URLRequest`: a router's case, or a prepared
+/// `URLRequest`.
 ///
-/// Its method, URL, fields, body and timeout are taken over; order and repeats of fields it does not have. Be an
-/// `OutgoingRequestConvertible` where they matter.
+/// The method, URL, fields, body and timeout are used. A `URLRequest` keeps neither the order nor the repetition of
+/// fields; conform to ``OutgoingRequestConvertible`` where they matter.
 public protocol URLRequestConvertible: OutgoingRequestConvertible {
-    /// The request, made anew for each attempt.
+    /// Returns the request; called for each attempt.
     func asURLRequest() throws -> URLRequest
 }
 
-/// What makes a whole request without passing through a `URLRequest`: a router that keeps order and repeats of fields, or
-/// has a body that `URLRequest` cannot carry. It is asked again at each attempt.
+/// A type that can be converted to a complete request without a `URLRequest`.
+///
+/// Examples are a router that keeps the order of fields, and a request whose body `URLRequest` cannot carry.
 public protocol OutgoingRequestConvertible: Sendable {
-    /// The request, made anew for each attempt.
+    /// Returns the request; called for each attempt.
     func asOutgoingRequest() throws -> OutgoingRequest
 }
 
@@ -105,7 +107,7 @@ extension OutgoingRequest: OutgoingRequestConvertible {
     public func asOutgoingRequest() -> OutgoingRequest { self }
 }
 
-/// Turns a host name in any script into the form that goes over the wire, with the platform's own tables.
+/// Converts host names in any script to their ASCII form (IDNA), with the platform's tables.
 enum PlatformIDNA {
     @Sendable static func ascii(_ host: String) -> String? {
         var components = URLComponents()

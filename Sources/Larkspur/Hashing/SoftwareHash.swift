@@ -1,10 +1,10 @@
-/// The hashes in Swift, for where no library of the system's does them: MD5 (RFC 1321), SHA-256, SHA-512 and SHA-512/256
+/// Hash functions in Swift, for systems without a library for them: MD5 (RFC 1321), SHA-256, SHA-512 and SHA-512/256
 /// (FIPS 180-4).
 struct SoftwareHash: HashEngine {
     private var blocks: any BlockHash
     private let blockSize: Int
     private let resultSize: Int
-    /// What does not fill a block yet.
+    /// The bytes of an incomplete block.
     private var rest: [UInt8] = []
     private var count: UInt64 = 0
 
@@ -36,7 +36,7 @@ struct SoftwareHash: HashEngine {
         rest += bytes.dropFirst(whole)
     }
 
-    /// A one, zeros up to the end of a block, and there the number of bits.
+    /// Pads the input with a one bit, zeros and the number of bits, and returns the hash.
     mutating func finalize() -> [UInt8] {
         let bits = count << 3
         let lengthSize = blockSize / 8
@@ -48,7 +48,7 @@ struct SoftwareHash: HashEngine {
     }
 }
 
-/// What becomes of block after block.
+/// A hash function that processes one block at a time.
 private protocol BlockHash {
     mutating func absorb(_ block: UnsafeRawBufferPointer)
     var result: [UInt8] { get }
@@ -72,14 +72,14 @@ private struct MD5: BlockHash {
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         for step in 0..<64 {
             let mixed: UInt32
-            let place: Int
+            let index: Int
             switch step / 16 {
-            case 0: (mixed, place) = (b & c | ~b & d, step)
-            case 1: (mixed, place) = (d & b | ~d & c, 5 * step + 1)
-            case 2: (mixed, place) = (b ^ c ^ d, 3 * step + 5)
-            default: (mixed, place) = (c ^ (b | ~d), 7 * step)
+            case 0: (mixed, index) = (b & c | ~b & d, step)
+            case 1: (mixed, index) = (d & b | ~d & c, 5 * step + 1)
+            case 2: (mixed, index) = (b ^ c ^ d, 3 * step + 5)
+            default: (mixed, index) = (c ^ (b | ~d), 7 * step)
             }
-            let word = UInt32(littleEndian: block.loadUnaligned(fromByteOffset: place % 16 * 4, as: UInt32.self))
+            let word = UInt32(littleEndian: block.loadUnaligned(fromByteOffset: index % 16 * 4, as: UInt32.self))
             let sum = a &+ mixed &+ Self.sines[step] &+ word
             (a, d, c, b) = (d, c, b, b &+ sum.rotated(right: 32 - Self.shifts[step / 16][step % 4]))
         }
@@ -87,8 +87,8 @@ private struct MD5: BlockHash {
     }
 }
 
-/// SHA-256 and SHA-512: the same steps over words of 32 and 64 bits. The constants of the former are the upper halves of
-/// the latter's.
+/// SHA-256 and SHA-512: the same steps on words of 32 and 64 bits. The constants of SHA-256 are the upper halves of
+/// those of SHA-512.
 private struct SHA2<Word: FixedWidthInteger & UnsignedInteger>: BlockHash {
     private var state: [Word]
 
@@ -100,7 +100,7 @@ private struct SHA2<Word: FixedWidthInteger & UnsignedInteger>: BlockHash {
     private static var large: [[Int]] {
         Word.bitWidth == 64 ? [[28, 34, 39], [14, 18, 41]] : [[2, 13, 22], [6, 11, 25]]
     }
-    /// Two rotations and a shift.
+    /// The arguments of `spread`: two rotations and a shift.
     private static var small: [[Int]] {
         Word.bitWidth == 64 ? [[1, 8, 7], [19, 61, 6]] : [[7, 18, 3], [17, 19, 10]]
     }
@@ -113,8 +113,8 @@ private struct SHA2<Word: FixedWidthInteger & UnsignedInteger>: BlockHash {
         func mix(_ word: Word, _ by: [Int]) -> Word {
             word.rotated(right: by[0]) ^ word.rotated(right: by[1]) ^ word.rotated(right: by[2])
         }
-        var words = (0..<16).map { place in
-            Word(bigEndian: block.loadUnaligned(fromByteOffset: place * Word.bitWidth / 8, as: Word.self))
+        var words = (0..<16).map { index in
+            Word(bigEndian: block.loadUnaligned(fromByteOffset: index * Word.bitWidth / 8, as: Word.self))
         }
         for step in 16..<Self.rounds {
             let sum = words[step - 16] &+ spread(words[step - 15], small[0])
@@ -122,21 +122,21 @@ private struct SHA2<Word: FixedWidthInteger & UnsignedInteger>: BlockHash {
         }
         var v = state
         for step in 0..<Self.rounds {
-            // Each step moves all variables on by one place: the places stay, and the names move.
-            func place(_ name: Int) -> Int { (name &- step) & 7 }
-            let (a, b, c) = (v[place(0)], v[place(1)], v[place(2)])
-            let (e, f, g) = (v[place(4)], v[place(5)], v[place(6)])
+            // Each step rotates the eight variables by one. The array stays in place, and the names rotate.
+            func index(_ name: Int) -> Int { (name &- step) & 7 }
+            let (a, b, c) = (v[index(0)], v[index(1)], v[index(2)])
+            let (e, f, g) = (v[index(4)], v[index(5)], v[index(6)])
             let constant = Word(truncatingIfNeeded: cubeRoots[step] >> UInt64(64 - Word.bitWidth))
-            let first = v[place(7)] &+ mix(e, large[1]) &+ (e & f ^ ~e & g) &+ constant &+ words[step]
-            v[place(3)] &+= first
-            v[place(7)] = first &+ mix(a, large[0]) &+ (a & b ^ a & c ^ b & c)
+            let first = v[index(7)] &+ mix(e, large[1]) &+ (e & f ^ ~e & g) &+ constant &+ words[step]
+            v[index(3)] &+= first
+            v[index(7)] = first &+ mix(a, large[0]) &+ (a & b ^ a & c ^ b & c)
         }
         for index in state.indices { state[index] &+= v[index] }
     }
 }
 
 extension SHA2<UInt64> {
-    /// The fractions of the square roots of the first eight primes.
+    /// The fractional parts of the square roots of the first eight primes.
     static var squareRoots: [UInt64] {
         [
             0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1, 0x510e527fade682d1,
@@ -144,7 +144,7 @@ extension SHA2<UInt64> {
         ]
     }
 
-    /// Where SHA-512/256 begins.
+    /// The initial state of SHA-512/256.
     static var startOfHalf: [UInt64] {
         [
             0x22312194fc2bf72c, 0x9f555fa3c84c64c2, 0x2393b86b6f53b151, 0x963877195940eabd, 0x96283ee2a88effe3,
@@ -153,7 +153,7 @@ extension SHA2<UInt64> {
     }
 }
 
-/// The fractions of the cube roots of the first eighty primes.
+/// The fractional parts of the cube roots of the first eighty primes.
 private let cubeRoots: [UInt64] = [
     0x428a2f98d728ae22, 0x7137449123ef65cd, 0xb5c0fbcfec4d3b2f, 0xe9b5dba58189dbbc, 0x3956c25bf348b538,
     0x59f111f1b605d019, 0x923f82a4af194f9b, 0xab1c5ed5da6d8118, 0xd807aa98a3030242, 0x12835b0145706fbe,

@@ -4,17 +4,16 @@
     internal import CLarkspur
 #endif
 
-/// A hash of bytes that come in pieces.
+/// A hash of bytes that arrive in pieces.
 ///
 ///     var hash = StreamingHash(.sha256)
 ///     hash.update(bytes)
 ///     hash.finalize().hexadecimal
 ///
-/// The system's own library does the work where there is one, at the speed of the processor's instructions for it; where
-/// there is none, `SoftwareHash` does.
+/// It uses the system's library, with hardware acceleration, and falls back to ``SoftwareHash``.
 struct StreamingHash: ~Copyable {
     enum Algorithm: String, Sendable, CaseIterable {
-        // By their names in OpenSSL.
+        // The raw values are OpenSSL's names.
         case md5 = "MD5"
         case sha256 = "SHA256"
         case sha512 = "SHA512"
@@ -37,14 +36,14 @@ struct StreamingHash: ~Copyable {
     }
 }
 
-/// What computes a hash: `finalize` is called once, and last.
+/// The implementation of a hash function. `finalize` is called once, after the last `update`.
 protocol HashEngine {
     mutating func update(_ bytes: UnsafeRawBufferPointer)
     mutating func finalize() -> [UInt8]
 }
 
 extension [UInt8] {
-    /// Two lower-case digits for each byte.
+    /// The bytes as lower-case hexadecimal digits.
     var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
@@ -68,7 +67,7 @@ extension [UInt8] {
         mutating func finalize() -> [UInt8] { function.finalize().withUnsafeBytes { Array($0) } }
     }
 #else
-    /// A hash by the libcrypto that libcurl uses.
+    /// A hash function of the libcrypto that libcurl uses.
     final class SystemHash: HashEngine {
         private let hash: UnsafeMutableRawPointer
 

@@ -1,19 +1,18 @@
-/// An upload that goes on where it stood: after a lost connection by itself, and in another run of the program by its
-/// record.
+/// An upload that resumes after a lost connection, and with its ``record`` also in another run of the program.
 ///
 ///     let upload = await session.resumableUpload(file, to: url, using: .tus, metadata: ["filename": "a.mov"])
 ///     for await progress in upload.progress { print(progress) }
 ///     let response = try await upload.value
 ///
-/// Like a request it is lazy: awaiting its value, iterating its progress or `resume()` starts it. From then on it runs
-/// whether or not anybody waits, and keeps its session.
+/// An upload is lazy, like a request: awaiting ``value``, iterating ``progress`` or calling ``resume()`` starts it.
+/// Then it runs even if no task awaits it, and keeps its session alive.
 public final class ResumableUpload: Sendable {
     private typealias Outcome = Result<DataResponse<Data>, any Error>
     private typealias Waiter = Suspension<Outcome>
 
     private enum Phase {
         case idle
-        /// The task is nil for the moment until it is there.
+        /// The task is nil until `resume` has created it.
         case running(Task<Void, Never>?)
         case finished(Outcome)
     }
@@ -37,11 +36,11 @@ public final class ResumableUpload: Sendable {
         box = Protected(State(record: plan.record))
     }
 
-    /// What it takes to continue later; nil until the server has made the upload, which is before the first bytes of the
-    /// file are sent. It stays after a failure or a cancel.
+    /// The data needed to resume later. It is nil until the server has created the upload, which is before the first
+    /// bytes of the file are sent. It stays after a failure or a cancellation.
     public var record: ResumableUploadRecord? { box.withLock { $0.record } }
 
-    /// How much of the file has been sent, over all requests: it never falls, and ends with the upload.
+    /// The progress over all requests. It never decreases, and the sequence ends with the upload.
     public var progress: ProgressSequence {
         ProgressSequence(following: { [self] in
             defer { resume() }
@@ -49,10 +48,11 @@ public final class ResumableUpload: Sendable {
         })
     }
 
-    /// The server's last answer, with its body; if it was lost, that to the question how far the upload has come. Throws
-    /// `CancellationError` for a cancel, else a `RequestError`.
+    /// The server's final response, with its body. If that response was lost, it is the response to the offset request.
+    /// Throws `CancellationError` if the upload was cancelled, else a ``RequestError``.
     ///
-    /// A cancelled awaiter is answered at once, and takes the upload along if nobody else awaits it.
+    /// If the awaiting task is cancelled, it gets the error at once. If no other task awaits the upload, that cancels
+    /// the upload.
     public var value: DataResponse<Data> {
         get async throws {
             let number = box.withLock { state in
@@ -82,7 +82,7 @@ public final class ResumableUpload: Sendable {
             return true
         }
         guard starts else { return }
-        // Unstructured: the upload goes on whether or not anybody awaits it. It is this one task.
+        // Unstructured: the upload continues even if no task awaits it. This is its only task.
         let task = Task {
             var run = ResumableUploadRun(self)
             do throws(RequestError) { finish(.success(try await run.run())) } catch {
@@ -97,7 +97,7 @@ public final class ResumableUpload: Sendable {
         if isOver { task.cancel() }
     }
 
-    /// Ends the upload at once; what the server has stays there, and `record` continues it.
+    /// Cancels the upload at once. The server keeps the bytes so far, and ``record`` resumes the upload.
     public func cancel() { finish(.failure(CancellationError())) }
 
     private func giveUp(_ number: UInt64) {
@@ -109,7 +109,7 @@ public final class ResumableUpload: Sendable {
         waiter?.resume(returning: .failure(CancellationError()))
     }
 
-    /// The end, once: everybody is answered (R4).
+    /// Ends the upload once, and resumes every awaiting task (R4).
     private func finish(_ outcome: Outcome) {
         let ended = box.withLock { state -> State? in
             if case .finished = state.phase { return nil }
@@ -125,7 +125,7 @@ public final class ResumableUpload: Sendable {
         for waiter in ended.waiters.values { waiter.resume(returning: outcome) }
     }
 
-    // MARK: The run's side
+    // MARK: Called by the run
 
     func keep(_ record: ResumableUploadRecord) { box.withLock { $0.record = record } }
 }

@@ -1,4 +1,4 @@
-/// How a server wants uploads that survive a lost connection.
+/// The protocol that a server supports for resumable uploads.
 public struct ResumableUploadProtocol: Hashable, Sendable, Codable {
     private enum Kind: Hashable, Codable {
         case tus
@@ -7,22 +7,23 @@ public struct ResumableUploadProtocol: Hashable, Sendable, Codable {
 
     private let kind: Kind
 
-    /// tus 1.0, with its extension Creation.
+    /// tus 1.0 with its extension Creation.
     public static let tus = ResumableUploadProtocol(kind: .tus)
 
-    /// Resumable Uploads for HTTP, a draft of the IETF (draft-ietf-httpbis-resumable-upload).
+    /// The latest supported version of the IETF draft Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload).
     public static let ietf = ietf(interopVersion: 8)
 
-    /// A certain version of the draft; those before 5 have other fields.
+    /// Returns a specific version of the draft. Versions before 5 use other fields.
     ///
-    /// The upload is created by an empty POST that says `Upload-Complete: ?0`, which costs a round trip: a server could
-    /// tell its URL in an interim response to the first bytes, but interim responses are not seen here.
+    /// An empty POST with `Upload-Complete: ?0` creates the upload, which costs one round trip. A server could send the
+    /// upload's URL earlier, in an interim response to the first bytes, but the library does not read interim
+    /// responses.
     public static func ietf(interopVersion: Int) -> ResumableUploadProtocol {
         ResumableUploadProtocol(kind: .ietf(version: interopVersion))
     }
 }
 
-// What the two say in fields. All of it is pure: values in, fields out, and heads in, facts out.
+// The header fields of both protocols. All functions are pure.
 extension ResumableUploadProtocol {
     private var isTus: Bool { kind == .tus }
 
@@ -44,7 +45,7 @@ extension ResumableUploadProtocol {
             guard metadata.isEmpty else {
                 throw RequestError(
                     .invalidRequest,
-                    "only tus has metadata; here fields such as Content-Disposition say what the file is")
+                    "only tus supports metadata; describe the file with fields such as Content-Disposition instead")
             }
             headers.update(name: "Upload-Complete", value: "?0")
             if headers["Content-Type"] == nil, let type = MIMEType.ofFile(named: name) {
@@ -56,14 +57,14 @@ extension ResumableUploadProtocol {
         return headers
     }
 
-    /// The fields of the request that asks how far the upload is.
+    /// Returns the fields of the request for the upload's offset.
     func question(_ headers: HTTPHeaders) -> HTTPHeaders {
         var headers = begin(headers)
         headers.remove(name: "Content-Type")
         return headers
     }
 
-    /// The fields of a request that sends bytes from a position on.
+    /// Returns the fields of a request that sends bytes from an offset.
     func append(_ headers: HTTPHeaders, at offset: UInt64, isLast: Bool) -> HTTPHeaders {
         var headers = begin(headers)
         headers.update(name: "Upload-Offset", value: "\(offset)")
@@ -72,20 +73,20 @@ extension ResumableUploadProtocol {
         return headers
     }
 
-    /// Whether the upload is at its end by this answer of the server, which has so many of its bytes.
+    /// Returns whether the upload is complete by this response, when the server has `offset` bytes.
     ///
-    /// With tus that is so once all bytes are there; the draft has the server say it.
+    /// With tus, the upload is complete when all bytes have arrived. In the draft, a field of the response says so.
     func isComplete(_ head: ResponseHead, offset: UInt64?, of length: UInt64) -> Bool {
         isTus ? offset == length : head["Upload-Complete"]?.prefix { $0 != ";" } == "?1"
     }
 
-    /// How much the server has after an append that it has accepted; nil if it has to say so, and does not.
+    /// Returns the server's offset after an accepted append; nil if the response must contain it and does not.
     func offset(in head: ResponseHead, afterSendingTo end: UInt64) -> UInt64? {
         if head["Upload-Offset"] == nil, !isTus { return end }
         return head.count("Upload-Offset")
     }
 
-    /// Whether the answer is that of what the file was sent to, and no longer one about the upload.
+    /// Returns whether the response comes from the target of the upload, and is not about the upload's state.
     func isOfTarget(_ head: ResponseHead) -> Bool { !isTus && isComplete(head, offset: nil, of: 0) }
 
     private static func text(of metadata: [String: String]) throws(RequestError) -> String {
@@ -93,7 +94,8 @@ extension ResumableUploadProtocol {
         for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
             guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ",") }) else {
                 throw RequestError(
-                    .invalidRequest, "a key of the metadata is empty or not of ASCII, or has a space or comma")
+                    .invalidRequest,
+                    "a key of the metadata is empty, or contains a space, a comma or a character outside ASCII")
             }
             let encoded = Data(value.utf8).base64EncodedString()
             pairs.append(encoded.isEmpty ? key : "\(key) \(encoded)")
@@ -103,6 +105,6 @@ extension ResumableUploadProtocol {
 }
 
 extension ResponseHead {
-    /// A field that is a count of bytes; nil if there is none, or it is no plain number.
+    /// Returns a field that is a count of bytes; nil if it is missing or is not a plain number.
     func count(_ name: String) -> UInt64? { self[name].flatMap { UInt64(digits: $0.utf8) } }
 }

@@ -1,23 +1,23 @@
-/// What it takes to continue an upload in another run of the program: where it goes, and of which file.
+/// The data needed to resume an upload in another run of the program: its URLs and the version of its file.
 ///
 ///     try JSONEncoder().encode(upload.record).write(to: place)
 ///
-/// It has no header fields, but its URLs let whoever has them write to the upload.
+/// It contains no header fields. Its URLs allow their holder to write to the upload.
 public struct ResumableUploadRecord: Hashable, Sendable, Codable {
     let method: ResumableUploadProtocol
-    /// Where another upload begins, should the server have forgotten this one.
+    /// The URL for creating another upload if the server has lost this one.
     let endpoint: String
-    /// Where the bytes go.
+    /// The URL to which the bytes are sent.
     public internal(set) var uploadURL: String
     let metadata: [String: String]
     /// The size of the file in bytes.
     public let length: UInt64
     let modification: TransportFileVersion.Modification
-    /// How many bytes the server has said that it has.
+    /// The number of bytes that the server has confirmed.
     public internal(set) var offset: UInt64
 }
 
-/// The file of an upload, as it was when the upload began.
+/// The file of an upload, with its version when the upload began.
 struct ResumableFile {
     let url: URL
     let path: String
@@ -27,13 +27,13 @@ struct ResumableFile {
     init(_ url: URL, expecting record: ResumableUploadRecord?) throws(RequestError) {
         self.url = url
         guard case .file(let path, let length, let version?) = try TransportBody.file(url) else {
-            throw RequestError(.fileUnreadable, "the file says nothing of its version")
+            throw RequestError(.fileUnreadable, "the file system does not report the file's version")
         }
         (self.path, self.length, self.version) = (path, length, version)
         if let record { try expect(length == record.length && version.modification == record.modification) }
     }
 
-    /// Throws if it is another one by now.
+    /// Throws `.fileChanged` if the file has changed.
     func check() throws(RequestError) {
         let now = try ResumableFile(url, expecting: nil)
         try expect(now.length == length && now.version == version)
@@ -42,7 +42,7 @@ struct ResumableFile {
     private func expect(_ isSame: Bool) throws(RequestError) {
         guard isSame else {
             throw RequestError(
-                .fileChanged, "the file \(path) is not the one that the upload began with; begin another upload")
+                .fileChanged, "the file \(path) differs from the file that the upload began with; start another upload")
         }
     }
 
@@ -53,22 +53,24 @@ struct ResumableFile {
 
 extension RequestURL {
     init(record text: String) throws(RequestError) {
-        // The record's text is normal already, or a verbatim URL's.
+        // The record's text is already normalized, or comes from a verbatim URL.
         do { self = try RequestURL(verbatim: text) } catch {
-            throw RequestError(.invalidURL, "the record of the upload has no URL to begin with", underlying: error)
+            throw RequestError(.invalidURL, "the record of the upload has no valid endpoint URL", underlying: error)
         }
     }
 
-    /// The URL of an upload that a server names in its answer to a request to this URL, or that a record has.
+    /// Returns the URL of an upload, which the server has sent in its response to a request to this URL, or a record
+    /// contains.
     ///
-    /// A server that is asked over TLS cannot have the file sent without it.
+    /// Throws `.uploadURLRefused` if the URL is not valid, or leaves TLS.
     func upload(at location: String, isSecure: Bool) throws(RequestError) -> RequestURL {
         guard !location.isEmpty, let url = try? resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo,
             url.isHTTP, url.host?.isEmpty == false
-        else { throw RequestError(.uploadURLRefused, "there is no http or https URL for the upload") }
+        else { throw RequestError(.uploadURLRefused, "the upload has no valid http or https URL") }
         guard url.isHTTPS || !(isSecure || isHTTPS) else {
             throw RequestError(
-                .uploadURLRefused, "the upload's URL leaves https, which would have the file sent in clear text")
+                .uploadURLRefused,
+                "the upload's URL changes from https to http, which would send the file in clear text")
         }
         return url
     }

@@ -11,34 +11,35 @@ struct ResumableUploadPlan: Sendable {
     let record: ResumableUploadRecord?
 }
 
-/// The way of one upload, top to bottom, on its task: create it, ask how far it is, send the rest.
+/// The sequence of one upload's requests, on its task: create the upload, request its offset, send the rest.
 ///
-/// All that counts is what the server says it has. After each failure it is asked, and bytes are only ever sent from there
-/// on: so a byte may go out twice, but never to another place than its own.
+/// Only the server's offset counts. It is requested after each failure, and bytes are sent only from there. So a byte
+/// may be sent twice, but never to a wrong position.
 struct ResumableUploadRun {
     private typealias Response = DataResponse<Data>
 
     private let upload: ResumableUpload
     private var plan: ResumableUploadPlan { upload.plan }
 
-    /// What the server has made, and where; nil until then.
-    private var made: (record: ResumableUploadRecord, url: RequestURL, isElsewhere: Bool)?
-    /// From where on to send; nil if the server is to be asked.
+    /// The upload on the server; nil until the server has created it.
+    private var created: (record: ResumableUploadRecord, url: RequestURL, isElsewhere: Bool)?
+    /// The offset of the next byte to send; nil if it must be requested from the server.
     private var offset: UInt64?
-    /// How often something has failed since the server got a byte that it did not have.
+    /// The number of failures since the server's offset last advanced.
     private var failures = 0
     /// Whether the next request follows a failure.
     private var isRetry = false
     private var mayStartOver = true
 
-    /// All other statuses are dealt with here; a 401 asks the retriers, who may have fresh tokens.
-    private static let dealtWith = ResponseValidator.status((100..<1_000).filter { $0 != 401 })
+    /// Accepts all statuses but 401. The run handles them itself; a 401 goes to the retriers, which may refresh a
+    /// token.
+    private static let handledStatuses = ResponseValidator.status((100..<1_000).filter { $0 != 401 })
 
     init(_ upload: ResumableUpload) { self.upload = upload }
 
     mutating func run() async throws(RequestError) -> DataResponse<Data> {
         let file = try ResumableFile(plan.file, expecting: plan.record)
-        if let record = plan.record { try enter(record, RequestURL(record: record.endpoint)) }
+        if let record = plan.record { try adopt(record, RequestURL(record: record.endpoint)) }
         while true {
             let answer: Response?
             do throws(RequestError) { answer = try await step(file) } catch {
@@ -52,11 +53,11 @@ struct ResumableUploadRun {
         }
     }
 
-    /// One request. Gives its answer if that ends the upload.
+    /// Performs one request. Returns its response if that ends the upload.
     private mutating func step(_ file: ResumableFile) async throws(RequestError) -> Response? {
-        guard let made else { return try await create(file) }
-        guard let offset else { return try await ask(made.url, file) }
-        return try await append(made.url, file, offset)
+        guard let created else { return try await create(file) }
+        guard let offset else { return try await ask(created.url, file) }
+        return try await append(created.url, file, offset)
     }
 
     // MARK: The three requests
@@ -65,26 +66,26 @@ struct ResumableUploadRun {
         let headers = try plan.method.creation(
             plan.headers, length: file.length, metadata: plan.metadata, file: file.url.lastPathComponent)
         let source = RequestSource(.parts(plan.target, .post, headers))
-        // As it was asked for: what adapters add to it may be a key, which has no place in a record.
+        // The URL before adapters: they may add a key to it, which must not be in a record.
         let endpoint = try source.buildAtOnce(in: plan.session.context).url.withoutUserInfo
         let response = try await send(source)
         guard let head = response.head, let last = response.request?.url else { return nil }
         let record = ResumableUploadRecord(
             method: plan.method, endpoint: endpoint.text, uploadURL: head["Location"] ?? "", metadata: plan.metadata,
             length: file.length, modification: file.version.modification, offset: 0)
-        try enter(record, endpoint, last)
-        return try learn(0, file, response) ? response : nil
+        try adopt(record, endpoint, last)
+        return try updateOffset(0, file, response) ? response : nil
     }
 
     private mutating func ask(_ url: RequestURL, _ file: ResumableFile) async throws(RequestError) -> Response? {
         let response = try await send(source(.head, url, plan.method.question(plan.headers)))
-        guard let head = response.head, let told = head.count("Upload-Offset") else {
-            throw Self.inconsistent("does not say how much it has", response)
+        guard let head = response.head, let reported = head.count("Upload-Offset") else {
+            throw Self.inconsistent("reports no offset", response)
         }
         if let length = head.count("Upload-Length"), length != file.length {
-            throw Self.inconsistent("has an upload of \(length) bytes there, and not of \(file.length)", response)
+            throw Self.inconsistent("reports a length of \(length) bytes, and the file has \(file.length)", response)
         }
-        return try learn(told, file, response) ? response : nil
+        return try updateOffset(reported, file, response) ? response : nil
     }
 
     private mutating func append(
@@ -96,35 +97,35 @@ struct ResumableUploadRun {
         let response = try await send(
             source(.patch, url, headers, file.bytes(start..<end)), sending: start, of: file, isLast: isLast)
         guard let head = response.head else { return nil }
-        guard let told = plan.method.offset(in: head, afterSendingTo: end), told <= end else {
-            throw Self.inconsistent("does not say rightly how much it has", response)
+        guard let reported = plan.method.offset(in: head, afterSendingTo: end), reported <= end else {
+            throw Self.inconsistent("reports no valid offset", response)
         }
-        if try learn(told, file, response) { return response }
-        guard told > start else {
-            throw RequestError(.uploadStalled, "the server takes no bytes, and does not say why")
+        if try updateOffset(reported, file, response) { return response }
+        guard reported > start else {
+            throw RequestError(.uploadStalled, "the server accepts the requests, but its offset does not advance")
         }
         return nil
     }
 
-    // MARK: What they have in common
+    // MARK: Common parts
 
     private func source(
         _ method: HTTPMethod, _ url: RequestURL, _ headers: HTTPHeaders, _ body: TransportBody = .none
     ) -> RequestSource {
         var request = OutgoingRequest(method: method, url: url, headers: headers, body: body)
-        // To send a part elsewhere than it was made for would be a guess.
+        // Redirects are not followed: the bytes are meant for this URL only.
         request.options.redirects = .deliver
-        return RequestSource(.convertible(request), isElsewhere: made?.isElsewhere == true)
+        return RequestSource(.convertible(request), isElsewhere: created?.isElsewhere == true)
     }
 
-    /// Sends a request of the upload, and gives what is not a failure; the progress is that of bytes from `start` on.
+    /// Sends a request of the upload, and throws for a failure. The progress counts bytes from `start`.
     private mutating func send(
         _ source: RequestSource, sending start: UInt64? = nil, of file: ResumableFile? = nil, isLast: Bool = false
     ) async throws(RequestError) -> Response {
         let core = await plan.session.makeCore(source, plan.interceptor, nil)
         core.depositForRetries(isRetry: isRetry)
         isRetry = false
-        let request = UploadRequest(core: core).validate(using: Self.dealtWith)
+        let request = UploadRequest(core: core).validate(using: Self.handledStatuses)
         if Task.isCancelled { throw .requestCancelled }
         let task = request.serializingData()
         request.resume()
@@ -135,57 +136,59 @@ struct ResumableUploadRun {
         }
         let response = await task.response
         if let error = response.error, !error.isValidation { throw error }
-        // What the target says of the whole file is the answer, whatever it is.
+        // The target's response to the whole file is the final response, even if it is an error.
         if isLast, let head = response.head, plan.method.isOfTarget(head) { return response }
         if let refusal = Self.refusal(response) { throw refusal }
         return response
     }
 
-    /// Takes what the server has made, or a record says of it.
-    private mutating func enter(
+    /// Stores an upload that the server has created, or a record describes.
+    private mutating func adopt(
         _ record: ResumableUploadRecord, _ endpoint: RequestURL, _ base: RequestURL? = nil
     ) throws(RequestError) {
         let url = try (base ?? endpoint).upload(at: record.uploadURL, isSecure: endpoint.isHTTPS)
         var record = record
         record.uploadURL = url.text
-        made = (record, url, isElsewhere: url.origin != endpoint.origin)
+        created = (record, url, isElsewhere: url.origin != endpoint.origin)
         upload.keep(record)
     }
 
-    /// Goes on from what the server says it has; true if that is the end.
-    private mutating func learn(
-        _ told: UInt64, _ file: ResumableFile, _ response: Response
+    /// Stores the server's offset; returns true if the upload is complete.
+    private mutating func updateOffset(
+        _ reported: UInt64, _ file: ResumableFile, _ response: Response
     ) throws(RequestError) -> Bool {
-        guard let known = made?.record.offset, told >= known, told <= file.length else {
-            throw Self.inconsistent("has more than there is, or less than it has had", response)
+        guard let known = created?.record.offset, reported >= known, reported <= file.length else {
+            throw Self.inconsistent("reports an offset beyond the file, or below an earlier one", response)
         }
-        if told > known { failures = 0 }
-        made?.record.offset = told
-        offset = told
-        if let record = made?.record { upload.keep(record) }
-        upload.feed.advance(to: told, of: file.length)
-        guard let head = response.head, plan.method.isComplete(head, offset: told, of: file.length) else {
+        if reported > known { failures = 0 }
+        created?.record.offset = reported
+        offset = reported
+        if let record = created?.record { upload.keep(record) }
+        upload.feed.advance(to: reported, of: file.length)
+        guard let head = response.head, plan.method.isComplete(head, offset: reported, of: file.length) else {
             return false
         }
-        guard told == file.length else { throw Self.inconsistent("takes a part for the whole", response) }
+        guard reported == file.length else {
+            throw Self.inconsistent("reports an incomplete upload as complete", response)
+        }
         return true
     }
 
     // MARK: Failures
 
-    /// Decides what follows a failure: the server is asked after a delay, or it makes the upload anew, or it is the end.
+    /// Handles a failure: it waits for a retry, starts the upload over once, or throws the error.
     private mutating func recover(from error: RequestError, _ file: ResumableFile) async throws(RequestError) {
         if Task.isCancelled { throw .requestCancelled }
         try file.check()
         offset = nil
-        if made != nil, error.code == .unacceptableStatus, error.statusCode == 404 || error.statusCode == 410 {
+        if created != nil, error.code == .unacceptableStatus, error.statusCode == 404 || error.statusCode == 410 {
             guard mayStartOver else {
-                throw RequestError(.uploadGone, "the server has forgotten the upload, a second time", underlying: error)
+                throw RequestError(.uploadGone, "the server has lost the upload for the second time", underlying: error)
             }
-            (made, mayStartOver) = (nil, false)
+            (created, mayStartOver) = (nil, false)
             return
         }
-        guard mayPass(error) else { throw error }
+        guard isTemporary(error) else { throw error }
         switch plan.schedule.step(retry: failures, after: error.responseHead) {
         case .stop: throw error
         case .refuse(let refusal): throw error.refusingRetry(refusal.reason)
@@ -198,11 +201,11 @@ struct ResumableUploadRun {
         }
     }
 
-    private func mayPass(_ error: RequestError) -> Bool {
+    private func isTemporary(_ error: RequestError) -> Bool {
         if error.isConnectivity || error.code == .uploadStalled { return true }
         guard error.code == .unacceptableStatus, let status = error.statusCode else { return false }
         switch status {
-        case 409: return made != nil  // the bytes belong elsewhere, and the server says where if it is asked
+        case 409: return created != nil  // the offset was wrong; the server reports the right one on request
         case 408, 423, 429, 500..<600: return true
         default: return false
         }
@@ -215,7 +218,7 @@ struct ResumableUploadRun {
     }
 
     private static func inconsistent(_ problem: String, _ response: Response) -> RequestError {
-        RequestError(.uploadInconsistent, "what the server says of the upload cannot be: it \(problem)")
+        RequestError(.uploadInconsistent, "the server's state of the upload is inconsistent: it \(problem)")
             .adding(to: response.exchange, requestID: nil)
     }
 }

@@ -1,22 +1,28 @@
 extension Session {
-    /// Uploads a file so that a lost connection, or the end of the program, costs only what was under way.
+    /// Returns an upload of a file that can resume after a lost connection or the end of the program.
     ///
-    /// After a lost connection, and statuses that may pass (408, 409, 423, 429, 5xx), the server is asked how far the
-    /// upload is, and it goes on from there. If the server has forgotten it, it starts over, once. The file must stay as
-    /// it is meanwhile, or the upload fails with `.fileChanged`.
+    /// After a lost connection, or one of the statuses 408, 409, 423, 429 and 5xx, the upload requests the server's
+    /// offset and continues from there. If the server has lost the upload, it starts over once. The file must not
+    /// change during the upload, or the upload fails with `.fileChanged`.
     ///
     /// - Parameters:
-    ///   - url: What makes uploads; redirects of it are followed.
-    ///   - metadata: What tus tells the server of the file; the draft has fields for it.
-    ///   - headers: Go with every request. `Authorization`, `Cookie` and their like, and those of the session, are not
-    ///     sent to an upload that the server keeps at another origin.
-    ///   - chunkSize: How many bytes a request has at most, for servers with a limit; nil sends all in one.
-    ///   - retryLimit: The maximum number of retries in a row during which the server gets no new byte. Delays double from a
-    ///     quarter of a second up to half a minute, with full jitter, on the session's clock. A `Retry-After` of the
-    ///     response takes their place. Each retry needs the session's ``RetryBudget``.
-    ///   - maximumRetryAfter: The longest `Retry-After` that is waited for. With a longer one the upload fails, and its
-    ///     record continues it later.
-    ///   - interceptor: Adapts and retries each request, after the session's.
+    ///   - file: The file to send.
+    ///   - url: The URL that creates uploads. Redirects are followed.
+    ///   - method: The protocol of the server.
+    ///   - metadata: The metadata of the file, for tus only. The draft uses header fields instead.
+    ///   - headers: The fields of every request. `Authorization`, `Cookie` and similar fields, also those of the
+    ///     session, are
+    ///     not sent to an upload at another origin.
+    ///   - chunkSize: The maximum number of bytes in a request, for servers with a limit; nil sends all bytes in one
+    ///     request.
+    ///   - retryLimit: The maximum number of consecutive retries without progress. Delays double from a quarter of a
+    ///     second
+    ///     up to half a minute, with full jitter, on the session's clock. A `Retry-After` of the response replaces the delay.
+    ///     Each retry needs the session's ``RetryBudget``.
+    ///   - maximumRetryAfter: The longest accepted `Retry-After`. With a longer one the upload fails, and its record
+    ///     can
+    ///     resume it later.
+    ///   - interceptor: An interceptor for each request, called after the session's interceptor.
     public func resumableUpload(
         _ file: URL, to url: any URLConvertible, using method: ResumableUploadProtocol,
         metadata: [String: String] = [:], headers: HTTPHeaders = [:], chunkSize: UInt64? = nil, retryLimit: Int = 8,
@@ -29,9 +35,9 @@ extension Session {
                 interceptor: interceptor, record: nil))
     }
 
-    /// Continues an upload by its record, also in another run of the program.
+    /// Returns an upload that continues from a record, also in another run of the program.
     ///
-    /// The file may have moved, but its size and modification time must be those it had.
+    /// The file may have moved, but its size and modification time must be unchanged.
     public func resumableUpload(
         resuming record: ResumableUploadRecord, from file: URL, headers: HTTPHeaders = [:], chunkSize: UInt64? = nil,
         retryLimit: Int = 8, maximumRetryAfter: Duration = .seconds(300), interceptor: (any RequestInterceptor)? = nil
@@ -45,7 +51,7 @@ extension Session {
 }
 
 extension RetrySchedule {
-    /// The protocol makes each request of an upload repeatable, so all methods may be sent twice.
+    /// Returns the schedule of retries. It applies to all methods, because the protocol makes each request repeatable.
     fileprivate static func upload(_ limit: Int, _ maximumRetryAfter: Duration) -> RetrySchedule {
         RetrySchedule(
             limit: limit, backoff: RetryPolicy.Backoff(scale: .milliseconds(250), cap: .seconds(30)),

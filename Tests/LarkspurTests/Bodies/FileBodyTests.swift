@@ -15,7 +15,7 @@ struct FileBodyTests {
         folder = try TemporaryFolder()
     }
 
-    @Test("A file's bytes are its body", arguments: [0, 1, 65_535, 65_536, 65_537], [1_000, 65_536])
+    @Test("The bytes of a file are its body", arguments: [0, 1, 65_535, 65_536, 65_537], [1_000, 65_536])
     func whole(length: Int, size: Int) async throws {
         let body = try TransportBody.file(folder.write([UInt8].pattern(length)))
         #expect(body.length == UInt64(length))
@@ -25,13 +25,13 @@ struct FileBodyTests {
     }
 
     @Test(
-        "A name that is hard on shells and URLs is a file's like any other",
+        "A file name may contain characters that are special in shells and URLs",
         arguments: ["a b", "ä", "100%", "a%20b", "#?&", "-", "👩‍👩‍👧", "a\nb"])
     func names(name: String) async throws {
         #expect(try await TransportBody.file(folder.write([1, 2, 3], to: name)).pulled() == [1, 2, 3])
     }
 
-    @Test("What cannot be a body is refused by its own code")
+    @Test("Every file that cannot be a body has its own error code")
     func refused() throws {
         try folder.write([1])
         try #require(mkfifo(folder["pipe"].path, 0o600) == 0)
@@ -52,7 +52,7 @@ struct FileBodyTests {
         }
     }
 
-    @Test("A NUL in a URL does not end the file's name")
+    @Test("A NUL in a URL does not truncate the file's name")
     func terminator() throws {
         try folder.write([1], to: "a")
         for url in [folder["a\0b"], URL(string: folder["a"].absoluteString + "%00b")] {
@@ -83,7 +83,7 @@ struct FileBodyTests {
         }
     }
 
-    @Test("A file that has changed before it is sent gives not a byte", arguments: Change.allCases)
+    @Test("A file that has changed before it is sent sends no byte", arguments: Change.allCases)
     func changedBefore(change: Change) async throws {
         let body = try TransportBody.file(folder.write([UInt8].pattern(200_000)))
         try change.make(folder)
@@ -95,7 +95,7 @@ struct FileBodyTests {
     }
 
     @Test(
-        "A file that changes while it is sent never looks whole",
+        "A file that changes while it is sent never looks complete",
         arguments: [.grown, .shrunk, .emptied, .written] as [Change])
     func changedWithin(change: Change) async throws {
         var pulled = PulledBody(try TransportBody.file(folder.write([UInt8].pattern(200_000))))
@@ -107,7 +107,7 @@ struct FileBodyTests {
     }
 
     @Test(
-        "A file that is replaced or removed while it is sent goes out as it was",
+        "A file that is replaced or removed while it is sent is sent unchanged",
         arguments: [.replaced, .removed] as [Change])
     func unlinkedWithin(change: Change) async throws {
         var pulled = PulledBody(try TransportBody.file(folder.write([UInt8].pattern(200_000))))
@@ -117,7 +117,7 @@ struct FileBodyTests {
         #expect(pulled.bytes == .pattern(200_000))
     }
 
-    @Test("A file is closed when its body ends, however far it was read", arguments: [0, 1, 3, 4])
+    @Test("A file is closed when its body ends, however much was read", arguments: [0, 1, 3, 4])
     func closed(reads: Int) async throws {
         var pulled = PulledBody(try TransportBody.file(folder.write([UInt8].pattern(200_000))))
         for _ in 0..<reads { _ = try await pulled.next(65_536) }
@@ -129,7 +129,7 @@ struct FileBodyTests {
 }
 
 extension TemporaryFolder {
-    /// How many descriptors of this process stand for files in this folder; always 0 where the system does not tell.
+    /// The number of this process's descriptors for files in this folder; 0 where the system does not report them.
     var openFiles: Int {
         let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return descriptors.count { descriptor in

@@ -19,14 +19,16 @@ struct InputStreamBodyTests {
         for size in [1_009, 65_536] { #expect(try await again.pulled(by: size) == bytes) }
     }
 
-    @Test("A file's stream is sent")
+    @Test("A stream of a file is sent")
     func file() async throws {
         let folder = try TemporaryFolder()
         let url = try folder.write([UInt8].pattern(300_000))
         #expect(try await TransportBody.inputStream { InputStream(url: url) }.pulled() == .pattern(300_000))
     }
 
-    @Test("A declared length that is missed fails, and never looks met", arguments: [1, 262_144, 300_000], [-1, 1])
+    @Test(
+        "A body that misses its declared length fails, and never looks complete", arguments: [1, 262_144, 300_000],
+        [-1, 1])
     func wrongLength(declared: Int, difference: Int) async throws {
         let bytes = [UInt8].pattern(declared + difference)
         var pulled = PulledBody(.inputStream(InputStream(data: Data(bytes)), length: UInt64(declared)))
@@ -35,7 +37,7 @@ struct InputStreamBodyTests {
         #expect(pulled.bytes.count < declared)
     }
 
-    @Test("A stream that cannot be made or opened fails the body, with the reason in it")
+    @Test("A stream that cannot be created or opened fails the body, with the reason")
     func failed() async throws {
         let folder = try TemporaryFolder()
         let missing = folder["missing"]
@@ -49,14 +51,14 @@ struct InputStreamBodyTests {
         }
     }
 
-    @Test("R2: streams that block hold up neither the pool of tasks nor whoever ends the body")
+    @Test("R2: blocking streams block neither the task pool nor the thread that ends the body")
     func blocking() async throws {
         let streams = (0..<32).map { _ in (reading: Gate(), data: DispatchSemaphore(value: 0), closed: Gate()) }
         let bodies = streams.map { reading, data, closed in
             PulledBody(.inputStream { BlockingStream(reading: reading, data: data, closed: closed) })
         }
         for stream in streams { await stream.reading.pass() }
-        await Task.detached {}.value  // would not be run if each of them held a thread of the pool
+        await Task.detached {}.value  // would never run if each stream blocked a thread of the pool
         for body in bodies { body.stream.end() }
         for stream in streams {
             stream.data.signal()
@@ -65,7 +67,7 @@ struct InputStreamBodyTests {
     }
 }
 
-/// Gives one byte, when it is told to.
+/// Delivers one byte when the test allows it.
 private final class BlockingStream: InputStream {
     private let reading: Gate
     private let data: DispatchSemaphore

@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-@Suite("Bodies joined to one", .timeLimit(.minutes(3)))
+@Suite("Joined bodies", .timeLimit(.minutes(3)))
 struct JoinedBodyTests {
     private let folder: TemporaryFolder
 
@@ -10,7 +10,7 @@ struct JoinedBodyTests {
     }
 
     @Test(
-        "The bodies' bytes come one after another, whatever the kinds and the buffers",
+        "The bytes of the bodies follow each other, for any kinds of bodies and any buffers",
         arguments: [1, 1_009, 65_536, 1 << 20])
     func order(size: Int) async throws {
         let unit = size == 1 ? 1_000 : 100_000
@@ -27,7 +27,7 @@ struct JoinedBodyTests {
         for _ in 0..<2 { #expect(try await body.pulled(by: size) == pieces.flatMap { $0 }) }
     }
 
-    @Test("Its length is the sum, if all are known and there is such a number")
+    @Test("The length is the sum, if all lengths are known and the sum does not overflow")
     func lengths() throws {
         let file = try TransportBody.file(folder.write([UInt8].pattern(1_000)))
         let rows: [([TransportBody], UInt64?)] = [
@@ -39,14 +39,14 @@ struct JoinedBodyTests {
         for (bodies, length) in rows { #expect(TransportBody.joined(bodies).length == length) }
     }
 
-    @Test("It can be sent again if all can")
+    @Test("A joined body can be sent again if all of its bodies can")
     func replay() {
         let again = TransportBody.sequence { Pieces(elements: [1 as UInt8]) }
         #expect(TransportBody.joined([again, again]).isReplayable)
         #expect(!TransportBody.joined([again, .onceOnly, again]).isReplayable)
     }
 
-    @Test("Small data is one piece, which can go out with the head")
+    @Test("Small pieces of data become one piece, which can be sent with the head")
     func merged() {
         func data(_ count: Int) -> TransportBody { .data(Data([UInt8].pattern(count))) }
         guard case .data(let joined) = TransportBody.joined([data(3), .none, data(5)]) else {
@@ -58,7 +58,7 @@ struct JoinedBodyTests {
         }
     }
 
-    @Test("Of many files one is open at a time, and none after an early end")
+    @Test("Only one of many files is open at a time, and none after an early end")
     func descriptors() async throws {
         var bodies: [TransportBody] = []
         for index in 0..<1_000 {
@@ -75,7 +75,7 @@ struct JoinedBodyTests {
     }
 
     @Test(
-        "A stream begins when its turn comes, and ends once: when it was read, or with the whole",
+        "A stream begins when it is next, and ends once: after it was read, or with the whole body",
         arguments: [0, 1, 150, 250, 400])
     func turns(count: Int) async throws {
         let notes = (0..<3).map { _ in Journal() }
@@ -90,7 +90,7 @@ struct JoinedBodyTests {
     }
 
     @Test(
-        "A part that ends early or gives more bytes than fit fails the whole",
+        "A part that ends early or returns too many bytes fails the whole body",
         arguments: [[50], [0], [-1], [50, 1_000]])
     func broken(giving counts: [Int]) async throws {
         let notes = Journal()
@@ -106,7 +106,7 @@ struct JoinedBodyTests {
     }
 }
 
-/// Says that it gave what its script says, and then that it is at its end.
+/// Returns the counts of its script, and then its end.
 private final class ScriptedStream: TransportBodyStream {
     private let counts: Protected<ArraySlice<Int>>
     private let notes: Journal

@@ -3,10 +3,10 @@ import Testing
 
 @Suite("Bodies of asynchronous sequences", .timeLimit(.minutes(3)))
 struct SequenceBodyTests {
-    /// Around the ring's size and the buffers'.
+    /// Lengths around the sizes of the ring buffer and the read buffers.
     private static let lengths = [0, 1, 2, 65_537, 262_143, 262_144, 262_145, 600_000]
 
-    @Test("Every piece is sent, whatever its size and the buffers'", arguments: lengths, [1, 7, 1 << 20])
+    @Test("Every piece is sent, for any size of pieces and buffers", arguments: lengths, [1, 7, 1 << 20])
     func pieces(length: Int, unit: Int) async throws {
         let size = unit == 1 ? 100_000 : unit * 1_000
         let pieces = Pieces(elements: [UInt8].pattern(length).pieces(of: size))
@@ -17,7 +17,7 @@ struct SequenceBodyTests {
         }
     }
 
-    @Test("Pieces may be of any type of bytes, or single bytes; empty ones are nothing")
+    @Test("Pieces may be of any type of bytes, or single bytes; empty pieces are skipped")
     func types() async throws {
         let bytes = [UInt8].pattern(3_000)
         let pieces = bytes.pieces(of: 900)
@@ -30,7 +30,7 @@ struct SequenceBodyTests {
         for body in bodies { #expect(try await body.pulled(by: 1_000) == bytes) }
     }
 
-    @Test("A sequence is sent once; a closure's as often as it is wanted")
+    @Test("A sequence can be sent once; a closure can be sent many times")
     func replay() async throws {
         let once = TransportBody.sequence(Pieces(elements: [[1, 2]]))
         #expect(!once.isReplayable)
@@ -53,7 +53,7 @@ struct SequenceBodyTests {
     }
 
     @Test(
-        "A declared length that is missed fails, and never looks met",
+        "A body that misses its declared length fails, and never looks complete",
         arguments: [1, 2, 10, 262_143, 262_144, 600_000], [-1, 1])
     func wrongLength(declared: Int, difference: Int) async throws {
         let pieces = Pieces(elements: [UInt8].pattern(declared + difference).pieces(of: 100_000))
@@ -65,7 +65,7 @@ struct SequenceBodyTests {
     }
 
     @Test(
-        "The last byte of a declared length waits until the sequence says that it was the last",
+        "The last byte of a declared length waits until the sequence has ended",
         arguments: [1, 2, 70_000])
     func lastByte(length: Int) async throws {
         for isLonger in [false, true] {
@@ -77,7 +77,7 @@ struct SequenceBodyTests {
                 await Task.yield()
                 var byte: UInt8 = 0
                 guard case .pending = withUnsafeMutableBytes(of: &byte, { pulled.stream.read(into: $0) }) else {
-                    return #expect(Bool(false), "the last byte was given")
+                    return #expect(Bool(false), "the last byte was delivered early")
                 }
             }
             if isLonger { continuation.yield([1]) }
@@ -91,7 +91,9 @@ struct SequenceBodyTests {
         }
     }
 
-    @Test("What a sequence throws fails the body, with the error in it", arguments: [0, 1, 400_000], [nil, 400_001])
+    @Test(
+        "An error of the sequence fails the body, and is the underlying error", arguments: [0, 1, 400_000],
+        [nil, 400_001])
     func thrown(length: Int, declared: UInt64?) async throws {
         let pieces = Pieces(elements: [UInt8].pattern(length).pieces(of: 100_000), error: ForeignError())
         for body: TransportBody in [.sequence(pieces, length: declared), .sequence(length: declared) { pieces }] {
@@ -102,7 +104,7 @@ struct SequenceBodyTests {
         }
     }
 
-    @Test("A producer is never more than 256 KiB and one piece ahead")
+    @Test("A producer is at most 256 KiB and one piece ahead")
     func backpressure() async throws {
         let asked = Counter()
         let pieces = [UInt8].pattern(4 << 20).pieces(of: 16_384)
@@ -117,7 +119,7 @@ struct SequenceBodyTests {
     }
 
     @Test(
-        "R2: the end of a body cancels its producer, whose handlers do not run on the thread that ends it",
+        "R2: ending a body cancels its producer, whose cancellation handlers run on another thread",
         arguments: [0, 3])
     func cancelled(given: Int) async throws {
         let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)
@@ -143,7 +145,7 @@ struct SequenceBodyTests {
         body()
     }
 
-    @Test("A body may end before it begins, twice and while its producer waits for room; nobody is woken then")
+    @Test("A body may end before it begins, twice, or while its producer waits for room, and wakes no transport")
     func ends() async throws {
         let wakes = Counter()
         let finished = Gate()
@@ -161,12 +163,12 @@ struct SequenceBodyTests {
         let count = wakes.value
         var byte: UInt8 = 0
         guard case .end = withUnsafeMutableBytes(of: &byte, { stream.read(into: $0) }) else {
-            return #expect(Bool(false), "a body that was ended has bytes")
+            return #expect(Bool(false), "an ended body delivered bytes")
         }
         #expect(wakes.value == count)
     }
 
-    @Test("R4: whatever the moment at which a body is ended, its producer ends")
+    @Test("R4: a body that ends at any moment ends its producer")
     func race() async throws {
         for seed in 0..<200 {
             var random = SeededRandom(seed: UInt64(seed))
@@ -183,7 +185,7 @@ struct SequenceBodyTests {
     }
 }
 
-/// Says when nobody has it any more.
+/// Reports its deinitialization.
 private final class OnEnd: Sendable {
     private let action: @Sendable () -> Void
     init(_ action: @escaping @Sendable () -> Void) { self.action = action }

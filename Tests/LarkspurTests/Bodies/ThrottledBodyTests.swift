@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Throttled bodies", .timeLimit(.minutes(3)))
 struct ThrottledBodyTests {
-    @Test("So many bytes go out, then none until the pause has passed")
+    @Test("One packet of bytes is sent, and then none until the pause has passed")
     func packets() async throws {
         let clock = ManualClock()
         let bytes = [UInt8].pattern(25)
@@ -26,7 +26,7 @@ struct ThrottledBodyTests {
         stream.end()
     }
 
-    /// The count of bytes, 0 if there are none yet, -1 at the end.
+    /// The number of bytes read; 0 if there are none yet, -1 at the end.
     private func read(_ stream: any TransportBodyStream, _ size: Int, _ bytes: inout [UInt8]) -> Int {
         var buffer = [UInt8](repeating: 0, count: size)
         switch buffer.withUnsafeMutableBytes({ stream.read(into: $0) }) {
@@ -38,7 +38,7 @@ struct ThrottledBodyTests {
         }
     }
 
-    @Test("It stays what it was: one-shot, of unknown length, failing")
+    @Test("A throttled body is one-shot, of unknown length or failing if the original is")
     func sameBody() async throws {
         let body = TransportBody.sequence(Pieces(elements: [Data([1, 2, 3])], error: ForeignError()))
             .throttled(packetSize: 1, pause: .zero)

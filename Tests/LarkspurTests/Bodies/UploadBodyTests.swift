@@ -3,7 +3,7 @@ import LarkspurTesting
 import Testing
 
 #if os(Linux)
-    /// Bodies of every kind on their way through a session and over a socket.
+    /// Bodies of every kind, sent by a session over a socket.
     @Suite("Bodies over the wire", .timeLimit(.minutes(3)))
     struct UploadBodyTests {
         enum Kind: String, CaseIterable {
@@ -43,7 +43,8 @@ import Testing
             OutgoingRequest(method: .post, url: try RequestURL(server.url + path), body: body)
         }
 
-        @Test("Every kind of body arrives whole, with its length or in chunks", arguments: Kind.allCases, [1, 200_000])
+        @Test(
+            "Every kind of body arrives complete, with its length or in chunks", arguments: Kind.allCases, [1, 200_000])
         func whole(kind: Kind, length: Int) async throws {
             let body = try kind.body(.pattern(length), folder)
             let expected = try await body.pulled()
@@ -63,7 +64,7 @@ import Testing
             #expect(server.requests.map { Array($0.body) } == [expected, expected])
         }
 
-        @Test("A body is sent again when its kept connection dies", arguments: Kind.allCases)
+        @Test("A body is sent again when its reused connection is lost", arguments: Kind.allCases)
         func lostConnection(kind: Kind) async throws {
             server.on("POST", "/dies", MockResponse([.reset]), .text("again"))
             let body = try kind.body(.pattern(100_000), folder)
@@ -75,7 +76,7 @@ import Testing
         }
 
         @Test(
-            "A body that can be sent once is not sent twice: not on a redirect, not on a lost connection",
+            "A one-shot body is not sent twice: neither on a redirect nor after a lost connection",
             arguments: [Kind.sequence, .inputStream, .form], ["/from", "/dies"])
         func once(kind: Kind, path: String) async throws {
             server.on("POST", "/from", .redirect(307, to: "/to"))
@@ -87,14 +88,14 @@ import Testing
             #expect(server.requests.count == 2)
         }
 
-        @Test("Small forms of texts go out with the head, in one piece")
+        @Test("A small form of text fields is sent with the head, in one piece")
         func smallForm() async throws {
             var form = MultipartFormData()
             for index in 0..<10 { form.append("value \(index)", name: "n") }
             guard case .data = try form.body() else { return #expect(Bool(false), "a form of texts is no data") }
         }
 
-        @Test("Progress of a form is one count, which only grows and ends at the form's length")
+        @Test("The progress of a form is one count, which only grows and ends at the form's length")
         func progress() async throws {
             let (log, ended) = (Protected<[UInt64]>([]), Gate())
             let session = Session(eventMonitors: [
@@ -118,7 +119,7 @@ import Testing
             #expect(text == form.contentLength.map(String.init))
         }
 
-        @Test("A body that fails ends the request with bodyFailed and the error in it", arguments: [nil, 500_000])
+        @Test("A body that fails ends the request with bodyFailed and the underlying error", arguments: [nil, 500_000])
         func failing(length: UInt64?) async throws {
             let body = TransportBody.joined([
                 .data(Data([1])),
@@ -132,7 +133,7 @@ import Testing
             #expect(server.requests.isEmpty)
         }
 
-        @Test("A cancelled request stops what produces its body")
+        @Test("Cancelling a request stops the producer of its body")
         func cancelled() async throws {
             let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)
             let stopped = Gate()
@@ -141,7 +142,7 @@ import Testing
             let request = await session.request(try request("/", .sequence(pieces)))
             request.resume()
             let task = request.serializingString()
-            // A body that was not begun has nothing to stop.
+            // A body that has not started has no producer to stop.
             for await progress in request.uploadProgress where progress.completed == 3 { break }
             request.cancel()
             #expect(await task.response.error?.code == .cancelled)

@@ -3,13 +3,13 @@ import Testing
 
 @testable import Larkspur
 
-/// A text as other programs have coded it: Python's gzip and zlib modules, brotli's own library, the zstd command.
+/// A text compressed by other programs: Python's gzip and zlib modules, brotli's own library, the zstd command.
 struct CodedBody: Sendable, CustomTestStringConvertible {
     let name: String
-    /// As `Content-Encoding` has them.
+    /// The names as in `Content-Encoding`.
     let codings: [String]
     let bytes: [UInt8]
-    /// What an empty text is in this coding.
+    /// The empty text in this coding.
     let empty: [UInt8]
 
     var testDescription: String { name }
@@ -60,12 +60,12 @@ struct CodedBody: Sendable, CustomTestStringConvertible {
     ]
 }
 
-/// What comes of decoding.
+/// The result of decoding.
 enum Decoded: Equatable {
     case bytes([UInt8])
     case failed(RequestError.Code)
 
-    /// - Parameter size: How many bytes the decoder is given at a time.
+    /// - Parameter size: The number of bytes that each call of the decoder gets.
     init(_ bytes: [UInt8], _ codings: [String], limits: DecodingLimits = DecodingLimits(), by size: Int = .max) throws {
         var decoded: [UInt8] = []
         do {
@@ -81,7 +81,7 @@ enum Decoded: Equatable {
     }
 }
 
-/// Bodies that get enormously larger by decoding, each with its codings.
+/// Decompression bombs, each with its codings.
 enum Bomb {
     static func zeros(_ count: Int, _ coding: RequestCompressor.Coding = .gzip) throws -> [UInt8] {
         let encoder = try ContentEncoder(coding)
@@ -97,7 +97,7 @@ enum Bomb {
     /// 200 MiB of zeros.
     static let gzip = Result { try zeros(200 << 20) }
 
-    /// A zstd frame of blocks that say "so many times this byte" (RFC 8878, section 3.1.1).
+    /// A zstd frame of blocks that repeat one byte (RFC 8878, section 3.1.1).
     static func zstd(blocks: Int, windowExponent: UInt8 = 7) -> [UInt8] {
         let magic: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
         let header: [UInt8] = [0, windowExponent << 3]
@@ -109,7 +109,7 @@ enum Bomb {
         return magic + header + (1...blocks).flatMap { block(isLast: $0 == blocks) }
     }
 
-    /// 200 MiB of zeros, by brotli's own library.
+    /// 200 MiB of zeros, compressed by brotli's own library.
     static let br = [UInt8](
         Data(
             base64Encoded: """

@@ -5,21 +5,23 @@ import Testing
 
 @Suite("Content codings", .timeLimit(.minutes(3)))
 struct ContentDecoderTests {
-    @Test("A whole body becomes the text, however it comes in pieces", arguments: CodedBody.all + CodedBody.stacked)
+    @Test(
+        "A complete body is decoded to the text, for any size of its pieces",
+        arguments: CodedBody.all + CodedBody.stacked)
     func whole(_ body: CodedBody) throws {
         for size in [1, 2, 7, .max] {
             #expect(try Decoded(body.bytes, body.codings, by: size) == .bytes(CodedBody.text), "by \(size)")
         }
     }
 
-    @Test("The empty text has a coded form, and an empty body is empty in every coding", arguments: CodedBody.all)
+    @Test("The empty text has a coded form, and an empty body is valid in every coding", arguments: CodedBody.all)
     func empty(_ body: CodedBody) throws {
         #expect(!body.empty.isEmpty)
         #expect(try Decoded(body.empty, body.codings) == .bytes([]))
         #expect(try Decoded([], body.codings) == .bytes([]))
     }
 
-    @Test("A body that ends early is an error at whatever byte", arguments: CodedBody.all + CodedBody.stacked)
+    @Test("A body that ends early is an error, at every byte", arguments: CodedBody.all + CodedBody.stacked)
     func truncated(_ body: CodedBody) throws {
         for count in 1..<body.bytes.count {
             let outcome = try Decoded(Array(body.bytes.prefix(count)), body.codings)
@@ -27,11 +29,11 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test("What follows the end of a body is an error, whether it is noise, a line end or zeros")
+    @Test("Bytes after the end of a body are an error: noise, a line break or zeros")
     func trailing() throws {
         for body in CodedBody.all + CodedBody.stacked {
             for tail: [UInt8] in [[0x78], [0x0D, 0x0A], Array("garbage".utf8), [0], [0, 0, 0, 1]] {
-                // Zeros after gzip are the one exception, below.
+                // Zeros after gzip are the one exception, tested below.
                 if tail == [0], body.codings.last == "gzip" { continue }
                 for size in [1, .max] {
                     let outcome = try Decoded(body.bytes + tail, body.codings, by: size)
@@ -62,7 +64,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test("Frames of zstd that are to be skipped are")
+    @Test("Skippable frames of zstd are skipped")
     func skippable() throws {
         let skipped: [UInt8] = [0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0] + Array("any".utf8)
         let body = CodedBody.zstd.bytes
@@ -71,14 +73,14 @@ struct ContentDecoderTests {
     }
 
     @Test(
-        "A body that is not in the coding it claims is an error",
+        "A body that is not in the coding of its field is an error",
         arguments: ["gzip", "deflate", "br", "zstd"],
         ["plain text, not coded at all", "{\"a\": 1}", "<html></html>", "\u{1F}\u{8B}", "x", "\0\0\0\0"])
     func wrongHeader(_ coding: String, _ text: String) throws {
         #expect(try Decoded(Array(text.utf8), [coding]) == .failed(.undecodableContent))
     }
 
-    @Test("A body in one coding is none in another")
+    @Test("A body of one coding is an error in every other coding")
     func confusion() throws {
         for body in CodedBody.all {
             for coding in ["gzip", "deflate", "br", "zstd"] where [coding] != body.codings {
@@ -87,19 +89,19 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test("A preset dictionary, which HTTP has no way to name, is an error")
+    @Test("A preset dictionary, which HTTP cannot name, is an error")
     func dictionary() throws {
         #expect(try Decoded([0x78, 0xBB, 0, 0, 0, 1, 3, 0], ["deflate"]) == .failed(.undecodableContent))
     }
 
-    @Test("Names of codings are read from any number of fields, in any case; identity is none")
+    @Test("Names of codings are parsed from any number of fields, in any case; identity is ignored")
     func names() throws {
         #expect(ContentCoding.names(in: ["GZip , identity,,Br", " X-Gzip"]) == ["GZip", "Br", "X-Gzip"])
         #expect(try Decoded(CodedBody.gzip.bytes, ["X-GZIP"]) == .bytes(CodedBody.text))
         #expect(try Decoded(CodedBody.text, []) == .bytes(CodedBody.text))
     }
 
-    @Test("A coding that nobody knows, or too many of them, are refused before a byte")
+    @Test("An unknown coding, or too many codings, fail before the first byte")
     func unknown() throws {
         for name in ["compress", "aws-chunked", "utf-8", "gzip;q=1", String(repeating: "x", count: 10_000)] {
             let error = #expect(throws: RequestError.self) {
@@ -113,7 +115,7 @@ struct ContentDecoderTests {
         #expect(try Decoded([], Array(repeating: "gzip", count: 6)) == .failed(.unsupportedCoding))
     }
 
-    @Test("Output comes in pieces of at most 64 KiB, and several codings give the same as one")
+    @Test("Output has pieces of at most 64 KiB, and several codings give the same text as a single one")
     func pieces() throws {
         let coded = try Bomb.zeros(1_000_000)
         for codings in [["gzip"], ["gzip", "gzip"]] {
@@ -127,20 +129,20 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test("Whatever a peer sends is decoded or refused, within the limits: damaged bodies, and noise", arguments: 0..<8)
+    @Test("Any input is decoded or refused within the limits: damaged bodies and noise", arguments: 0..<8)
     func fuzz(_ seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         var limits = DecodingLimits()
         limits.maximumSize = 100_000
         for body in CodedBody.all + CodedBody.stacked {
-            // Without a checksum damage may go unseen, as nobody can see it.
+            // Damage may be undetected without a checksum.
             let isChecked = body.name != CodedBody.br.name && body.name != CodedBody.raw.name
             for _ in 0..<400 {
                 await Task.yield()
                 var bytes = body.bytes
                 for _ in 0..<Int.random(in: 1...3, using: &random) {
                     let place = Int.random(in: bytes.indices, using: &random)
-                    // There stands whether a zstd frame has a checksum: no damage can be seen without it.
+                    // This bit says whether a zstd frame has a checksum. Without it no damage can be detected.
                     if body.codings.last == "zstd", place == 4 { continue }
                     bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
                 }

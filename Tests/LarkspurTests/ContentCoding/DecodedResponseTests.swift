@@ -23,7 +23,9 @@ struct DecodedResponseTests {
         server.on(nil, path, response)
     }
 
-    @Test("A response in any coding reads as the text, and is counted as it was sent", arguments: CodedBody.all)
+    @Test(
+        "A response in any coding is decoded to the text, and its received bytes are counted before decoding",
+        arguments: CodedBody.all)
     func decoded(_ body: CodedBody) async throws {
         for framing in [MockResponse.Framing.automatic, .chunked, .untilClose] {
             serve("/", body.bytes, ["Content-Encoding": body.codings[0]], framing: framing)
@@ -32,11 +34,11 @@ struct DecodedResponseTests {
             #expect(response.value == Self.text)
             #expect(response.data == Self.text)
             #expect(request.metrics?.responseBodyBytes == UInt64(body.bytes.count))
-            #expect(response.head?["Content-Encoding"] == body.codings[0], "the head is kept as it came")
+            #expect(response.head?["Content-Encoding"] == body.codings[0], "the head is unchanged")
         }
     }
 
-    @Test("Several fields are one list, undone from its end", arguments: CodedBody.stacked)
+    @Test("Several fields are one list, which is decoded from its end", arguments: CodedBody.stacked)
     func stacked(_ body: CodedBody) async throws {
         let fields = body.codings.map { HTTPHeader(name: "content-encoding", value: $0.uppercased()) }
         serve("/", body.bytes, HTTPHeaders(fields))
@@ -53,7 +55,7 @@ struct DecodedResponseTests {
         #expect(seen.lines == [text])
     }
 
-    @Test("A damaged body is an error with its status, which retriers are asked about; the body is kept as it came")
+    @Test("A damaged body is an error with its status, is retried, and is kept undecoded")
     func damaged() async throws {
         let cut = Data(CodedBody.gzip.bytes.dropLast(3))
         server.on(
@@ -76,7 +78,7 @@ struct DecodedResponseTests {
         #expect(!error.isConnectivity)
     }
 
-    @Test("A coding that nobody knows is an error that names it and the way out")
+    @Test("An unknown coding is an error that names the coding and the option to disable decoding")
     func unknown() async throws {
         serve("/", CodedBody.text, ["Content-Encoding": "compress"])
         let error = try #require(await session.request(server.url).serializingData().response.error)
@@ -86,7 +88,7 @@ struct DecodedResponseTests {
         #expect(error.responseData == Self.text)
     }
 
-    @Test("Who wants bodies as they are sent gets them so, and asks for no coding")
+    @Test("A request for undecoded bodies gets them, and accepts no coding")
     func optedOut() async throws {
         serve("/", CodedBody.gzip.bytes, ["Content-Encoding": "gzip"])
         let session = Session(configuration: SessionConfiguration { $0.options.decodesContent = false })
@@ -100,7 +102,7 @@ struct DecodedResponseTests {
                 == ["identity", "gzip", HTTPHeader.defaultAcceptEncoding.value])
     }
 
-    @Test("What a transport has decoded is not decoded again")
+    @Test("A body that the transport has decoded is not decoded again")
     func decodedBelow() async throws {
         let session = Session(
             transport: StubTransport { _ in
@@ -112,7 +114,7 @@ struct DecodedResponseTests {
         #expect(try await session.request("http://h/").serializingData().value == Self.text)
     }
 
-    @Test("A response without a body has nothing to decode", arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
+    @Test("A response without a body is not decoded", arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
     func bodiless(_ method: String, _ status: Int) async throws {
         server.on(method, "/", .response(status, headers: ["Content-Encoding": "gzip"]))
         let request = await session.request(server.url, method: HTTPMethod(rawValue: method))
@@ -121,7 +123,7 @@ struct DecodedResponseTests {
         #expect(response.head?.status == status)
     }
 
-    @Test("A part of a body is asked for without a coding, unless the request says otherwise, and never decoded")
+    @Test("A range is requested without a coding unless the request sets one, and is never decoded")
     func ranges() async throws {
         serve("/", CodedBody.gzip.bytes, ["Content-Encoding": "gzip"], status: 206)
         let ranged = await session.request(server.url, headers: ["Range": "bytes=0-9"])
@@ -135,7 +137,7 @@ struct DecodedResponseTests {
     }
 
     @Test(
-        "Names in Content-Encoding that are no codings leave the body as it is",
+        "Names in Content-Encoding that are not codings leave the body unchanged",
         arguments: [
             "none", "None", "UTF-8", "utf8", "ISO-8859-1", "windows-1252", "binary", "aws-chunked", "text/html",
         ])
@@ -146,7 +148,7 @@ struct DecodedResponseTests {
         #expect(try await session.request(server.url + "/coded").serializingData().value == Self.text)
     }
 
-    @Test("The limits of a session hold for its requests, and a request may have its own")
+    @Test("A session's limits apply to its requests, and a request may have its own limits")
     func limits() async throws {
         serve("/", try Bomb.zeros(5 << 20), ["Content-Encoding": "gzip"])
         let error = try #require(await session.request(server.url).serializingData().response.error)
@@ -158,7 +160,7 @@ struct DecodedResponseTests {
         #expect(await request.serializingData().response.error?.code == .contentTooLarge)
     }
 
-    @Test("Decoding ends with its task: nobody waits for the rest")
+    @Test("Decoding ends with its task, without decoding the rest")
     func cancelled() async throws {
         let coded = Data(try Bomb.zeros(1 << 20))
         let fields = [HeaderField(name: "Content-Encoding", value: "gzip")]

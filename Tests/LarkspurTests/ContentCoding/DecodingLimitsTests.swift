@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Limits of decoding", .timeLimit(.minutes(3)))
 struct DecodingLimitsTests {
-    /// How many bytes were handed out, and how it ended.
+    /// The number of decoded bytes, and the error if there is one.
     private func outcome(
         _ bytes: [UInt8], _ codings: [String], _ limits: DecodingLimits = DecodingLimits()
     ) throws -> (count: Int, code: RequestError.Code?) {
@@ -22,7 +22,7 @@ struct DecodingLimitsTests {
     }
 
     @Test(
-        "A bomb is refused once it has become larger than 4 MiB",
+        "A bomb is refused as soon as it exceeds 4 MiB",
         arguments: ["gzip", "deflate", "br", "zstd", "gzip, gzip", "br, gzip"])
     func bombs(_ names: String) throws {
         let codings = ContentCoding.names(in: [names])
@@ -46,7 +46,7 @@ struct DecodingLimitsTests {
         #expect(whole.code == nil)
     }
 
-    @Test("The limits hold for each of several codings: zeros after a gzip stream come to nothing, but not for free")
+    @Test("The limits apply to each of several codings: zeros after a gzip stream decode to nothing, but count")
     func innerBomb() throws {
         let padded = CodedBody.gzip.bytes + [UInt8](repeating: 0, count: 20 << 20)
         var bomb: [UInt8] = []
@@ -55,7 +55,7 @@ struct DecodingLimitsTests {
         #expect(try outcome(bomb, ["gzip", "gzip"], .none).code == nil)
     }
 
-    @Test("The ratio is that of the whole, however little each of several codings adds to it")
+    @Test("The ratio applies to the whole, even if each of several codings adds little")
     func wholeRatio() throws {
         let bomb = try Bomb.gzip.get()
         var coded: [UInt8] = []
@@ -66,7 +66,7 @@ struct DecodingLimitsTests {
         #expect(try outcome(coded, ["gzip", "gzip"], limits).code == .contentTooLarge)
     }
 
-    @Test("Texts pass, however long, and so does a short body that repeats itself")
+    @Test("Long texts pass, and so do short repetitive bodies")
     func legitimate() throws {
         let line = "2026-11-21T10:53:55Z INFO request finished status=200 path=/users/"
         let text = Array((0..<200_000).map { "\(line)\($0 &* 7_919 % 100_003)\n" }.joined().utf8)
@@ -78,7 +78,7 @@ struct DecodingLimitsTests {
         #expect(try outcome(Bomb.zeros(4 << 20), ["gzip"]) == (4 << 20, nil))
     }
 
-    @Test("Each limit is exact: so much passes, and not a byte more")
+    @Test("Each limit is exact to the byte")
     func exact() throws {
         let coded = try Bomb.zeros(100_000)
         var limits = DecodingLimits.none
@@ -95,7 +95,7 @@ struct DecodingLimitsTests {
         #expect(try Decoded(coded, ["gzip"], limits: limits) == .bytes([UInt8](repeating: 0, count: 100_000)))
     }
 
-    @Test("A zstd frame may want a window of 8 MiB and no larger one", arguments: [(13, true), (14, false)])
+    @Test("A zstd frame may require a window of 8 MiB and no larger one", arguments: [(13, true), (14, false)])
     func window(_ exponent: UInt8, _ isAllowed: Bool) throws {
         let (count, code) = try outcome(Bomb.zstd(blocks: 2, windowExponent: exponent), ["zstd"])
         #expect(code == (isAllowed ? nil : .undecodableContent))
@@ -103,7 +103,7 @@ struct DecodingLimitsTests {
     }
 
     #if os(Linux)
-        /// Sanitizers keep what was freed, so memory means nothing under them.
+        /// Sanitizers keep freed memory, so a measurement has no meaning with them.
         private static let isSanitized = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
 
         @Test(

@@ -13,7 +13,7 @@ struct TransferCodingTests {
         server = try MockServer()
     }
 
-    /// Answers with the body in two chunks, and keeps the connection.
+    /// Sends the body in two chunks, and keeps the connection open.
     private func serve(_ body: [UInt8], _ fields: String..., status: Int = 200) {
         var raw = Data("HTTP/1.1 \(status) OK\r\n\(fields.map { $0 + "\r\n" }.joined())\r\n".utf8)
         for chunk in [body.prefix(20), body.dropFirst(20)] where !chunk.isEmpty {
@@ -24,7 +24,7 @@ struct TransferCodingTests {
     }
 
     @Test(
-        "gzip, x-gzip and deflate inside chunks are undone",
+        "gzip, x-gzip and deflate inside chunks are decoded",
         arguments: [
             ("gzip, chunked", CodedBody.gzip), ("X-GZip ,chunked", .gzip), ("deflate, chunked", .zlib),
             ("deflate, chunked", .raw),
@@ -34,11 +34,11 @@ struct TransferCodingTests {
         let request = await session.request(server.url)
         let response = await request.serializingData().response
         #expect(response.value == Self.text)
-        #expect(response.head?["Transfer-Encoding"] == codings, "the head stays as it came")
+        #expect(response.head?["Transfer-Encoding"] == codings, "the head is unchanged")
         #expect(request.metrics?.responseBodyBytes == UInt64(body.bytes.count))
     }
 
-    @Test("A coding in a field of its own is undone, and one up to the end of the connection")
+    @Test("A coding in its own field is decoded, and also a body that ends with its connection")
     func otherForms() async throws {
         serve(CodedBody.gzip.bytes, "Transfer-Encoding: gzip", "Transfer-Encoding: chunked")
         #expect(try await session.request(server.url).serializingData().value == Self.text)
@@ -47,7 +47,7 @@ struct TransferCodingTests {
         #expect(try await session.request(server.url).serializingData().value == Self.text)
     }
 
-    @Test("A transfer coding is undone where content codings are not")
+    @Test("A transfer coding is decoded even if content codings are not")
     func contentStays() async throws {
         serve(CodedBody.gzip.bytes, "Transfer-Encoding: gzip, chunked", "Content-Encoding: br")
         let asSent = await session.request(server.url) { $0.options.decodesContent = false }
@@ -56,7 +56,7 @@ struct TransferCodingTests {
         #expect(try await session.request(server.url).serializingData().value == Self.text)
     }
 
-    @Test("A transfer coding is undone before a content coding", arguments: [CodedBody.br, .zstd, .gzip])
+    @Test("A transfer coding is decoded before a content coding", arguments: [CodedBody.br, .zstd, .gzip])
     func both(_ body: CodedBody) async throws {
         let encoder = try ContentEncoder(.gzip)
         var bytes: [UInt8] = []
@@ -65,7 +65,7 @@ struct TransferCodingTests {
         #expect(try await session.request(server.url).serializingData().value == Self.text)
     }
 
-    @Test("A compressed body that is cut inside whole chunks is an error, and so is a bomb")
+    @Test("A truncated compressed body in complete chunks is an error, and so is a bomb")
     func unsound() async throws {
         serve(Array(CodedBody.gzip.bytes.dropLast(3)), "Transfer-Encoding: gzip, chunked")
         #expect(await session.request(server.url).serializingData().response.error?.code == .undecodableContent)
@@ -73,7 +73,7 @@ struct TransferCodingTests {
         #expect(await session.request(server.url).serializingData().response.error?.code == .contentTooLarge)
     }
 
-    @Test("Streams and downloads get the content")
+    @Test("Streams and downloads receive decoded content")
     func received() async throws {
         serve(CodedBody.gzip.bytes, "Transfer-Encoding: gzip, chunked")
         var streamed = Data()

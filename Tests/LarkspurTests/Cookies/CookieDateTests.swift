@@ -6,7 +6,7 @@ import Testing
 @Suite("Dates of cookies", .timeLimit(.minutes(3)))
 struct CookieDateTests {
     @Test(
-        "A date is read from its parts, in any order, whatever stands between them",
+        "A date is parsed from its parts, in any order and with any text between them",
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
             ("Sun Nov  6 08:49:37 1994", 784_111_777), ("1994 november 6th 8:49:37", 784_111_777),
@@ -23,7 +23,7 @@ struct CookieDateTests {
     }
 
     @Test(
-        "What lacks a part, or names no such day, is no date",
+        "A text that lacks a part, or names a day that does not exist, is not a date",
         arguments: [
             "", "x", "Sun, 06 Nov 1994", "06 Nov 08:49:37", "Nov 1994 08:49:37", "06 1994 08:49:37",
             "06 Nov 1994 08:49",

@@ -1,6 +1,6 @@
 @testable import Larkspur
 
-/// A clock that stands still until the test moves it.
+/// A clock that only the test advances.
 final class MovedClock: Sendable {
     /// 2026-01-01T00:00:00Z.
     static let start = Date(timeIntervalSince1970: 1_767_225_600)
@@ -14,7 +14,7 @@ final class MovedClock: Sendable {
 }
 
 extension CookieJar {
-    /// A jar that goes by this clock.
+    /// A jar with this clock.
     convenience init(on clock: MovedClock) { self.init(clock: clock.wall) }
 
     func store(_ fields: String..., from url: String) throws { store(fields, from: try RequestURL(url)) }
@@ -26,7 +26,7 @@ extension CookieJar {
 }
 
 extension Cookie {
-    /// All of it in one line: `a=1 | h | /p | host secure httponly lax +60`.
+    /// The whole cookie in one line: `a=1 | h | /p | host secure httponly lax +60`.
     var line: String {
         var words: [String] = []
         if isHostOnly { words.append("host") }
@@ -38,7 +38,7 @@ extension Cookie {
     }
 }
 
-/// What a `Set-Cookie` field is to come to.
+/// A `Set-Cookie` field and the expected cookie.
 struct SetCookieExample: Sendable, CustomStringConvertible {
     let field: String
     let url: String
@@ -53,7 +53,7 @@ struct SetCookieExample: Sendable, CustomStringConvertible {
 
     var description: String { "\(field.prefix(80)) from \(url.prefix(80))" }
 
-    /// What it does come to.
+    /// The actual cookie's line.
     func result() throws -> String? {
         SetCookie(field)?.cookie(from: try RequestURL(url), at: MovedClock.start)?.line
     }

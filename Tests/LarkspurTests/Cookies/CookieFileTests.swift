@@ -15,7 +15,7 @@ struct CookieFileTests {
 
     private func lines(_ jar: CookieJar) -> [String] { jar.all.map(\.line).sorted() }
 
-    @Test("What is saved is there for the next jar: cookies with a time, and the others if they are wanted")
+    @Test("The next jar reads the saved cookies: persistent ones, and session cookies if the option is set")
     func roundTrip() async throws {
         for keepsAll in [false, true] {
             let (clock, file) = (MovedClock(), folder["\(keepsAll)"])
@@ -36,7 +36,7 @@ struct CookieFileTests {
     }
 
     @Test(
-        "The file is for its owner alone, also where one that others may read was left in its way",
+        "Only its owner can read the file, even if a leftover file allowed more",
         arguments: [true, false])
     func mode(isLeft: Bool) async throws {
         if isLeft {
@@ -50,7 +50,7 @@ struct CookieFileTests {
         #expect(mode == 0o600)
     }
 
-    @Test("Another name of a file that was left in a jar's way keeps its permissions")
+    @Test("A hard link to a leftover file keeps its permissions")
     func otherName() async throws {
         let other = folder["other"].path
         let attributes = [FileAttributeKey.posixPermissions: 0o644]
@@ -60,7 +60,7 @@ struct CookieFileTests {
         #expect(try FileManager.default.attributesOfItem(atPath: other)[.posixPermissions] as? Int == 0o644)
     }
 
-    @Test("Changes are written by themselves, the last one too")
+    @Test("Changes are written automatically, including the last one")
     func coalesced() async throws {
         let jar = try CookieJar(file: file)
         for number in 0..<500 { try jar.store("a\(number % 100)=\(number); Max-Age=6000", from: "https://h/") }
@@ -73,7 +73,7 @@ struct CookieFileTests {
         await poll { (try? CookieJar(file: url))?.all.map(\.name) == ["a7"] }
     }
 
-    @Test("A jar that is let go of is written all the same")
+    @Test("A jar that is released is still written")
     func letGo() async throws {
         try CookieJar(file: file).store("a=1; Max-Age=6000", from: "https://h/")
         let url = file
@@ -81,7 +81,7 @@ struct CookieFileTests {
     }
 
     @Test(
-        "A file that is none of a jar's is refused and left as it is",
+        "A file that is not a cookie jar's is refused and left unchanged",
         arguments: [
             "", "{", "[]", "{}", #"{"version": 2, "cookies": []}"#, #"{"version": 1, "cookies": [{"name": "a"}]}"#,
             #"{"version": 1, "cookies": [], "#, "\u{0}\u{1}", "hunter2",
@@ -92,12 +92,12 @@ struct CookieFileTests {
         let error = #expect(throws: RequestError.self) { try CookieJar(file: file) }
         #expect(error?.code == .invalidCookieFile)
         #expect(error?.description.contains("hunter2") == false)
-        // `Data(contentsOf:)` leaks where a file is empty.
+        // `Data(contentsOf:)` leaks memory for an empty file.
         #expect(try FileHandle(forReadingFrom: file).readToEnd() ?? Data() == Data(bytes))
         #expect(try folder.contents == ["cookies.json"])
     }
 
-    @Test("A file cut anywhere is refused: it never is an empty jar")
+    @Test("A truncated file is refused at every length, and is never an empty jar")
     func cut() async throws {
         let jar = try CookieJar(file: file)
         try jar.store("a=1; Max-Age=6000", from: "https://h/")
@@ -110,7 +110,7 @@ struct CookieFileTests {
         }
     }
 
-    @Test("What is no file that can be read is said to be so")
+    @Test("A file that cannot be read is an error with its own code")
     func unreadable() throws {
         func code(_ url: URL) -> RequestError.Code? {
             do {
@@ -126,7 +126,7 @@ struct CookieFileTests {
         #expect(code(folder["none.json"]) == nil)
     }
 
-    @Test("A file that cannot be written fails the save, loses nothing, and is written when it can be")
+    @Test("A file that cannot be written fails the save, loses nothing, and is written later")
     func unwritable() async throws {
         let url = folder["missing"].appendingPathComponent("cookies.json")
         let jar = try CookieJar(file: url)
@@ -141,9 +141,9 @@ struct CookieFileTests {
         #expect(try CookieJar(file: url).all == jar.all)
     }
 
-    @Test("A write that fails leaves the file of before, and nothing beside it")
+    @Test("A failed write leaves the old file unchanged, and no temporary file")
     func failedReplacement() async throws {
-        // A directory with something in it cannot be replaced.
+        // A directory that is not empty cannot be replaced.
         try FileManager.default.createDirectory(at: folder["held"], withIntermediateDirectories: false)
         let jar = try CookieJar(file: folder["held"].appendingPathComponent("x"))
         try await jar.save()
@@ -154,7 +154,7 @@ struct CookieFileTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder["other"].path) == ["x"])
     }
 
-    @Test("Jars with one file never spoil it")
+    @Test("Jars that share one file never corrupt it")
     func shared() async throws {
         let url = file
         let jars = try (0..<3).map { _ in try CookieJar(file: url) }
@@ -163,7 +163,7 @@ struct CookieFileTests {
                 group.addTask {
                     for round in 0..<8 {
                         try? jar.store("c\(number)=\(round); Max-Age=6000", from: "https://h/")
-                        try? await jar.save()  // another one may be at it
+                        try? await jar.save()  // another jar may be writing it
                         #expect(throws: Never.self) { try CookieJar(file: url) }
                     }
                 }
@@ -173,7 +173,7 @@ struct CookieFileTests {
         repeat { try? await last.save() } while try CookieJar(file: url).all != last.all
     }
 
-    /// Until a file is as it should be; the suite's time limit ends what never is.
+    /// Waits until the file is as expected. The suite's time limit ends a wait that never succeeds.
     private func poll(_ isThere: @Sendable () -> Bool) async {
         while !isThere() { await Task.yield() }
     }

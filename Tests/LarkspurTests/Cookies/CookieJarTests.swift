@@ -12,7 +12,7 @@ struct CookieJarTests {
         jar = CookieJar(on: clock)
     }
 
-    // MARK: Where cookies go
+    // MARK: Matching
 
     private static let places: [(field: String, from: String, to: String, isSent: Bool)] = [
         // Hosts
@@ -46,7 +46,7 @@ struct CookieJarTests {
         ("a=1; Secure", "https://h/", "https://h/", true), ("a=1; Secure", "https://h/", "wss://h/", true),
         ("a=1; Secure", "https://h/", "http://h/", false), ("a=1; Secure", "https://h/", "ws://h/", false),
         ("a=1; Secure", "https://localhost/", "http://localhost/", false),
-        // Whatever a browser would keep from other sites and from scripts
+        // Attributes that matter only to a browser
         ("a=1; SameSite=Strict; HttpOnly", "https://h/", "https://h/", true),
     ]
 
@@ -58,13 +58,13 @@ struct CookieJarTests {
         #expect(try jar.header(for: to) == (isSent ? "a=1" : nil))
     }
 
-    @Test("Longer paths come first, then what was set first; a new value keeps its place")
+    @Test("Longer paths come first, then older cookies; a new value keeps its position")
     func order() throws {
         try jar.store("a=1", "b=1; Path=/x", "c=1; Path=/x/y", "d=1; Path=/", from: "https://h/")
         clock.advance(by: 1)
         try jar.store("e=1; Path=/x", "a=2", from: "https://h/")
         #expect(try jar.header(for: "https://h/x/y") == "c=1; b=1; e=1; a=2; d=1")
-        clock.advance(by: -100)  // clocks are set back
+        clock.advance(by: -100)  // the clock may be set back
         try jar.store("f=1", "b=2; Path=/x", from: "https://h/")
         #expect(try jar.names(for: "https://h/x/y") == ["c", "b", "e", "f", "a", "d"])
     }
@@ -75,7 +75,7 @@ struct CookieJarTests {
         #expect(try jar.header(for: "https://h/") == "alone; a=")
     }
 
-    @Test("Cookies of one name live beside each other where host, reach or path differ, and else replace each other")
+    @Test("Cookies of one name replace each other unless their host, reach or path differs")
     func identity() throws {
         try jar.store(
             "a=1", "a=2; Path=/x", "a=3; Domain=w.h.com", "a=4; Domain=h.com", "A=5", "a=6; Secure; HttpOnly",
@@ -83,12 +83,12 @@ struct CookieJarTests {
         #expect(try jar.header(for: "https://w.h.com/x") == "a=2; a=6; a=3; a=4; A=5")
         try jar.store("a=7; Domain=h.com; Path=/", from: "https://h.com/y")
         #expect(try jar.header(for: "https://h.com/") == "a=7")
-        // The same text to Swift, and other bytes.
+        // Swift compares these texts as equal, but their bytes differ.
         try jar.store("\u{E9}=1", "e\u{301}=2", from: "https://i/")
         #expect(jar.all.count == 7)
     }
 
-    @Test("A response may have a cookie left out and another one kept")
+    @Test("A response may remove one cookie and set another")
     func some() throws {
         try jar.store("a=1; Domain=other.com", "b=2", "\u{0}", "c=3; Secure", from: "http://h/")
         #expect(try jar.header(for: "http://h/") == "b=2")
@@ -101,7 +101,7 @@ struct CookieJarTests {
 
     // MARK: Time
 
-    @Test("A cookie ends with its time, and one without a time stays")
+    @Test("A cookie expires at its date, and a cookie without a date stays")
     func expiry() throws {
         try jar.store("a=1; Max-Age=10", "b=2", "c=3; Expires=Thu, 01 Jan 2026 00:00:20 GMT", from: "https://h/")
         #expect(try jar.header(for: "https://h/") == "a=1; b=2; c=3")
@@ -115,7 +115,7 @@ struct CookieJarTests {
     }
 
     @Test(
-        "A cookie that is set with a time in the past goes",
+        "A cookie whose date is in the past is removed",
         arguments: ["Max-Age=0", "Expires=Thu, 01-Jan-70 00:00:00 GMT"])
     func removal(attribute: String) throws {
         try jar.store("a=1; Max-Age=10", "b=2", "c=3", from: "https://h/")
@@ -123,7 +123,7 @@ struct CookieJarTests {
         #expect(try jar.header(for: "https://h/") == "b=2")
     }
 
-    @Test("A cookie that comes back after its time is a new one")
+    @Test("A cookie that is set after it has expired is a new cookie")
     func again() throws {
         try jar.store("a=1; Max-Age=10", "b=1", from: "https://h/")
         clock.advance(by: 10)
@@ -132,7 +132,7 @@ struct CookieJarTests {
         #expect(jar.all.map(\.creation) == [MovedClock.start, clock.now])
     }
 
-    // MARK: Secure cookies are left alone
+    // MARK: Protection of secure cookies
 
     private static let intruders: [(field: String, from: String, isKept: Bool)] = [
         ("s=2; Path=/x", "http://w.h.com/", false), ("s=2; Path=/x/y", "http://w.h.com/", false),
@@ -144,7 +144,7 @@ struct CookieJarTests {
         ("s=2; Path=/x", "https://w.h.com/", true), ("S=2; Path=/x", "http://w.h.com/", true),
     ]
 
-    @Test("What comes in the open neither replaces nor overlays a secure cookie", arguments: intruders)
+    @Test("A cookie received without TLS neither replaces nor shadows a secure cookie", arguments: intruders)
     func leftAlone(field: String, from: String, isKept: Bool) throws {
         try jar.store("s=1; Path=/x; Domain=w.h.com; Secure; Max-Age=10", from: "https://w.h.com/")
         try jar.store(field, from: from)
@@ -156,7 +156,7 @@ struct CookieJarTests {
         #expect(try jar.header(for: "http://w.h.com/x") == "s=2")
     }
 
-    @Test("A cookie without a name that a server reads as a secure one does not overlay it either")
+    @Test("A cookie without a name whose value looks like a secure cookie does not shadow it either")
     func namelessIntruder() throws {
         try jar.store("s=1; Secure", from: "https://h.com/")
         try jar.store("=t=3", "=s=2", "s", from: "http://h.com/")
@@ -168,7 +168,7 @@ struct CookieJarTests {
     // MARK: Limits
 
     @Test(
-        "A domain keeps 180: what has expired goes first, then what is not secure, then what was not used for longest")
+        "A domain keeps 180 cookies: expired ones are removed first, then insecure ones, then the least recently used")
     func limitOfDomain() throws {
         let fields = (0..<180).map { "c\($0)=1" + ($0 < 2 ? "; Secure" : "") + ($0 == 100 ? "; Max-Age=10" : "") }
         jar.store(fields, from: try RequestURL("https://h/"))
@@ -177,9 +177,9 @@ struct CookieJarTests {
         try jar.store("d1=1", from: "https://h/")
         #expect(Set(try jar.names(for: "https://h/")) == Set((0..<180).map { "c\($0)" } + ["d1"]).subtracting(["c100"]))
 
-        try jar.store("p=1; Path=/p", from: "https://h/")  // c2 goes: older ones are secure
+        try jar.store("p=1; Path=/p", from: "https://h/")  // c2 is removed, because the older ones are secure
         #expect(!jar.all.contains { $0.name == "c2" } && jar.all.count == 180)
-        _ = try jar.header(for: "https://h/")  // p is the only one that is not sent
+        _ = try jar.header(for: "https://h/")  // only p is not sent
         try jar.store("d2=1", from: "https://h/")
         #expect(!jar.all.contains { $0.name == "p" } && jar.all.count == 180)
 
@@ -190,7 +190,7 @@ struct CookieJarTests {
         #expect(jar.all.count == 181)
     }
 
-    @Test("A jar keeps 3,000: what has expired goes first, then what was not used for longest, secure or not")
+    @Test("A jar holds 3,000 cookies: expired ones are removed first, then the least recently used, secure or not")
     func limit() throws {
         for host in 0..<30 {
             let fields = (0..<100).map { "c\($0)=1" + (host == 1 ? "; Max-Age=10" : "; Max-Age=100; Secure") }
@@ -205,16 +205,16 @@ struct CookieJarTests {
         #expect(try jar.names(for: "https://h2/").count == 98 && jar.names(for: "https://x/").count == 102)
     }
 
-    @Test("Of one response the first 180 fields count")
+    @Test("Only the first 180 fields of a response count")
     func limitOfResponse() throws {
         let url = try RequestURL("https://h/")
         jar.store((0..<181).map { "c\($0)=1; Path=/\($0)" }, from: url)
         #expect(jar.all.count == 180 && !jar.all.contains { $0.name == "c180" })
     }
 
-    // MARK: By hand
+    // MARK: Access by the program
 
-    @Test("Cookies are set, found and removed by hand")
+    @Test("A program can set, find and remove cookies")
     func byHand() throws {
         let cookie = try Cookie(name: "a", value: "1", domain: "H.com", isHostOnly: false)
         jar.set(cookie)
@@ -223,7 +223,7 @@ struct CookieJarTests {
         #expect(try jar.header(for: "https://h.com/") == "a=1; b=2")
         jar.set(try Cookie(name: "b", value: "", domain: "h.com", expires: .distantPast))
         #expect(jar.all == [cookie])
-        jar.remove(try Cookie(name: "a", value: "", domain: "h.com"))  // of that host alone, which is another one
+        jar.remove(try Cookie(name: "a", value: "", domain: "h.com"))  // a host-only cookie is another cookie
         #expect(jar.all == [cookie])
         jar.remove(try Cookie(name: "a", value: "", domain: "h.com", isHostOnly: false))
         #expect(jar.all.isEmpty)
@@ -234,7 +234,7 @@ struct CookieJarTests {
         #expect(try jar.header(for: "https://h/") == nil)
     }
 
-    @Test("A jar begins with what it is given, and what it holds makes the same jar again")
+    @Test("A jar starts with the given cookies, and its cookies create an equal jar")
     func snapshot() throws {
         try jar.store("a=1; Max-Age=10", "b=2; Secure; HttpOnly; SameSite=Lax", from: "https://h/")
         let data = try JSONEncoder().encode(jar.all)
@@ -244,13 +244,13 @@ struct CookieJarTests {
         #expect(CookieJar(again.all + [try Cookie(name: "b", value: "3", domain: "h")]).all.map(\.value) == ["3"])
     }
 
-    @Test("A single label is a public suffix where no list says otherwise")
+    @Test("Without a list a single label is a public suffix")
     func suffixes() {
         #expect(PublicSuffix.isSingleLabel("com") && !PublicSuffix.isSingleLabel("co.uk"))
         #expect(PublicSuffix.contains("com") && PublicSuffix.contains("com.") && !PublicSuffix.contains("example.com"))
     }
 
-    @Test("Suffixes of several labels are known where libpsl is there", .enabled(if: PublicSuffix.contains("co.uk")))
+    @Test("With libpsl, public suffixes may have several labels", .enabled(if: PublicSuffix.contains("co.uk")))
     func listed() throws {
         try jar.store("a=1; Domain=co.uk", "b=2; Domain=example.co.uk", from: "https://example.co.uk/")
         try jar.store("c=3; Domain=github.io", from: "https://github.io/")

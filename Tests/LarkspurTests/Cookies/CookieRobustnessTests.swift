@@ -16,7 +16,7 @@ struct CookieRobustnessTests {
         "https://h.com./x", "wss://h.com/",
     ]
 
-    /// Words of cookies and bytes of any kind, mixed.
+    /// A random mixture of words of cookies and arbitrary bytes.
     private static func field(_ random: inout SeededRandom) -> String {
         (0..<Int.random(in: 0...12, using: &random)).reduce(into: "") { text, _ in
             if random.once(in: 6) {
@@ -28,7 +28,9 @@ struct CookieRobustnessTests {
         }
     }
 
-    @Test("Whatever servers set, what is sent is a field, in order, for the right places", arguments: 0..<20)
+    @Test(
+        "For any cookies that servers set, the sent field is valid, in order, and for the right URLs", arguments: 0..<20
+    )
     func anything(seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed))
         let clock = MovedClock()
@@ -54,12 +56,12 @@ struct CookieRobustnessTests {
             try #require(jar.all.count <= CookieStore.limitForDomain * 7)
         }
         #expect(!jar.all.isEmpty)
-        // Whatever was kept can be kept in a file.
+        // Every stored cookie can be written to a file.
         let again = try JSONDecoder().decode([Cookie].self, from: JSONEncoder().encode(jar.all))
         #expect(again == jar.all)
     }
 
-    @Test("Any text is read as a date or not, without harm")
+    @Test("Any text is parsed as a date or rejected, without a crash")
     func dates() {
         var random = SeededRandom(seed: 7)
         for _ in 0..<20_000 {
@@ -68,7 +70,7 @@ struct CookieRobustnessTests {
         }
     }
 
-    @Test("A jar is filled and asked from eight tasks at once")
+    @Test("Eight tasks write and read a jar at once")
     func concurrent() async throws {
         let jar = CookieJar()
         await withTaskGroup(of: Void.self) { group in

@@ -15,7 +15,7 @@ struct CookieSessionTests {
         return .response(status, headers: headers, chunks: [Data("text".utf8)])
     }
 
-    /// A session whose server knows these URLs.
+    /// A session whose server has these URLs.
     private func session(
         _ answers: [String: StubAnswer] = [:], _ configuration: SessionConfiguration = .bare
     ) -> Session {
@@ -24,7 +24,7 @@ struct CookieSessionTests {
 
     private var sent: [String?] { log.requests.map { $0["Cookie"] } }
 
-    @Test("What a response sets is sent with the next request, and not elsewhere")
+    @Test("The cookies of a response are sent with the next request to that host, and to no other host")
     func kept() async throws {
         let session = session(["https://h/login": Self.answer(200, "sid=1; Path=/", "b=2")])
         for url in ["https://h/login", "https://h/x", "https://other/"] {
@@ -34,7 +34,7 @@ struct CookieSessionTests {
         #expect(session.cookieJar?.all.map(\.name) == ["sid", "b"])
     }
 
-    @Test("Each hop of redirects sets, and is sent, the cookies of its own URL")
+    @Test("Each hop of a redirect stores and sends the cookies of its own URL")
     func redirects() async throws {
         let session = session([
             "https://h/a": Self.answer(302, "a=1", to: "https://h/b"),
@@ -49,7 +49,7 @@ struct CookieSessionTests {
         #expect(log.requests.allSatisfy { $0.fields.count <= 1 })
     }
 
-    @Test("A redirect that a handler changes is sent the cookies of where it goes; so is one that it makes anew")
+    @Test("A redirect that a handler changes or creates sends the cookies of its new URL")
     func redirectHandlers() async throws {
         let session = session(["https://h/a": Self.answer(302, "a=1; Path=/", to: "https://h/b")])
         session.cookieJar?.set(try Cookie(name: "o", value: "0", domain: "other"))
@@ -71,7 +71,7 @@ struct CookieSessionTests {
         #expect(sent == [nil, "a=1", "a=1", "o=0", "a=1", "o=0"])
     }
 
-    @Test("A server may set a cookie and redirect to the same URL; doing so again and again is a circle")
+    @Test("A server may set a cookie and redirect to the same URL; repeating that is a redirect loop")
     func cookieWall() async throws {
         let session = log.session { request, _ in
             request["Cookie"] == nil || request.url.path == "/loop"
@@ -85,7 +85,7 @@ struct CookieSessionTests {
         #expect(error.map { "\($0)".contains("seen") } == false)
     }
 
-    @Test("A 401's cookies are sent with the answer to it")
+    @Test("The cookies of a 401 are sent with the authenticated request")
     func challenge() async throws {
         let session = log.session { request, _ in
             guard request["Authorization"] == nil else { return Self.answer(200, "b=2") }
@@ -100,7 +100,7 @@ struct CookieSessionTests {
         #expect(session.cookieJar?.all.count == 2)
     }
 
-    @Test("A retried request is sent what the attempt before has set")
+    @Test("A retry sends the cookies that the previous attempt has set")
     func retried() async throws {
         let session = log.session(interceptor: .retrier { _, _, _ in .retry }) { _, number in
             number == 1 ? Self.answer(500, "a=1") : .text("ok")
@@ -109,7 +109,8 @@ struct CookieSessionTests {
         #expect(sent == [nil, "a=1"])
     }
 
-    @Test("A Cookie field of the request's own is sent alone, and stays with its origin", arguments: [true, false])
+    @Test(
+        "A request's own Cookie field is sent without the jar's, and stays with its origin", arguments: [true, false])
     func ownField(isSessions: Bool) async throws {
         let configuration = SessionConfiguration { $0.headers = isSessions ? ["cookie": "own=1"] : [:] }
         let session = session(
@@ -125,7 +126,7 @@ struct CookieSessionTests {
         #expect(session.cookieJar?.all.count == 3)
     }
 
-    @Test("An adapter's Cookie field counts as the request's own")
+    @Test("An adapter's Cookie field counts as the request's own field")
     func adapted() async throws {
         let adapter = Interceptor(adapt: { request, _ in
             #expect(request.headers["Cookie"] == nil)
@@ -137,9 +138,9 @@ struct CookieSessionTests {
         #expect(sent == ["own=1", "a=1"])
     }
 
-    // MARK: Whose jar
+    // MARK: Ownership
 
-    @Test("Sessions have jars of their own, children share, and nil is without")
+    @Test("Each session has its own jar, child sessions share it, and nil disables cookies")
     func jars() async throws {
         let configuration = SessionConfiguration { $0.headers = [:] }
         let set = ["https://h/set": Self.answer(200, "a=1; Path=/")]
@@ -156,7 +157,7 @@ struct CookieSessionTests {
         #expect(without.cookieJar == nil && child.cookieJar === first.cookieJar)
     }
 
-    @Test("A jar that is set serves all sessions that have it")
+    @Test("A jar that is set in several sessions serves all of them")
     func sharedJar() async throws {
         let jar = CookieJar([try Cookie(name: "a", value: "1", domain: "h")])
         let configuration = SessionConfiguration {
@@ -170,7 +171,7 @@ struct CookieSessionTests {
         #expect(sent == ["a=1", "a=1"])
     }
 
-    @Test("What is put into the jar of a configuration, each of its sessions begins with")
+    @Test("Sessions start with the cookies in the jar of their configuration")
     func begun() throws {
         let configuration = SessionConfiguration()
         configuration.cookieJar?.set(try Cookie(name: "a", value: "1", domain: "h"))
@@ -180,9 +181,9 @@ struct CookieSessionTests {
         #expect(configuration.cookieJar?.all.count == 1)
     }
 
-    // MARK: Switched off
+    // MARK: Disabled
 
-    @Test("Without usesCookieJar nothing is sent and nothing kept", arguments: ["request", "session", "URLRequest"])
+    @Test("Without usesCookieJar no cookies are sent or stored", arguments: ["request", "session", "URLRequest"])
     func switchedOff(way: String) async throws {
         let configuration = SessionConfiguration {
             $0.headers = [:]
@@ -210,7 +211,7 @@ struct CookieSessionTests {
 
     // MARK: Every kind of request
 
-    @Test("Streams and downloads keep cookies before their bodies come")
+    @Test("Streams and downloads store cookies before their bodies arrive")
     func live() async throws {
         let session = session(["https://h/": Self.answer(200, "a=1")])
         for try await _ in await session.streamRequest("https://h/").bytes {
@@ -224,7 +225,7 @@ struct CookieSessionTests {
         #expect(sent == [nil, nil, "a=1"])
     }
 
-    @Test("A failed exchange keeps what its head has set")
+    @Test("A failed exchange stores the cookies of its head")
     func failed() async throws {
         let broken = StubAnswer(Self.answer(200, "a=1").steps + [.fail(TransportError(.connectionLost))])
         let session = session(["https://h/": broken])
@@ -232,7 +233,7 @@ struct CookieSessionTests {
         #expect(session.cookieJar?.all.count == 1)
     }
 
-    @Test("Middleware sees no cookies of the jar, and what it sends has those of its URL")
+    @Test("Middleware does not see the jar's cookies, and its own requests send those of their URLs")
     func middleware() async throws {
         let configuration = SessionConfiguration {
             $0.headers = [:]
@@ -241,7 +242,7 @@ struct CookieSessionTests {
                     #expect(exchange.request.headers["Cookie"] == nil)
                     let first = try await next(exchange)
                     var other = exchange
-                    other.request = first.hop?.request ?? exchange.request  // with the cookies of the first place
+                    other.request = first.hop?.request ?? exchange.request  // with the cookies of the first URL
                     other.request.url = try RequestURL("https://other/")
                     return try await next(other)
                 }
@@ -255,7 +256,7 @@ struct CookieSessionTests {
         #expect(session.cookieJar?.all.count == 3)
     }
 
-    @Test("A request that was sent can be sent again by another session, with that one's cookies alone")
+    @Test("A request that was sent can be sent by another session, with that session's cookies alone")
     func sentAgain() async throws {
         let first = session()
         first.cookieJar?.set(try Cookie(name: "a", value: "1", domain: "h"))
@@ -274,7 +275,7 @@ struct CookieSessionTests {
         #expect(sent == ["a=1", "b=2", nil, "own=1"])
     }
 
-    @Test("Neither descriptions nor errors show what cookies hold")
+    @Test("Neither descriptions nor errors show the values of cookies")
     func descriptions() async throws {
         let session = session(["https://h/": Self.answer(500, "new=hunter2")])
         session.cookieJar?.set(try Cookie(name: "sid", value: "hunter1", domain: "h"))
@@ -287,7 +288,7 @@ struct CookieSessionTests {
         #expect(!text.contains("hunter"))
     }
 
-    @Test("Requests at once share a jar without harm, and each is sent what was there")
+    @Test("Concurrent requests share a jar, and each sends the cookies of its time")
     func concurrent() async throws {
         let session = log.session { request, number in Self.answer(200, "c\(number % 8)=\(number)") }
         await withTaskGroup(of: Void.self) { group in

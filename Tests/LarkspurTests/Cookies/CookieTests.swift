@@ -3,10 +3,10 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Cookies made by hand", .timeLimit(.minutes(3)))
+@Suite("Cookies created by the program", .timeLimit(.minutes(3)))
 struct CookieTests {
     @Test(
-        "What could not be sent, or must not be, is refused",
+        "A cookie that cannot or must not be sent is refused",
         arguments: [
             ("", ""), ("a", "1;2"), ("a;b", "1"), ("a=b", "1"), ("a", " 1"), ("a ", "1"), ("a", "1\n"),
             ("a\r\nX: ", "1"),
@@ -20,7 +20,7 @@ struct CookieTests {
     }
 
     @Test(
-        "A domain is the name or the address of a host",
+        "A domain is a host name or an address",
         arguments: [
             ("h.com", "h.com"), ("H.Com", "h.com"), (".h.com", "h.com"), ("bücher.example", "xn--bcher-kva.example"),
             ("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("0:0::1", "::1"), ("localhost", "localhost"), ("", nil),
@@ -32,7 +32,7 @@ struct CookieTests {
         #expect((try? Cookie(name: "a", value: "1", domain: domain))?.domain == host)
     }
 
-    @Test("Paths, reach and SameSite are checked")
+    @Test("Path, reach and SameSite are checked")
     func others() {
         func code(_ make: () throws -> Cookie) -> RequestError.Code? {
             do {
@@ -54,7 +54,7 @@ struct CookieTests {
         #expect(code { try Cookie(name: "", value: "a=b", domain: "h") } == nil)
     }
 
-    @Test("What is decoded is checked too", arguments: ["1\\r\\nX: y", "1;2", " "])
+    @Test("A decoded cookie is checked too", arguments: ["1\\r\\nX: y", "1;2", " "])
     func decoded(value: String) throws {
         let text = try String(decoding: JSONEncoder().encode(Cookie(name: "a", value: "V", domain: "h")), as: UTF8.self)
         #expect(throws: Never.self) { try JSONDecoder().decode(Cookie.self, from: Data(text.utf8)) }
@@ -75,7 +75,7 @@ struct CookieTests {
         #expect("\(cookie) \(jar)" == "Cookie(sid, h.com/) CookieJar(1 cookies)")
     }
 
-    @Test("Cookies go to Foundation's and come back")
+    @Test("Cookies are converted to Foundation's and back")
     func foundation() throws {
         let cookies = [
             try Cookie(name: "a", value: "1", domain: "h.com"),
@@ -95,7 +95,7 @@ struct CookieTests {
         #expect(try parsed.map { try Cookie($0).line } == ["a=1 | h.com | /y | secure httponly"])
     }
 
-    @Test("A jar takes over Foundation's storage, and gives to it")
+    @Test("A jar imports Foundation's storage, and exports to it")
     func storage() throws {
         let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
         let jar = CookieJar([try Cookie(name: "a", value: "1", domain: "h.com")])

@@ -4,13 +4,13 @@ import Testing
 
 @Suite("Cookies and threads", .timeLimit(.minutes(3)))
 struct CookieThreadTests {
-    /// How a caller gets its response: while it waits, after the request has finished, twice, and from a task of the request's
-    /// own, which adapters cause.
+    /// The way in which a caller gets its response: it waits, reads after the end, reads twice, or reads in a task that
+    /// belongs to the request because an adapter has started it.
     private enum Reading: Int { case waiting, late, twice, adapted }
 
-    /// Responses are read on the thread of their awaiter, on the transport's and on the request's task. The thread sanitizer
-    /// watches how they get there.
-    @Test("What a response sets is in the jar when the response is delivered, on whatever thread that is")
+    /// A response is read on its awaiter's thread, on the transport's thread and on the request's task. The thread
+    /// sanitizer checks these paths.
+    @Test("The cookies of a response are in the jar when the response is delivered, on any thread")
     func manyAtOnce() async throws {
         let server = try MockServer { request in
             guard let pair = request.query, request.path == "/set" else { return .text("ok") }

@@ -31,7 +31,7 @@ struct SetCookieTests {
         .init("a=" + String(repeating: "ä", count: 2_048), nil),
     ]
 
-    @Test("A name and a value are what stands before the first semicolon", arguments: pairs)
+    @Test("The name and the value end at the first semicolon", arguments: pairs)
     func readPairs(example: Example) throws { #expect(try example.result() == example.line) }
 
     private static let attributes: [Example] = [
@@ -79,7 +79,8 @@ struct SetCookieTests {
     ]
 
     @Test(
-        "Attributes are read whatever their case, unknown ones are ignored, the last ones count", arguments: attributes)
+        "Attribute names ignore case, unknown attributes are ignored, and the last of duplicates counts",
+        arguments: attributes)
     func readAttributes(example: Example) throws { #expect(try example.result() == example.line) }
 
     @Test("A Max-Age of zero or less is in the past", arguments: ["0", "-1", "-99999999999999999999999", "00"])
@@ -121,7 +122,9 @@ struct SetCookieTests {
             "a=1 | xn--bcher-kva.example | / | "),
     ]
 
-    @Test("A domain is the host or what it is below, and no public suffix but the host itself", arguments: domains)
+    @Test(
+        "A domain is the host or a parent of it, and not a public suffix unless it is the host itself",
+        arguments: domains)
     func readDomains(example: Example) throws { #expect(try example.result() == example.line) }
 
     private static let paths: [Example] = [
@@ -136,7 +139,7 @@ struct SetCookieTests {
         .init("a=1; Path=/elsewhere", from: "https://h/a/b", "a=1 | h | /elsewhere | host"),
     ]
 
-    @Test("Without a path of its own a cookie is for the folder of its URL", arguments: paths)
+    @Test("The default path of a cookie is the folder of its URL", arguments: paths)
     func readPaths(example: Example) throws { #expect(try example.result() == example.line) }
 
     private static let secrets: [Example] = [
@@ -159,6 +162,6 @@ struct SetCookieTests {
         .init("=__secure-a=1; Secure", from: "https://h/", nil), .init("__Secure-a; Secure", from: "https://h/", nil),
     ]
 
-    @Test("What is secure comes over TLS, and prefixes are kept to", arguments: secrets)
+    @Test("Secure cookies need TLS, and the rules of name prefixes apply", arguments: secrets)
     func secure(example: Example) throws { #expect(try example.result() == example.line) }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("What downloads leave behind", .timeLimit(.minutes(3)))
+@Suite("Files that downloads leave behind", .timeLimit(.minutes(3)))
 struct DownloadLeftoverTests {
     enum Ending: String, CaseIterable, Sendable {
         case success, lost, lostWithoutTag, neverConnected, refused, undecodable, tooLarge, cancelled
@@ -37,7 +37,7 @@ struct DownloadLeftoverTests {
         }
     }
 
-    @Test("A folder holds the file, or what a later request goes on with, or nothing", arguments: Ending.allCases)
+    @Test("A folder contains the file, or a resumable partial file, or nothing", arguments: Ending.allCases)
     func endings(ending: Ending) async throws {
         let folder = try Folder()
         let session = Session(transport: StubTransport { _ in ending.answer })
@@ -66,7 +66,7 @@ struct DownloadLeftoverTests {
         #expect(folder.names == ending.leaves)
     }
 
-    @Test("A temporary file is gone if its request is cancelled when it is whole")
+    @Test("A temporary file is removed if its request is cancelled after the file was complete")
     func cancelledWhenWhole() async throws {
         let gate = Gate()
         let place = Protected<URL?>(nil)
@@ -92,7 +92,7 @@ struct DownloadLeftoverTests {
         gate.open()
     }
 
-    @Test("A cancelled download is not tried again")
+    @Test("A cancelled download is not retried")
     func cancelledIsOver() async throws {
         let retriers = Counter()
         let session = Session(
@@ -110,7 +110,7 @@ struct DownloadLeftoverTests {
     }
 
     @Test(
-        "A place on another volume gets the file by a copy, whole and alone",
+        "A destination on another volume gets a complete copy of the file, without leftovers",
         .enabled(if: FileManager.default.isWritableFile(atPath: Folder.otherVolume.path)), arguments: [false, true])
     func acrossVolumes(replacing: Bool) async throws {
         let folder = Folder.otherVolume.appendingPathComponent(UUID().uuidString)
@@ -133,7 +133,7 @@ struct DownloadLeftoverTests {
         #expect(left.isEmpty)
     }
 
-    @Test("A disk that is full has a code of its own")
+    @Test("A full disk has its own error code")
     func diskFull() throws {
         errno = ENOSPC
         #expect(RequestError.system("written", "f").code == .diskFull)
@@ -143,7 +143,7 @@ struct DownloadLeftoverTests {
         #expect(RequestError.system("created", "f").code == .fileExists)
     }
 
-    @Test("A file of two names is let go of, not written to: the other name may be the file's own place")
+    @Test("A partial file with two names is replaced and not written to: the other name may be the finished file")
     func twoNames() throws {
         let folder = try Folder()
         try Data("whole".utf8).write(to: folder.file("a"))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("What stands where a download goes", .timeLimit(.minutes(3)))
+@Suite("Existing items at a download's destination", .timeLimit(.minutes(3)))
 struct DownloadPlaceTests {
     enum Special: CaseIterable, Sendable {
         case pipe, unixSocket, linkToPipe, linkToDirectory
@@ -46,14 +46,14 @@ struct DownloadPlaceTests {
         await log.session { _, _ in .text("new") }.download("http://h/", to: .file(folder.file("a")), options: options)
     }
 
-    /// The kind and the number of the file, not of one that a link leads to.
+    /// The type and the inode of the file; a link is not followed.
     private func identity(_ name: String) throws -> [UInt64] {
         var status = stat()
         try #require(lstat(folder.file(name).path, &status) == 0)
         return [UInt64(status.st_mode), UInt64(status.st_ino)]
     }
 
-    @Test("A special file is never replaced: the error says so before a byte is fetched", arguments: Special.allCases)
+    @Test("A special file is never replaced: the request fails before a byte is fetched", arguments: Special.allCases)
     func special(_ special: Special) async throws {
         try special.make(at: folder.file("a").path)
         let before = try identity("a")
@@ -66,7 +66,7 @@ struct DownloadPlaceTests {
     }
 
     @Test(
-        "A special file that comes to be there while the bytes come is not replaced either",
+        "A special file that is created during the download is not replaced either",
         arguments: [Special.pipe, .linkToPipe])
     func meanwhile(_ special: Special) async throws {
         let path = folder.file("a").path
@@ -77,7 +77,7 @@ struct DownloadPlaceTests {
         #expect(kind == UInt64(special == .pipe ? S_IFIFO : S_IFLNK))
     }
 
-    @Test("A link is replaced, and the file that it leads to stays", arguments: [true, false])
+    @Test("A link is replaced, and its target stays", arguments: [true, false])
     func link(isDangling: Bool) async throws {
         let other = folder.file("other")
         if !isDangling { try Data("old".utf8).write(to: other) }
@@ -92,7 +92,7 @@ struct DownloadPlaceTests {
 
     @Test("A record that cannot be written leaves no file behind")
     func record() async throws {
-        // The record cannot get to its place, as on a disk that is full by then.
+        // The record cannot be moved into place, as on a full disk.
         let record = folder.file(".a.larkspur.json")
         try FileManager.default.createDirectory(at: record, withIntermediateDirectories: true)
         let session = log.session { _, _ in .response(headers: ["ETag": "\"1\""], chunks: [Data("new".utf8)]) }

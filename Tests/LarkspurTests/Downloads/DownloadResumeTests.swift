@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Downloads that are continued", .timeLimit(.minutes(3)))
+@Suite("Resumed downloads", .timeLimit(.minutes(3)))
 struct DownloadResumeTests {
     private let folder: Folder
     private let log = TransportLog()
@@ -14,7 +14,7 @@ struct DownloadResumeTests {
 
     private var target: URL { folder.file("a") }
 
-    /// A session whose first answer is cut, and whose others come from the second file.
+    /// A session whose first response is truncated, and whose later responses come from the second file.
     private func session(
         cut: Int = 40_000, then second: ServedFile? = nil, first: ServedFile? = nil, retrying: Bool = true
     ) -> Session {
@@ -35,7 +35,7 @@ struct DownloadResumeTests {
         #expect(folder.names == ["a"])
     }
 
-    @Test("A retry asks for the rest, on condition that the file is the same, and for identity")
+    @Test("A retry requests the rest, if the file is the same, and accepts only identity")
     func retry() async throws {
         let response = await session().download(url, to: .file(target)).validate().serializingFile().response
         try expectFile(served, response)
@@ -44,7 +44,7 @@ struct DownloadResumeTests {
         #expect(log.requests[1]["Accept-Encoding"] == "identity")
     }
 
-    @Test("A checksum goes over both parts")
+    @Test("A checksum covers both parts")
     func checksum() async throws {
         var hash = StreamingHash(.sha512)
         served.bytes.withUnsafeBytes { hash.update($0) }
@@ -55,7 +55,7 @@ struct DownloadResumeTests {
     }
 
     @Test(
-        "A file that has changed is fetched from its start, whether or not the server looks at If-Range",
+        "A changed file is fetched from its start, whether or not the server supports If-Range",
         arguments: [false, true])
     func changed(ignoresIfRange: Bool) async throws {
         var other = served
@@ -68,7 +68,7 @@ struct DownloadResumeTests {
     }
 
     @Test(
-        "What is known to be no strong validator is not continued",
+        "A file without a strong validator is not resumed",
         arguments: [
             [:], ["ETag": "W/\"one\""], ["ETag": "W/\"one\"", "Last-Modified": "Sat, 21 Nov 2026 08:00:00 GMT"],
             ["ETag": "\"one\"", "Accept-Ranges": "none"],
@@ -83,7 +83,7 @@ struct DownloadResumeTests {
         #expect(log.requests.map { $0["Range"] } == [nil, nil])
     }
 
-    @Test("A date of an earlier second will do where there is no tag")
+    @Test("A date of an earlier second is enough if there is no tag")
     func date() async throws {
         var dated = served
         dated.fields = ["Last-Modified": "Sat, 21 Nov 2026 08:00:00 GMT", "Date": "Sat, 21 Nov 2026 08:00:01 GMT"]
@@ -94,7 +94,7 @@ struct DownloadResumeTests {
     }
 
     @Test(
-        "An answer that does not join is never joined: the file is asked for again, once",
+        "A response that does not continue the file is not appended: the file is requested again, once",
         arguments: [
             ["Content-Range": "bytes 39999-99999/100000"], ["Content-Range": "bytes 40000-99999/99999"], [:],
             ["Content-Range": "bytes 40000-99999/100001"], ["Content-Range": "lines 40000-99999/100000"],
@@ -117,7 +117,7 @@ struct DownloadResumeTests {
         #expect(response.attempts.count == 2)
     }
 
-    @Test("A part that nobody has asked for is an error")
+    @Test("A part that was not requested is an error")
     func unasked() async throws {
         let session = log.session { _, _ in
             .response(206, headers: ["Content-Range": "bytes 0-3/9"], chunks: [Data("part".utf8)])
@@ -125,11 +125,11 @@ struct DownloadResumeTests {
         let response = await session.download(url, to: .file(target)).serializingFile().response
         #expect(response.error?.code == .unexpectedRange)
         let own = await session.download(url, headers: ["Range": "bytes=0-3"], to: .file(target))
-        #expect(try await own.serializingString().value == "part", "who asks for a part gets it")
+        #expect(try await own.serializingString().value == "part", "an explicit range request gets its part")
     }
 
     @Test(
-        "What is not the very rest is not the file: of less there is more to be had, and after more all is asked for again",
+        "A shorter rest is truncated and resumed, and a longer one makes the next attempt start over",
         arguments: [
             (40_000..<50_000, "", "bytes=50000-", .truncated),
             (40_000..<100_000, "more", nil, .unexpectedRange),
@@ -154,7 +154,7 @@ struct DownloadResumeTests {
         #expect(response.attempts[1].error?.isConnectivity == (code == .truncated))
     }
 
-    @Test("What middleware answers in place of the server is not joined either where it does not fit")
+    @Test("A response of middleware is not appended either if it does not continue the file")
     func unusableFromMiddleware() async throws {
         let head = ResponseHead(status: 206, fields: [HeaderField(name: "Content-Range", value: "bytes 5-9/10")])
         let middleware = ClosureMiddleware { exchange, next in
@@ -173,11 +173,11 @@ struct DownloadResumeTests {
         let response = await session.download(url, to: .file(target)).serializingFile().response
         #expect(response.error?.code == .unexpectedRange)
         let record = try #require(response.resumeRecord)
-        #expect(try Data(contentsOf: record.partialFile) == served.bytes.prefix(40_000), "nothing was joined")
+        #expect(try Data(contentsOf: record.partialFile) == served.bytes.prefix(40_000), "no byte was appended")
     }
 
     @Test(
-        "The page of an error destroys nothing that can be gone on with, though nobody validates",
+        "An error page leaves the partial file unchanged, even without a validator",
         arguments: [404, 503])
     func errorPage(_ status: Int) async throws {
         var first = served
@@ -195,7 +195,7 @@ struct DownloadResumeTests {
         #expect(response.attempts[1].error?.code == .unacceptableStatus)
     }
 
-    @Test("A file that was whole is put in its place through middleware too, past validators")
+    @Test("A file that was already complete is moved into place through middleware too, without validators")
     func wholeThroughMiddleware() async throws {
         let failed = await session(cut: 100_000, retrying: false).download(url, to: .file(target))
         #expect(await failed.serializingFile().response.resumeRecord?.offset == 100_000)
@@ -208,7 +208,7 @@ struct DownloadResumeTests {
         #expect(request.head?.status == 416)
     }
 
-    @Test("A file that was whole when the process ended is put in its place, also past validators")
+    @Test("A file that was complete when the process ended is moved into place, also without validators")
     func whole() async throws {
         let failed = await session(cut: 100_000, retrying: false).download(url, to: .file(target))
         #expect(await failed.serializingFile().response.resumeRecord?.offset == 100_000)
@@ -221,7 +221,7 @@ struct DownloadResumeTests {
     }
 
     @Test(
-        "A failure leaves what a later request to the same place goes on with, unless that starts over or asks for another URL",
+        "A later request to the same destination resumes a failed download, unless it starts over or its URL differs",
         arguments: [(false, "", true), (true, "", false), (false, "?other", false)])
     func later(startsOver: Bool, query: String, continues: Bool) async throws {
         let failed = await session(retrying: false).download(url, to: .file(target))
@@ -236,7 +236,7 @@ struct DownloadResumeTests {
         #expect(log.requests[1]["Range"] == (continues ? "bytes=40000-" : nil))
     }
 
-    @Test("Bytes without their record, or with one that is torn, are not continued", arguments: [nil, "{\"url\": "])
+    @Test("Bytes without their record, or with a damaged record, are not resumed", arguments: [nil, "{\"url\": "])
     func torn(record: String?) async throws {
         try Data(repeating: 1, count: 500).write(to: folder.file(".a.larkspur"))
         try record.map { try Data($0.utf8).write(to: folder.file(".a.larkspur.json")) }
@@ -245,7 +245,7 @@ struct DownloadResumeTests {
         #expect(log.requests[0]["Range"] == nil)
     }
 
-    @Test("A cancelled download gives a record, by which any session goes on, with the credentials of then")
+    @Test("A cancelled download gives a record, with which any session resumes, with its current credentials")
     func explicit() async throws {
         var slow = served
         slow.cut = 40_000
@@ -271,7 +271,7 @@ struct DownloadResumeTests {
         #expect(!FileManager.default.fileExists(atPath: record.partialFile.path))
     }
 
-    @Test("A record whose bytes are gone, or have become another file's, is none", arguments: [true, false])
+    @Test("A record is not used if its bytes are gone or belong to another file", arguments: [true, false])
     func staleRecord(isGone: Bool) async throws {
         let failed = await session(retrying: false).download(url, to: .file(target))
         let record = try #require(await failed.serializingFile().response.resumeRecord)
@@ -290,7 +290,7 @@ struct DownloadResumeTests {
         try expectFile(served, await request.serializingFile().response)
     }
 
-    @Test("The limit on a body's size is one on the file's", arguments: [99_999, 100_000])
+    @Test("The limit on a body's size applies to the file's size", arguments: [99_999, 100_000])
     func limit(bytes: UInt64) async throws {
         let failed = await session(retrying: false).download(url, to: .file(target))
         _ = await failed.serializingFile().response
@@ -304,7 +304,7 @@ struct DownloadResumeTests {
         #expect(folder.names == (bytes < 100_000 ? [] : ["a"]))
     }
 
-    @Test("A retry after a wrong checksum begins from the start")
+    @Test("A retry after a wrong checksum starts from the first byte")
     func wrongSum() async throws {
         var damaged = served
         damaged.bytes[7] ^= 1
@@ -319,7 +319,7 @@ struct DownloadResumeTests {
         #expect(log.requests.map { $0["Range"] } == [nil, nil])
     }
 
-    @Test("A serializer's failure that is retried begins with nothing, and leaves one file")
+    @Test("A retry after a serializer's failure starts over, and leaves one file")
     func serializerRetry() async throws {
         let text = log.session(interceptor: Self.retrier) { _, number in .text(number == 1 ? "no JSON" : "[1]") }
         let request = await text.download(url, to: .file(target))
@@ -328,10 +328,10 @@ struct DownloadResumeTests {
     }
 }
 
-@Suite("What continues a file", .timeLimit(.minutes(3)))
+@Suite("Content ranges", .timeLimit(.minutes(3)))
 struct ResumptionTests {
     @Test(
-        "Only what is a range of bytes is one",
+        "A valid range of bytes is parsed",
         arguments: [
             ("bytes 5-9/10", 5, 10), ("bytes 5-9/*", 5, nil), ("bytes */10", nil, 10), ("Bytes 0-0/1", 0, 1),
         ] as [(String, UInt64?, UInt64?)])
@@ -342,7 +342,7 @@ struct ResumptionTests {
     }
 
     @Test(
-        "What is none is refused",
+        "An invalid range is rejected",
         arguments: [
             "", "bytes", "bytes ", "bytes 5-9", "bytes 9-5/10", "bytes 5-10/10", "bytes +5-9/10", "bytes -9/10",
             "bytes 5-/10", "bytes 5-9/", "bytes 5-9/10/11", "lines 5-9/10", "bytes=5-9/10", "bytes 5-9/-10",

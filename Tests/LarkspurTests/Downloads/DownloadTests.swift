@@ -21,7 +21,7 @@ struct DownloadTests {
         try #require(try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int)
     }
 
-    @Test("The file is at its place, whole, alone, and readable as the umask has it")
+    @Test("The file is in place, complete, without leftovers, and with the umask's permissions")
     func toFile() async throws {
         let target = folder.file("a.zip")
         let file = try await session().download(url, to: .file(target)).serializingFile().value
@@ -33,7 +33,7 @@ struct DownloadTests {
         #expect(try mode(of: target) == mode(of: other))
     }
 
-    @Test("A closure is given the file, too")
+    @Test("A closure receives the file, too")
     func toClosure() async throws {
         let (files, placed) = AsyncStream.makeStream(of: URL?.self)
         let target = folder.file("a.zip")
@@ -45,7 +45,7 @@ struct DownloadTests {
         #expect(try Data(contentsOf: target) == served.bytes)
     }
 
-    @Test("Without a destination the file is a temporary one, the caller's own")
+    @Test("Without a destination the file is temporary and belongs to the caller")
     func temporary() async throws {
         let response = await session().download(url).serializingFile().response
         let file = try #require(response.fileURL)
@@ -57,7 +57,9 @@ struct DownloadTests {
         #expect(try mode(of: file) == 0o600)
     }
 
-    @Test("A file for a closure is its owner's alone until it is in its place, and the closure stops no other download")
+    @Test(
+        "Only the owner can read a file for a closure until it is in place, and a slow closure delays no other download"
+    )
     func custom() async throws {
         let modes = Journal()
         let custom = Destination.custom { [folder] temporary, _ in
@@ -73,7 +75,7 @@ struct DownloadTests {
         #expect(folder.names == ["a", "other"])
     }
 
-    @Test("The serializers work on the file, now and later, and an empty one is an empty body")
+    @Test("The serializers read the file, at once and later, and an empty file is an empty body")
     func serializers() async throws {
         let json = #"{"name": "Ada"}"#
         let request = await session(ServedFile(bytes: Data(json.utf8))).download(url, to: .file(folder.file("j")))
@@ -92,7 +94,7 @@ struct DownloadTests {
         #expect(try await empty.serializingFile().value == folder.file("e"))
     }
 
-    @Test("A file that exists is an error before a byte is fetched; with the option it is replaced")
+    @Test("An existing file is an error before a byte is fetched; with the option it is replaced")
     func existing() async throws {
         let target = folder.file("a")
         try Data("old".utf8).write(to: target)
@@ -106,7 +108,7 @@ struct DownloadTests {
         #expect(folder.names == ["a"])
     }
 
-    @Test("A file that comes to be there meanwhile is not overwritten")
+    @Test("A file that is created during the download is not overwritten")
     func overtaken() async throws {
         let target = folder.file("a")
         let request = await session().download(url, to: .file(target)).onResponseHead { _ in
@@ -116,20 +118,20 @@ struct DownloadTests {
         #expect(try Data(contentsOf: target) == Data("other".utf8))
     }
 
-    @Test("Missing folders are created if that is asked for, and else an error")
+    @Test("Missing folders are created with the option, and are an error without it")
     func folders() async throws {
         let target = folder.file("one").appendingPathComponent("two/a")
         let refused = await session().download(url, to: .file(target)).serializingFile().response
         #expect(refused.error?.code == .fileUnwritable)
         let folder = target.deletingLastPathComponent().path
-        #expect(refused.error?.message == "the folder \(folder), where a file is to go, does not exist")
+        #expect(refused.error?.message == "the folder \(folder) for the file does not exist")
         #expect(log.count == 0)
         let options: [DownloadOption] = [.createIntermediateDirectories]
         _ = try await session().download(url, to: .file(target), options: options).serializingFile().value
         #expect(try Data(contentsOf: target) == served.bytes)
     }
 
-    @Test("What is no place for a file is an error before a byte is fetched")
+    @Test("A destination that cannot be a file is an error before a byte is fetched")
     func noPlace() async throws {
         let cases: [(URL, RequestError.Code)] = [
             (folder.url, .fileIsDirectory), (try #require(URL(string: "http://h/a")), .invalidFileURL),
@@ -141,7 +143,7 @@ struct DownloadTests {
         #expect(log.count == 0)
     }
 
-    @Test("The suggested name is the file's, in the folder; a closure's URL is, too")
+    @Test("The file has the suggested name in the folder, or the URL of the closure")
     func others() async throws {
         var served = served
         served.fields.add(name: "Content-Disposition", value: "attachment; filename=\"../b c.zip\"")
@@ -161,7 +163,7 @@ struct DownloadTests {
         #expect(folder.names == ["b c.zip", "status 200"])
     }
 
-    @Test("Two downloads to one place: the second is an error, and the file is the first's")
+    @Test("The second of two downloads to one destination fails, and the first one's file stays")
     func twoAtOnce() async throws {
         let target = folder.file("a")
         let gate = Gate()
@@ -179,7 +181,7 @@ struct DownloadTests {
     }
 
     @Test(
-        "Whoever learns that a download has failed, or was cancelled, may have its file at once",
+        "The file of a failed or cancelled download can be used as soon as the failure is known",
         arguments: [true, false])
     func usedAgain(isCancelled: Bool) async throws {
         let target = folder.file("a")
@@ -196,7 +198,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A checksum that matches passes; another one is an error, and the file is gone", arguments: [true, false])
+    @Test("A matching checksum passes; another one is an error, and the file is removed", arguments: [true, false])
     func checksum(matches: Bool) async throws {
         let sum = StreamingHash.hexadecimal("some text", .sha256)
         let served = ServedFile(bytes: Data((matches ? "some text" : "some tent").utf8))
@@ -208,7 +210,7 @@ struct DownloadTests {
         #expect(folder.names == (matches ? ["a"] : []))
     }
 
-    @Test("What cannot be a checksum is an error before a byte is fetched")
+    @Test("An invalid checksum is an error before a byte is fetched")
     func noChecksum() async throws {
         for text in ["", "12", String(repeating: "g", count: 64)] {
             let response = await session().download(url, options: [.checksum(.sha256, text)]).serializingFile().response
@@ -227,7 +229,7 @@ struct DownloadTests {
         #expect(try [UInt8](Data(contentsOf: file)) == CodedBody.text)
     }
 
-    @Test("A refused response is no file: its body is the error's")
+    @Test("A refused response creates no file: its body belongs to the error")
     func refused() async throws {
         let session = log.session { _, _ in .text("not here", status: 404) }
         let request = await session.download(url, to: .file(folder.file("a"))).validate()
@@ -238,7 +240,7 @@ struct DownloadTests {
         #expect(folder.names.isEmpty)
     }
 
-    @Test("Monitors learn where the file is, once it is there")
+    @Test("Monitors receive the file's URL once the file is in place")
     func placeFile() async throws {
         let recorder = EventRecorder()
         let request = await session().download(url, to: .file(folder.file("a"))).eventMonitor(recorder)
@@ -249,14 +251,14 @@ struct DownloadTests {
         #expect(recorder.violations.isEmpty)
     }
 
-    @Test("Of a file that did not get to its place they learn nothing", arguments: [true, false])
+    @Test("Monitors receive no event for a file that was not moved into place", arguments: [true, false])
     func noPlaceFile(isCut: Bool) async throws {
         let recorder = EventRecorder()
         var served = served
         if isCut { served.cut = 10_000 }
         let request = await session(served).download(url, to: .file(folder.file("a"))).eventMonitor(recorder)
             .onResponseHead { [folder] _ in
-                // Somebody else's file comes to be there meanwhile.
+                // Another process creates a file during the download.
                 if !isCut { _ = FileManager.default.createFile(atPath: folder.file("a").path, contents: nil) }
                 return .allow
             }
@@ -273,7 +275,7 @@ struct DownloadTests {
 }
 
 extension EventRecorder {
-    /// Where files were put.
+    /// The URLs of the files that were moved into place.
     fileprivate var places: [URL] { events.compactMap { if case .placeFile(let place) = $0 { place } else { nil } } }
 }
 

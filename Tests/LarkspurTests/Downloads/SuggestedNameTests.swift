@@ -12,7 +12,7 @@ struct SuggestedNameTests {
     }
 
     @Test(
-        "The field's name is read by RFC 6266, the one with a charset first",
+        "The name of the field is parsed by RFC 6266, and a name with a charset comes first",
         arguments: [
             ("attachment; filename=a.txt", "a.txt"),
             ("attachment; filename=\"a b;c.txt\"; size=3", "a b;c.txt"),
@@ -29,7 +29,7 @@ struct SuggestedNameTests {
     }
 
     @Test(
-        "No name leads out of the folder, hides the file or misleads",
+        "No suggested name leaves the folder, hides the file or misleads the user",
         arguments: [
             ("../../etc/passwd", "passwd"), ("..\\..\\boot.ini", "boot.ini"), ("C:\\temp\\a.txt", "a.txt"),
             ("..", ""), ("...", ""), (".", ""), ("/", ""), ("a/", ""), (".bashrc", "bashrc"), (" . .a ", "a"),
@@ -41,7 +41,7 @@ struct SuggestedNameTests {
         #expect(SuggestedName.sanitized(name) == expected)
     }
 
-    @Test("A name is not longer than a file's may be, and keeps its extension")
+    @Test("A name is not longer than the file system allows, and keeps its extension")
     func long() {
         let name = SuggestedName.sanitized(String(repeating: "ü", count: 300) + ".tar")
         #expect(name.utf8.count <= 255)
@@ -52,7 +52,7 @@ struct SuggestedNameTests {
     }
 
     @Test(
-        "Without a field it is the last part of the URL, decoded, and without one of those there is one all the same",
+        "Without the field the name is the decoded last component of the URL, or a default",
         arguments: [
             ("http://h/a/b%20c.txt", "b c.txt"), ("http://h/a/..%2F..%2Fd", "d"), ("http://h/a/", "a"),
             ("http://h", "download"), ("http://h/%2E%2E%2F", "download"), ("http://h/%FF", "%FF"),

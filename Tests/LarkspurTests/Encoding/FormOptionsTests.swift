@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The form encoder's options", .timeLimit(.minutes(3)))
 struct FormOptionsTests {
-    /// The form without the escapes, to read the keys.
+    /// Returns the form without escapes, for readable keys.
     private func form(_ value: some Encodable, _ encoder: URLEncodedFormEncoder) throws -> String {
         let encoded = try encoder.encode(value)
         return try #require(encoded.removingPercentEncoding)
@@ -30,7 +30,7 @@ struct FormOptionsTests {
         (.custom { _, _ in "same" }, "same=x&same=y&same[k]=1&same=2&same=3"),
     ]
 
-    @Test("Elements of arrays have the keys that the array encoding gives them", arguments: arrays.indices)
+    @Test("Elements of arrays have the keys of the array encoding", arguments: arrays.indices)
     func arrayEncoding(index: Int) throws {
         struct Lists: Encodable { let a = ["x", "y"], b = [["k": 1]], c = [[2], [3]] }
         let (encoding, expected) = Self.arrays[index]
@@ -42,7 +42,7 @@ struct FormOptionsTests {
         (.custom { "->" + $0 }, "a->b->c=1&a->b->d[]->e=2"), (.custom { _ in "" }, "a=1&a[]=2"),
     ]
 
-    @Test("Keys inside one another are joined as the key path encoding says", arguments: paths.indices)
+    @Test("Nested keys are joined by the key path encoding", arguments: paths.indices)
     func keyPathEncoding(index: Int) throws {
         struct Inner: Encodable { let c = 1, d = [["e": 2]] }
         let (encoding, expected) = Self.paths[index]
@@ -56,7 +56,7 @@ struct FormOptionsTests {
         (.custom { "<\($0)>" }, "<firstPart>[][<itemID>]=1"),
     ]
 
-    @Test("Each key of a path is spelled by itself", arguments: keys.indices)
+    @Test("Each key of a path is converted separately", arguments: keys.indices)
     func keyEncoding(index: Int) throws {
         let (encoding, expected) = Self.keys[index]
         let pairs = try form(Nested(), URLEncodedFormEncoder(keyEncoding: encoding)).split(separator: "&")
@@ -64,7 +64,7 @@ struct FormOptionsTests {
         #expect(pairs.count == 7)
     }
 
-    @Test("A path's spelling does not depend on how it is joined")
+    @Test("The spelling of a path does not depend on how it is joined")
     func keyEncodingOfDots() throws {
         let encoder = URLEncodedFormEncoder(
             arrayEncoding: .indexInBrackets, keyEncoding: .capitalized, keyPathEncoding: .dots)
@@ -72,7 +72,7 @@ struct FormOptionsTests {
     }
 
     @Test(
-        "A word begins where a reader sees one",
+        "Words are split at capitals",
         arguments: [
             ("", ""), ("a", "a"), ("A", "a"), ("oneTwoThree", "one_two_three"), ("one", "one"), ("One", "one"),
             ("userID", "user_id"), ("myURLPath", "my_url_path"), ("URLPath", "url_path"), ("ABC", "abc"),
@@ -89,7 +89,7 @@ struct FormOptionsTests {
             } == expected.filter { $0 != "_" } + "=1")
     }
 
-    @Test("Alphabetical order is that of the keys at every level, and never of an array's elements")
+    @Test("The keys of every level are sorted, but never the elements of an array")
     func alphabetical() throws {
         let byDeclaration = "c[][z]=1&c[][y][]=2&c[][y][]=10&c[][y][]=1"
         let sorted = "c[][y][]=2&c[][y][]=10&c[][y][]=1&c[][z]=1"
@@ -98,7 +98,7 @@ struct FormOptionsTests {
             try form(Unsorted(), URLEncodedFormEncoder(alphabetizeKeyValuePairs: true)) == "b=2&\(sorted)&\(sorted)")
     }
 
-    @Test("Eleven elements with indices stay in order, though their keys would not")
+    @Test("Eleven elements with indices stay in order, although their keys would sort differently")
     func alphabeticalIndices() throws {
         let encoder = URLEncodedFormEncoder(alphabetizeKeyValuePairs: true, arrayEncoding: .indexInBrackets)
         let expected = (0...10).map { "a[\($0)]=\($0)" }.joined(separator: "&")
@@ -119,7 +119,7 @@ struct FormOptionsTests {
         (.base64, "v=+/8A"), (.deferredToData, "v[]=251&v[]=255&v[]=0"), (.custom { "\($0.count) bytes" }, "v=3 bytes"),
     ]
 
-    @Test("Data is text, bytes or what a closure makes of it", arguments: data.indices)
+    @Test("Data is text, bytes or the result of a closure", arguments: data.indices)
     func dataEncoding(index: Int) throws {
         let (encoding, expected) = Self.data[index]
         #expect(try form(["v": Data([0xFB, 0xFF, 0x00])], URLEncodedFormEncoder(dataEncoding: encoding)) == expected)
@@ -145,7 +145,7 @@ struct FormOptionsTests {
         return formatter
     }()
 
-    @Test("A date is written as the date encoding says", arguments: dates.indices)
+    @Test("A date is written by the date encoding", arguments: dates.indices)
     func dateEncoding(index: Int) throws {
         let (encoding, seconds, expected) = Self.dates[index]
         let date = Date(timeIntervalSince1970: seconds)
@@ -160,7 +160,7 @@ struct FormOptionsTests {
         (.custom { _ in throw ForeignError() }, 0),
     ]
 
-    @Test("A date that cannot be written is an error that says where it is", arguments: unwritableDates.indices)
+    @Test("A date that cannot be written is an error with its path", arguments: unwritableDates.indices)
     func unwritableDate(index: Int) {
         let (encoding, seconds) = Self.unwritableDates[index]
         #expect {
@@ -197,14 +197,14 @@ struct FormOptionsTests {
         (.dropKey, nil), (.dropValue, ""), (.null, "null"), (.custom { "<none>" }, "<none>"), (.custom { nil }, nil),
     ]
 
-    @Test("A synthesized member of nil is seen, whatever its type", arguments: nils.indices)
+    @Test("A synthesized nil member is written by the option, for every type", arguments: nils.indices)
     func nilMembers(index: Int) throws {
         let (encoding, text) = Self.nils[index]
         let expected = text.map { text in Self.optionalNames.map { "\($0)=\(text)" }.joined(separator: "&") } ?? ""
         #expect(try form(Optionals(), URLEncodedFormEncoder(nilEncoding: encoding)) == expected)
     }
 
-    @Test("Nil in dictionaries, arrays and by hand is written like that of a member", arguments: nils.indices)
+    @Test("Nil in dictionaries, arrays and custom containers is written like a nil member", arguments: nils.indices)
     func otherNils(index: Int) throws {
         struct ByHand: Encodable {
             enum CodingKeys: CodingKey { case a, b }
@@ -224,7 +224,7 @@ struct FormOptionsTests {
         #expect(try form(["a": ["b": JSON.null]], encoder) == (text.map { "a[b]=\($0)" } ?? ""))
     }
 
-    @Test("What is there is written like a value that is no optional")
+    @Test("A present optional is written like a value that is not optional")
     func present() throws {
         let expected =
             "bool=1&string=s&double=1.5&float=2.5&int=1&int8=2&int16=3&int32=4&int64=5&uint=6&uint8=7&uint16=8"
@@ -247,7 +247,7 @@ struct FormOptionsTests {
         (URLEncodedFormEncoder.AllowedCharacters("ü\u{0}\n\u{7F}"), ""),
     ]
 
-    @Test("Allowed characters stay as they are, save those that would change the form", arguments: characters.indices)
+    @Test("Allowed characters are not encoded, except those that would change the form", arguments: characters.indices)
     func allowedCharacters(index: Int) throws {
         let (characters, expected) = Self.characters[index]
         #expect(try kept(URLEncodedFormEncoder(allowedCharacters: characters)) == expected)
@@ -255,26 +255,26 @@ struct FormOptionsTests {
         #expect(try encoder.encode(["\n\u{7F}ü": "&=+%# "]) == "%0A%7F%C3%BC=%26%3D%2B%25%23%20")
     }
 
-    @Test("No letters are allowed that were not named")
+    @Test("Only the given letters are allowed")
     func nothingAllowed() throws {
         let encoder = URLEncodedFormEncoder(allowedCharacters: URLEncodedFormEncoder.AllowedCharacters("b"))
         #expect(try encoder.encode(["aBb": "z"]) == "%61%42b=%7A")
     }
 
-    @Test("Brackets can stay in plain sight")
+    @Test("Brackets can be allowed")
     func plainBrackets() throws {
         let encoder = URLEncodedFormEncoder(allowedCharacters: .unreserved.adding("[]"))
         #expect(try encoder.encode(["a b": ["c": [1]]]) == "a%20b[c][]=1")
     }
 
-    @Test("A space is %20 or a plus sign, and a plus sign is neither")
+    @Test("A space is written as %20 or a plus sign, and a plus sign always as %2B")
     func spaces() throws {
         #expect(try URLEncodedFormEncoder().encode(["a b": " + "]) == "a%20b=%20%2B%20")
         #expect(try URLEncodedFormEncoder(spaceEncoding: .plusReplaced).encode(["a b": " + "]) == "a+b=+%2B+")
         #expect(try URLEncodedFormEncoder.webForm.encode(["a b": "*-._ ~+ü"]) == "a+b=*-._+%7E%2B%C3%BC")
     }
 
-    @Test("The form is to be had as text and as data")
+    @Test("The form is available as text and as data")
     func asData() throws {
         let data: Data = try URLEncodedFormEncoder().encode(["a": "ü"])
         let text = try URLEncodedFormEncoder().encode(["a": "ü"])

@@ -9,7 +9,7 @@ struct FormRobustnessTests {
 
     // MARK: Depth
 
-    /// A list of values inside one another, each way in which a type can pass encoding on.
+    /// A list of nested values, for each way in which a type can pass encoding on.
     private final class Chain: Encodable, Sendable {
         enum Link: String, CaseIterable { case member, element, single, optional, superclass }
         enum Key: CodingKey { case next }
@@ -47,16 +47,16 @@ struct FormRobustnessTests {
         }
     }
 
-    @Test("Too many values inside one another are an error, however they come there", arguments: Chain.Link.allCases)
+    @Test("Values that are nested too deep are an error, in every way of nesting", arguments: Chain.Link.allCases)
     private func tooDeep(link: Chain.Link) {
         #expect {
             try URLEncodedFormEncoder().encode(["a": Chain(link, length: 1_000)])
         } throws: {
-            isEncodingFailure($0, "inside one another")
+            isEncodingFailure($0, "nested deeper")
         }
     }
 
-    @Test("Containers made by hand are bounded, too, and are taken down without recursion")
+    @Test("Custom containers have the same limit, and are released without recursion")
     func deepContainers() {
         struct Deep: Encodable {
             enum Key: CodingKey { case next }
@@ -68,11 +68,11 @@ struct FormRobustnessTests {
         #expect {
             try URLEncodedFormEncoder().encode(Deep())
         } throws: {
-            isEncodingFailure($0, "inside one another")
+            isEncodingFailure($0, "nested deeper")
         }
     }
 
-    @Test("Each way inside is open to the limit, on the stack of a small thread", arguments: Chain.Link.allCases)
+    @Test("Each way of nesting works up to the limit, on the stack of a small thread", arguments: Chain.Link.allCases)
     private func smallStack(link: Chain.Link) async throws {
         let isEncoded = await withCheckedContinuation { continuation in
             let thread = Thread {
@@ -85,7 +85,7 @@ struct FormRobustnessTests {
         #expect(isEncoded)
     }
 
-    @Test("The deepest value allowed can be encoded on the stack of a small thread")
+    @Test("The deepest allowed value can be encoded on the stack of a small thread")
     func deepest() async throws {
         let depth = URLEncodedFormEncoder.maximumDepth
         let forms = await withCheckedContinuation { continuation in
@@ -107,7 +107,7 @@ struct FormRobustnessTests {
 
     // MARK: Size
 
-    @Test("A hundred thousand values in one container take no time to speak of")
+    @Test("A hundred thousand values in one container are encoded quickly")
     func wide() throws {
         let count = 100_000
         let list = try URLEncodedFormEncoder(arrayEncoding: .indexInBrackets).encode(["a": [["k": Array(0..<count)]]])
@@ -122,7 +122,7 @@ struct FormRobustnessTests {
         Double.nan, Double.infinity, -Double.infinity, Float.nan, Float.infinity, Decimal.nan, CGFloat.nan,
     ]
 
-    @Test("What is not a number is an error that says where it is", arguments: unwritable.indices)
+    @Test("A value that is not a number is an error with its path", arguments: unwritable.indices)
     func notANumber(index: Int) {
         struct Wrapper: Encodable {
             let value: any Encodable
@@ -183,7 +183,7 @@ struct FormRobustnessTests {
         },
     ]
 
-    @Test("A value that is two things at once is an error", arguments: rulebreakers.indices)
+    @Test("A value that encodes two things at once is an error", arguments: rulebreakers.indices)
     func twoThings(index: Int) {
         #expect {
             try URLEncodedFormEncoder().encode(["v": Self.rulebreakers[index]])
@@ -192,7 +192,7 @@ struct FormRobustnessTests {
         }
     }
 
-    @Test("A value that encodes nothing has no pair, and one that writes by turns has all of its own")
+    @Test("A value that encodes nothing has no pair, and a value with alternating containers keeps all of its pairs")
     func unusual() throws {
         #expect(try URLEncodedFormEncoder().encode(["v": ByHand { _ in }]) == "")
         #expect(try URLEncodedFormEncoder().encode(ByHand { _ in }) == "")
@@ -209,7 +209,7 @@ struct FormRobustnessTests {
         #expect(try encoder.encode(byTurns) == "a[]=1&a[]=3&a[a]=2&a=4")
     }
 
-    @Test("Two lists of one value, as of a class and its superclass, are one")
+    @Test("Two lists of one value, for example of a class and its superclass, are joined")
     func continuedList() throws {
         let twice = ByHand { encoder in
             var list = encoder.unkeyedContainer()
@@ -225,7 +225,7 @@ struct FormRobustnessTests {
 
     // MARK: Other readers
 
-    /// Pairs of random text, with all that could break a form.
+    /// Pairs of random text, with all characters that could break a form.
     private func randomPairs(_ random: inout SeededRandom) -> [(String, String)] {
         let alphabet = Array("ab09 +&=%#?/;:[]*~'\"\\\r\n\t\u{0}\u{7F}éßЖ日本語👨‍👩‍👧😃\u{FFFD}")
         return (0..<Int.random(in: 1...20, using: &random)).map { index in
@@ -245,7 +245,7 @@ struct FormRobustnessTests {
             allowedCharacters: URLEncodedFormEncoder.AllowedCharacters(String(decoding: UInt8(0)...255, as: UTF8.self))),
     ]
 
-    @Test("Foundation reads the pairs that were written, in their order", arguments: encoders.indices, 1...50)
+    @Test("Foundation parses the written pairs, in their order", arguments: encoders.indices, 1...50)
     func readByFoundation(encoder: Int, seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed))
         let pairs = randomPairs(&random)
@@ -262,7 +262,7 @@ struct FormRobustnessTests {
         #expect(read == pairs.map { [$0.0, $0.1] })
     }
 
-    @Test("Python reads the pairs that were written", .enabled(if: Python.path != nil, "there is no python3 in PATH"))
+    @Test("Python parses the written pairs", .enabled(if: Python.path != nil, "there is no python3 in PATH"))
     func readByPython() async throws {
         let program = """
             import sys, json, urllib.parse

@@ -6,7 +6,7 @@ import Testing
 struct LiteralParameterTests {
     private let log = TransportLog()
 
-    @Test("A literal nil means no parameters, for every kind of request, and a null inside a literal stays one")
+    @Test("A nil literal means no parameters, for every kind of request, and a null inside a literal is encoded")
     func literalNil() async throws {
         let session = log.session()
         _ = try await session.request("http://h/", method: .post, parameters: nil).serializingData().value
@@ -64,7 +64,7 @@ struct LiteralParameterTests {
         #expect(log.requests.suffix(2).map(\.url.query) == ["name=Ada&age=36", "name=Ada&age=36"])
     }
 
-    @Test("Contents of different types are JSON and forms, and those of one type are what they were")
+    @Test("Content of different types can be JSON and forms, like content of one type")
     func mixedContents() async throws {
         let session = log.session()
         let (name, age) = ("Ada", 36)

@@ -27,7 +27,7 @@ struct MultipartFormDataTests {
 
     // MARK: Framing
 
-    @Test("Parts stand between delimiters, to the byte; no part at all is a form too")
+    @Test("The delimiters between parts are exact to the byte; a form without parts is valid too")
     func framing() async throws {
         #expect(try await text { _ in } == "--b--\r\n")
         let part = "--b\r\nContent-Disposition: form-data; name=\"n\"\r\n\r\nv"
@@ -41,7 +41,7 @@ struct MultipartFormDataTests {
                 + "Content-Type: text/x\r\n\r\n\r\nw\n\r\n--b--\r\n")
     }
 
-    @Test("A part's own header fields follow ours, or stand alone")
+    @Test("Further header fields follow the library's, or replace them")
     func fields() async throws {
         let text = try await text {
             $0.append(
@@ -54,14 +54,14 @@ struct MultipartFormDataTests {
                 + "X-A: 1\r\nX-B: ü\r\n\r\n1\r\n--b\r\nContent-ID: <7>\r\n\r\n\r\n--b\r\n\r\n\r\n--b--\r\n")
     }
 
-    @Test("Texts keep their line ends and bytes")
+    @Test("Texts keep their line breaks and bytes")
     func texts() async throws {
         let value = "a\rb\nc\r\nd\0ä"
         #expect(try await text { $0.append(value, name: "n") }.contains("\r\n\r\n\(value)\r\n--b--"))
     }
 
     @Test(
-        "Names are escaped as browsers do it: quotes and line ends, and nothing else",
+        "Names are escaped as in browsers: quotes and line breaks only",
         arguments: [
             ("a\"b", "a%22b"), ("a\r\nb", "a%0D%0Ab"), ("a\\b", "a\\b"),
             ("a;b=c", "a;b=c"), ("%22", "%22"), (" ä 👩‍👩‍👧 שלום ", " ä 👩‍👩‍👧 שלום "), ("e\u{301}", "e\u{301}"), ("", ""),
@@ -72,7 +72,7 @@ struct MultipartFormDataTests {
     }
 
     @Test(
-        "A line end in a field's name is sent as %0D%0A, whatever it is; a file's name keeps its own",
+        "Any line break in a field's name is sent as %0D%0A; a file name keeps its own",
         arguments: [
             ("a\nb", "a%0D%0Ab", "a%0Ab"), ("a\rb", "a%0D%0Ab", "a%0Db"),
             ("\n\r\r\n\r", "%0D%0A%0D%0A%0D%0A%0D%0A", nil),
@@ -84,7 +84,7 @@ struct MultipartFormDataTests {
         if let ofFile { #expect(text.contains("; filename=\"\(ofFile)\"\r\n")) }
     }
 
-    @Test("On request, names of files that are not ASCII are given as filename* too")
+    @Test("With the option, file names that are not ASCII are also sent as filename*")
     func extendedNames() async throws {
         let text = try await text {
             $0.append(Data(), name: "a", fileName: "ä")
@@ -99,7 +99,7 @@ struct MultipartFormDataTests {
 
     // MARK: Boundary, type, length
 
-    @Test("A boundary is random, or one that RFC 2046 allows")
+    @Test("A boundary is random, or a valid one by RFC 2046")
     func boundary() async throws {
         let random = Set((0..<100).map { _ in MultipartFormData().boundary })
         #expect(random.count == 100)
@@ -120,7 +120,7 @@ struct MultipartFormDataTests {
         }
     }
 
-    @Test("The length is that of the whole body, and unknown if a part's is")
+    @Test("The length is that of the whole body, and unknown if a part's length is")
     func lengths() async throws {
         var form = MultipartFormData(boundary: "b")
         form.append("v", name: "n")
@@ -135,7 +135,7 @@ struct MultipartFormDataTests {
 
     // MARK: Parts
 
-    @Test("A file's name and type follow from its URL, unless they are given")
+    @Test("The name and the type of a file come from its URL by default")
     func files() async throws {
         let url = try folder.write(Data("{}".utf8), to: "a b.json")
         let text = try await text {
@@ -148,7 +148,7 @@ struct MultipartFormDataTests {
         #expect(text.contains("filename=\"x.y\"\r\nContent-Type: application/json\r\n\r\n{}\r\n"))
     }
 
-    @Test("Data without a file name has no type of itself; with one it has")
+    @Test("Data without a file name has no type; with a file name it has one")
     func types() async throws {
         let text = try await text {
             $0.append(Data("%PDF-1.7".utf8), name: "a")
@@ -160,7 +160,7 @@ struct MultipartFormDataTests {
         #expect(text.contains("filename=\"c\"\r\nContent-Type: application/pdf\r\n"))
     }
 
-    @Test("Values are encoded, as JSON or as the encoder does it")
+    @Test("Values are encoded as JSON or by a given encoder")
     func values() async throws {
         let text = try await text {
             $0.append(encoding: ["a": [1, 2]], name: "json", fileName: "a.json")
@@ -173,7 +173,7 @@ struct MultipartFormDataTests {
         #expect(text.contains("\r\n\r\na=b%20c\r\n--b--") || text.contains("\r\n\r\na=b+c\r\n--b--"))
     }
 
-    @Test("A value's fields become parts of their own, named as forms name them")
+    @Test("The fields of a value become separate parts with the names of forms")
     func fieldsOfValue() async throws {
         struct User: Encodable, Sendable {
             var name = "Ada & \"Co\" +1"
@@ -194,7 +194,7 @@ struct MultipartFormDataTests {
         #expect(throws: RequestError.self) { try failing.body() }
     }
 
-    @Test("A form is a value: what a copy gets, the other has not")
+    @Test("A form is a value: a change of a copy does not affect the original")
     func copies() async throws {
         var form = MultipartFormData(boundary: "b")
         form.append("1", name: "n")
@@ -204,9 +204,9 @@ struct MultipartFormDataTests {
         #expect(try await form.encode().count == 59)
     }
 
-    // MARK: What is wrong
+    // MARK: Errors
 
-    @Test("The first part that was wrong is what the body throws")
+    @Test("The body throws the error of the first invalid part")
     func errors() throws {
         let rows: [((inout MultipartFormData) -> Void, RequestError.Code)] = [
             ({ $0.append(folder["missing"], name: "n") }, .fileMissing),
@@ -234,9 +234,9 @@ struct MultipartFormDataTests {
         }
     }
 
-    // MARK: In memory, in a file
+    // MARK: Memory and files
 
-    @Test("A form can be written to a new file, and to no other")
+    @Test("A form can be written to a new file only")
     func written() async throws {
         var form = MultipartFormData(boundary: "b")
         form.append(try folder.write([UInt8].pattern(200_000), to: "part"), name: "n")
@@ -255,7 +255,7 @@ struct MultipartFormDataTests {
         #expect(try folder.contents == ["existing", "form", "part"])
     }
 
-    @Test("What was written of a form that fails is removed")
+    @Test("The incomplete file of a failed form is removed")
     func removed() async throws {
         var form = MultipartFormData(boundary: "b")
         form.append(.sequence { Pieces(elements: [[UInt8].pattern(500_000)], error: ForeignError()) }, name: "n")
@@ -265,7 +265,7 @@ struct MultipartFormDataTests {
         await #expect(throws: RequestError.self) { try await form.encode() }
     }
 
-    @Test("Writing that is cancelled ends, and leaves no file", arguments: [true, false])
+    @Test("Cancelling the write ends it, and leaves no file", arguments: [true, false])
     func cancelled(toFile: Bool) async throws {
         let reached = Gate()
         let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)

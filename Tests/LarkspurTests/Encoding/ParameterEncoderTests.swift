@@ -30,7 +30,7 @@ struct ParameterEncoderTests {
 
     // MARK: JSON
 
-    @Test("JSON parameters are the body, and name their content type")
+    @Test("JSON parameters are the body, and set its content type")
     func json() async throws {
         let sent = try await encoded(Pair(), by: .json)
         #expect(try JSONDecoder().decode(Pair.self, from: Data(try #require(sent.text).utf8)) == Pair())
@@ -38,7 +38,7 @@ struct ParameterEncoderTests {
         #expect(sent.url.text == "http://h/p")
     }
 
-    @Test("The JSON encoder is the caller's choice")
+    @Test("The caller can choose the JSON encoder")
     func jsonEncoder() async throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
@@ -48,7 +48,7 @@ struct ParameterEncoderTests {
         #expect(sent.text == #"{"age":2,"user_name":1}"#)
     }
 
-    @Test("JSON is formatted as asked, also a value that knows its own order and digits")
+    @Test("JSON has the chosen format, also for a JSON value with its own order and digits")
     func jsonFormatting() async throws {
         let value: JSON = ["b": [1, 2.50], "a": nil]
         #expect(try await encoded(value, by: JSONParameterEncoder.default).text == #"{"b":[1,2.5],"a":null}"#)
@@ -60,7 +60,7 @@ struct ParameterEncoderTests {
         #expect(try JSONDecoder().decode(Pair.self, from: Data(pretty.utf8)) == Pair())
     }
 
-    @Test("JSON and property lists are a body whatever the method", arguments: [HTTPMethod.get, .head, .delete, .put])
+    @Test("JSON and property lists are a body for every method", arguments: [HTTPMethod.get, .head, .delete, .put])
     func bodies(method: HTTPMethod) async throws {
         for encoder in [.json, .propertyList] as [any ParameterEncoder] {
             let sent = try await encoded(Pair(), method, by: encoder)
@@ -75,7 +75,7 @@ struct ParameterEncoderTests {
         #expect(try await encoded("x", by: .json).text == #""x""#)
     }
 
-    @Test("Parameters of several kinds are written as a literal, nil ones leave the request alone")
+    @Test("Parameters of several types can be a literal, and nil parameters leave the request unchanged")
     func literals() async throws {
         let session = log.session()
         _ = try await session.request(
@@ -90,7 +90,7 @@ struct ParameterEncoderTests {
             ])
     }
 
-    @Test("Downloads and streams take literals as well")
+    @Test("Downloads and streams accept literals too")
     func literalsOfAllRequests() async throws {
         let session = log.session()
         let download = await session.download("http://h/", parameters: ["page": 1, "all": true])
@@ -105,7 +105,7 @@ struct ParameterEncoderTests {
     // MARK: Property lists
 
     @Test(
-        "Property lists are the body, in the format asked for, and name their content type",
+        "Property lists are the body, in the chosen format, and set its content type",
         arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
     func propertyList(format: PropertyListSerialization.PropertyListFormat) async throws {
         let sent = try await encoded(Pair(), by: .propertyList(format: format))
@@ -116,7 +116,7 @@ struct ParameterEncoderTests {
         #expect(sent["Content-Type"] == "application/x-plist")
     }
 
-    @Test("The property list encoder is the caller's choice, and XML without one")
+    @Test("The caller can choose the property list encoder; the default is XML")
     func propertyListEncoder() async throws {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
@@ -126,7 +126,7 @@ struct ParameterEncoderTests {
         #expect(try await encoded(Pair(), by: .propertyList).text?.hasPrefix("<?xml") == true)
     }
 
-    @Test("What is no property list is a typed error that does not print the parameters")
+    @Test("A value that is not a property list is a typed error that does not print the parameters")
     func noPropertyList() throws {
         var request = OutgoingRequest(url: try RequestURL("http://h/"))
         #expect {
@@ -142,13 +142,13 @@ struct ParameterEncoderTests {
 
     static let encoders: [any ParameterEncoder] = [.json, .urlEncodedForm, .propertyList]
 
-    @Test("A content type that is there stays", arguments: encoders)
+    @Test("An existing content type stays", arguments: encoders)
     func contentType(encoder: any ParameterEncoder) async throws {
         let sent = try await encoded(Pair(), headers: ["content-type": "x/y"], by: encoder)
         #expect(sent.fields.map(\.description) == ["content-type: x/y"])
     }
 
-    @Test("A session's content type comes after the encoder's", arguments: encoders)
+    @Test("The encoder's content type takes precedence over the session's", arguments: encoders)
     func sessionContentType(encoder: any ParameterEncoder) async throws {
         let session = log.session(SessionConfiguration { $0.headers = ["Content-Type": "x/y"] })
         _ = try await session.request("http://h/", method: .post, parameters: Pair(), encoder: encoder)
@@ -158,7 +158,7 @@ struct ParameterEncoderTests {
         #expect(sent["Content-Type"] != "x/y")
     }
 
-    @Test("No parameters leave the request untouched", arguments: encoders, [HTTPMethod.get, .post])
+    @Test("Without parameters the request is unchanged", arguments: encoders, [HTTPMethod.get, .post])
     func noParameters(encoder: any ParameterEncoder, method: HTTPMethod) async throws {
         let sent = try await encoded(nil as Pair?, method, url: "http://h/p?q", by: encoder)
         #expect(sent.url.text == "http://h/p?q")
@@ -166,7 +166,7 @@ struct ParameterEncoderTests {
         guard case .none = sent.body else { return #expect(Bool(false), "\(sent.body)") }
     }
 
-    @Test("What fails to encode gives a typed error with its cause, and is never sent", arguments: encoders)
+    @Test("A value that cannot be encoded gives a typed error with its cause, and is never sent", arguments: encoders)
     func failures(encoder: any ParameterEncoder) async throws {
         let session = log.session()
         let request = await session.request("http://h/", method: .post, parameters: Failing(), encoder: encoder)
@@ -177,7 +177,7 @@ struct ParameterEncoderTests {
         #expect(log.count == 0)
     }
 
-    @Test("A number that JSON does not have is a typed error that does not print the parameters")
+    @Test("A number that JSON does not support is a typed error that does not print the parameters")
     func jsonNaN() async throws {
         struct Mixed: Encodable { let password = "s3cret", number = Double.nan }
         let session = log.session()
@@ -188,7 +188,7 @@ struct ParameterEncoderTests {
         #expect(error?.description.contains("s3cret") == false)
     }
 
-    @Test("A modifier runs before the parameters, so that it may choose where they go")
+    @Test("A modifier runs before the encoder, so that it can choose the destination")
     func modifierFirst() async throws {
         let session = log.session()
         let request = await session.request("http://h/", parameters: ["a": 1]) { $0.method = .post }
@@ -198,7 +198,7 @@ struct ParameterEncoderTests {
         #expect(sent.text == "a=1")
     }
 
-    @Test("A URL of a modifier's that was refused stays refused, whatever the parameters", arguments: ["", "x"])
+    @Test("An invalid URL of a modifier stays an error, for any parameters", arguments: ["", "x"])
     func refusedURL(key: String) async throws {
         let session = log.session()
         let parameters = key.isEmpty ? [:] : [key: 1]
@@ -209,7 +209,7 @@ struct ParameterEncoderTests {
         #expect(log.count == 0)
     }
 
-    @Test("Parameters are encoded anew at each attempt")
+    @Test("Parameters are encoded again at each attempt")
     func eachAttempt() async throws {
         struct Counted: Encodable, Sendable {
             let journal: Journal
@@ -233,7 +233,7 @@ struct ParameterEncoderTests {
     }
 
     @Test(
-        "A form goes into the body of every other method",
+        "A form goes into the body for all other methods",
         arguments: [HTTPMethod.post, .put, .patch, .query, .options, "get", "PROPFIND"])
     func inBody(method: HTTPMethod) async throws {
         let sent = try await encoded(Pair(), method, url: "http://h/p?q", by: .urlEncodedForm)
@@ -242,7 +242,8 @@ struct ParameterEncoderTests {
         #expect(sent["Content-Type"] == "application/x-www-form-urlencoded; charset=utf-8")
     }
 
-    @Test("A form goes where it is told to", arguments: [HTTPMethod.get, .head, .delete, .post, .put, "PROPFIND"])
+    @Test(
+        "A form goes to the chosen destination", arguments: [HTTPMethod.get, .head, .delete, .post, .put, "PROPFIND"])
     func destinations(method: HTTPMethod) async throws {
         let inQuery = try await encoded(
             ["a": 1], method, url: "http://h/p?q", by: .urlEncodedForm(destination: .queryString))
@@ -256,7 +257,7 @@ struct ParameterEncoderTests {
         #expect(inBody["Content-Type"] == "application/x-www-form-urlencoded; charset=utf-8")
     }
 
-    @Test("The form encoder is the caller's choice")
+    @Test("The caller can choose the form encoder")
     func formEncoder() async throws {
         let encoder = URLEncodedFormEncoder(arrayEncoding: .noBrackets, keyEncoding: .uppercased)
         #expect(try await encoded(["a": ["x", "y"]], by: .urlEncodedForm(encoder: encoder)).text == "A=x&A=y")
@@ -264,7 +265,7 @@ struct ParameterEncoderTests {
         #expect(sent.url.text == "http://h/p?a=b+c%2Bd")
     }
 
-    @Test("Plain brackets pass into the URL", arguments: [HTTPMethod.get, .post])
+    @Test("Unescaped brackets are valid in the URL", arguments: [HTTPMethod.get, .post])
     func plainBrackets(method: HTTPMethod) async throws {
         let encoder = URLEncodedFormEncoder(allowedCharacters: .unreserved.adding("[]"))
         let sent = try await encoded(["a": [1]], method, by: .urlEncodedForm(encoder: encoder))
@@ -272,7 +273,7 @@ struct ParameterEncoderTests {
     }
 
     @Test(
-        "A form is appended to the query there is, before the fragment",
+        "A form is appended to the existing query, before the fragment",
         arguments: [
             ("http://h/p?q=1", "http://h/p?q=1&a=1"), ("http://h/p?q=%26#f", "http://h/p?q=%26&a=1#f"),
             ("http://h/p?", "http://h/p?a=1"), ("http://h/p#f", "http://h/p?a=1#f"), ("http://h", "http://h/?a=1"),
@@ -283,13 +284,13 @@ struct ParameterEncoderTests {
         #expect(sent.url.text == expected)
     }
 
-    @Test("An empty form leaves the query as it is", arguments: ["http://h/p", "http://h/p?q=1", "http://h/p?"])
+    @Test("An empty form leaves the query unchanged", arguments: ["http://h/p", "http://h/p?q=1", "http://h/p?"])
     func emptyQuery(url: String) async throws {
         let sent = try await encoded([String: Int](), .get, url: url, by: .urlEncodedForm)
         #expect(sent.url.text == url)
     }
 
-    @Test("A query that outgrows a URL is a typed error")
+    @Test("A query that exceeds the maximum length of a URL is a typed error")
     func tooLong() async throws {
         let session = log.session()
         let request = await session.request("http://h/", parameters: ["a": String(repeating: "ü", count: 12_000)])
@@ -309,7 +310,7 @@ struct ParameterEncoderTests {
         #expect(try await encoded("value", by: Header())["X-Parameters"] == "value")
     }
 
-    @Test("A closure can be an encoder; what it throws is wrapped, and a typed error kept")
+    @Test("A closure can be an encoder; its error is wrapped, and a typed error is kept")
     func closure() async throws {
         let encoder: any ParameterEncoder = .custom { parameters, request in
             request.headers["X-Form"] = try URLEncodedFormEncoder().encode(parameters)

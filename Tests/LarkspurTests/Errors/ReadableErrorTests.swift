@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Errors that people read", .timeLimit(.minutes(3)))
+@Suite("Error messages", .timeLimit(.minutes(3)))
 struct ReadableErrorTests {
     private struct User: Decodable, Sendable {
         struct Pet: Decodable { let name: String }
@@ -24,7 +24,7 @@ struct ReadableErrorTests {
     // MARK: Decoding
 
     @Test(
-        "A page instead of data is shown by its beginning, with the type that was wanted",
+        "An error about an HTML page instead of data shows its beginning and the expected type",
         arguments: ["text/html; charset=utf-8", "application/json", "text/plain"])
     func page(type: String) async throws {
         let page =
@@ -37,14 +37,14 @@ struct ReadableErrorTests {
         #expect(error.message.contains("…") && error.message.utf8.count < 300)
     }
 
-    @Test("The beginning of a page hides secrets")
+    @Test("The shown beginning of a page is redacted")
     func secretPage() async throws {
         let error = try #require(await error("<html><meta name=\"csrf-token\" content=\"s3cret\">", "text/html"))
         #expect(!"\(error)".contains("s3cret") && error.message.contains("REDACTED"))
     }
 
     @Test(
-        "What is wrong with a value is told with its place, without the names of Swift's cases",
+        "A decoding error names the path of the value, without the names of Swift's cases",
         arguments: [
             (#"{"pets":[]}"#, ["no value for \"name\""]),
             (#"{"name":"a","pets":[{"name":"b"},{}]}"#, ["\"name\"", "pets[1]"]),
@@ -61,15 +61,15 @@ struct ReadableErrorTests {
         #expect(error.underlying is DecodingError)
     }
 
-    @Test("A body of another type is named by it")
+    @Test("An error about a body of another type names the type")
     func otherType() async throws {
         let error = try #require(await error("Too many users", "text/plain"))
         #expect(error.message.contains("text/plain") && !error.message.contains("Too many"), "\(error)")
     }
 
-    // MARK: The server's words
+    // MARK: Problem details
 
-    @Test("A problem that the server describes is in the error's line, bounded and without secrets")
+    @Test("The problem that the server describes is part of the error's line, with a limited length and redacted")
     func problem() async throws {
         let body = #"{"title":"Out of credit","detail":"Your balance is 30,\nthat costs 50.","status":403}"#
         let error = try #require(await error(body, "application/problem+json", status: 403, failure: APIProblem.self))
@@ -83,7 +83,7 @@ struct ReadableErrorTests {
     }
 
     @Test(
-        "A status is named in words",
+        "A message names the status",
         arguments: [(429, "Too Many Requests"), (503, "Service Unavailable"), (404, "Not Found")])
     func status(status: Int, words: String) async throws {
         let error = try #require(await error("{}", status: status))
@@ -92,18 +92,18 @@ struct ReadableErrorTests {
         #expect(StatusText.problem(status) == words)
     }
 
-    @Test("A status without a name is told by its class")
+    @Test("A status without a name is described by its class")
     func unknownStatus() {
         #expect(StatusText.described(799) == "799")
         #expect(
             [499, 599, 200, nil].map(StatusText.problem) == [
-                "client error", "server error", "status not expected", "status not expected",
+                "client error", "server error", "unexpected status", "unexpected status",
             ])
     }
 
-    // MARK: For an app's users
+    // MARK: Users of an app
 
-    @Test("A localized description is a sentence for an app's user; the reason has the details")
+    @Test("A localized description is a sentence for an app's user; the failure reason has the details")
     func localized() async throws {
         let error = try #require(await error("{}", status: 503))
         #expect(error.localizedDescription == "The server is temporarily unavailable.")
@@ -118,14 +118,14 @@ struct ReadableErrorTests {
         #expect(RequestError(.init(rawValue: "mine"), "my words").localizedDescription == "my words")
     }
 
-    @Test("An error of an app's own code keeps its own words")
+    @Test("An error of an app's own code keeps its description")
     func ownWords() {
         struct Quota: LocalizedError { let errorDescription: String? = "You have no uploads left today." }
         let error = RequestError(wrapping: Quota(), as: .validationFailed, stage: .validating)
         #expect(error.localizedDescription == "You have no uploads left today.")
     }
 
-    @Test("As an NSError it has a domain, a number for its code, and the texts")
+    @Test("An NSError has a domain, a number for its code, and the texts")
     func bridged() throws {
         let cause = NSError(domain: "cause", code: 7)
         let error = RequestError(.decodingFailed, "in these words", underlying: cause) as NSError
@@ -142,7 +142,7 @@ struct ReadableErrorTests {
         #expect(numbers[3] == (RequestError(.init(rawValue: "mine"), "again") as NSError).code && numbers[3] >= 10_000)
     }
 
-    @Test("Every code of the library has a number of its own")
+    @Test("Every code of the library has its own number")
     func numbers() throws {
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
             "../../../Sources")

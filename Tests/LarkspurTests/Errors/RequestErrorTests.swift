@@ -7,7 +7,7 @@ struct RequestErrorTests {
     private let log = TransportLog()
 
     @Test(
-        "What fails in the transport fails the request under the same name",
+        "A failure of the transport has the same code as the request's error",
         arguments: [
             (TransportError.Code.cancelled, RequestError.Code.cancelled), (.unavailable, .transportUnavailable),
             (.nameLookup, .nameLookup), (.connectionRefused, .connectionRefused), (.unreachable, .unreachable),
@@ -29,7 +29,7 @@ struct RequestErrorTests {
         #expect(error.stage == .sending || inRequest == .cancelled)
     }
 
-    /// Ways for a request to fail, each in another place.
+    /// Ways for a request to fail, each at another point.
     enum Failure: String, CaseIterable, Sendable {
         case badURL, badMethod, badField, encoding, modifier, adapter, transport, redirect, redirectLoop
         case status, contentType, validator, json, decoding, empty, text, retrier, cancel
@@ -41,7 +41,7 @@ struct RequestErrorTests {
         func encode(to encoder: any Encoder) throws { throw ForeignError(description: "two\nlines\r\nor three") }
     }
 
-    /// The error of a request with secrets everywhere that fails so.
+    /// Returns the error of a request that fails in this way and has secrets everywhere.
     private func error(_ failure: Failure) async throws -> RequestError {
         try #require(await request(failure).serializingFailing(failure))
     }
@@ -110,7 +110,7 @@ struct RequestErrorTests {
         #expect(error.url?.user == nil)
     }
 
-    @Test("A description names method, origin, path, status and attempt, as far as they are known")
+    @Test("A description has the method, origin, path, status and attempt, if they are known")
     func facts() async throws {
         let session = log.session { _, _ in .response(503) }
         let request = await session.request("https://h:8443/a/b?c", method: .delete).validate()
@@ -122,7 +122,7 @@ struct RequestErrorTests {
         #expect(error.description == expected)
     }
 
-    @Test("An error of one's own without context is told in one line too")
+    @Test("A custom error without context has a description of one line too")
     func ownError() {
         let code = RequestError.Code(rawValue: "mine")
         #expect(RequestError(code, "my words").description == "the request failed: my words")
@@ -134,7 +134,7 @@ struct RequestErrorTests {
     // MARK: Codes and stages
 
     @Test(
-        "Code and stage tell what failed and where",
+        "The code and the stage say what failed and where",
         arguments: [
             (Failure.badURL, RequestError.Code.invalidURL, RequestError.Stage.building),
             (.badMethod, .invalidRequest, .building), (.badField, .invalidRequest, .building),
@@ -155,13 +155,13 @@ struct RequestErrorTests {
         #expect(!error.isCancelled)
     }
 
-    @Test("The cause is kept as it was thrown", arguments: [Failure.encoding, .modifier, .adapter, .validator])
+    @Test("The underlying error is the original one", arguments: [Failure.encoding, .modifier, .adapter, .validator])
     func underlying(failure: Failure) async throws {
         #expect(try await error(failure).underlying is ForeignError)
     }
 
     @Test(
-        "A transport's failure keeps its code, its words and itself",
+        "A transport's failure keeps its code, its message and the original error",
         arguments: [
             (TransportError.Code.nameLookup, RequestError.Code.nameLookup, true),
             (.connectionRefused, .connectionRefused, true), (.unreachable, .unreachable, true),
@@ -190,7 +190,7 @@ struct RequestErrorTests {
         #expect(request.attempts.first?.hops.first?.error?.code == code)
     }
 
-    @Test("A cancelled request's error is told apart from every other")
+    @Test("The error of a cancelled request differs from all others")
     func cancelled() async throws {
         let error = try await error(.cancel)
         #expect(error.isCancelled)
@@ -201,7 +201,7 @@ struct RequestErrorTests {
     // MARK: Context
 
     @Test(
-        "A failure after the response carries request, URL, status, head and body",
+        "A failure after the response has the request, URL, status, head and body",
         arguments: [Failure.status, .contentType, .validator, .json, .decoding, .text])
     func context(failure: Failure) async throws {
         let request = await request(failure)
@@ -215,7 +215,7 @@ struct RequestErrorTests {
     }
 
     @Test(
-        "A failure before the response carries request and attempt, and no response",
+        "A failure before the response has the request and the attempt, and no response",
         arguments: [Failure.badURL, .badField, .encoding, .adapter, .transport])
     func contextBeforeResponse(failure: Failure) async throws {
         let request = await request(failure)
@@ -226,7 +226,7 @@ struct RequestErrorTests {
         #expect(error.url?.text == (failure == .badURL ? nil : "http://h/path?q=s3cret#s3cret"))
     }
 
-    @Test("A body that broke off is kept with the failure")
+    @Test("An incomplete body is kept with the failure")
     func partialBody() async throws {
         let head = ResponseHead(status: 200, fields: [HeaderField(name: "Content-Length", value: "10")])
         let session = log.session { _, _ in StubAnswer([.head(head), .body(Data("12345".utf8))]) }
@@ -236,7 +236,7 @@ struct RequestErrorTests {
         #expect(error.responseData == Data("12345".utf8))
     }
 
-    @Test("The context is the last attempt's and the last hop's")
+    @Test("The context is that of the last attempt and the last hop")
     func lastAttempt() async throws {
         let session = log.session { _, number in
             number == 1 ? .failure(.timedOut) : number == 2 ? .redirect(to: "https://other/b") : .response(404)
@@ -250,7 +250,7 @@ struct RequestErrorTests {
         #expect(request.error?.statusCode == 404)
     }
 
-    @Test("What fails before the response has its error in request, attempt and response alike")
+    @Test("A failure before the response has the same error in request, attempt and response")
     func sameError() async throws {
         let request = await request(.transport)
         let response = await request.serializingData().response
@@ -261,7 +261,7 @@ struct RequestErrorTests {
         #expect(response.description.hasPrefix("failure: sending failed: "))
     }
 
-    @Test("What fails before anything is sent says of which request it was, without user, password and query")
+    @Test("A failure before sending names its request, without user, password and query")
     func unsent() async throws {
         let session = TransportLog().session()
         let url = "http://us3r:p4ss@h/p?q=s3cret"
@@ -280,7 +280,7 @@ struct RequestErrorTests {
 }
 
 extension DataRequest {
-    /// The error of the serializer that fits the failure.
+    /// Returns the error of the serializer that matches the failure.
     fileprivate func serializingFailing(_ failure: RequestErrorTests.Failure) async -> RequestError? {
         switch failure {
         case .json, .empty: return await serializingJSON().response.error

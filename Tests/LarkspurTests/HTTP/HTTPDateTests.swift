@@ -9,7 +9,7 @@ struct HTTPDateTests {
     private static let now = Date(timeIntervalSince1970: 1_767_225_600)
 
     @Test(
-        "All three forms are read",
+        "All three forms are parsed",
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
             ("Sun Nov  6 08:49:37 1994", 784_111_777), ("Wed Nov 16 08:49:37 1994", 784_975_777),
@@ -23,7 +23,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "A year of two digits is the latest one that is not more than fifty years ahead",
+        "A year of two digits is the latest year that is at most fifty years in the future",
         arguments: [("75", 2075), ("76", 1976), ("26", 2026), ("00", 2000), ("99", 1999)])
     func years(digits: String, year: Int) throws {
         let date = try #require(Date(httpDate: "Friday, 01-Jul-\(digits) 00:00:00 GMT", now: Self.now))
@@ -33,7 +33,7 @@ struct HTTPDateTests {
         #expect([parts.year, parts.month, parts.day] == [year, 7, 1])
     }
 
-    @Test("Dates agree with Foundation's, over a thousand years")
+    @Test("Dates equal Foundation's, over a thousand years")
     func calendar() throws {
         let format = DateFormatter()
         format.locale = Locale(identifier: "en_US_POSIX")
@@ -47,7 +47,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "What is no such date is none",
+        "An invalid date is rejected",
         arguments: [
             "", "Sun", "Sun,", "Sun, 06 Nov 1994", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT",
             "sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 UTC",

@@ -9,12 +9,12 @@ struct HTTPHeadersTests {
 
     private func lines(_ headers: HTTPHeaders) -> [String] { headers.map(\.line) }
 
-    @Test("A dictionary literal keeps its order and its repeats")
+    @Test("A dictionary literal keeps its order and repeated names")
     func dictionaryLiteral() {
         #expect(lines(sample) == ["B: 1", "a: 2", "b: 3", "C: 4"])
     }
 
-    @Test("An array literal and a sequence keep their order and their repeats")
+    @Test("An array literal and a sequence keep their order and repeated names")
     func arrayLiteral() {
         let fields = [HTTPHeader(name: "B", value: "1"), HTTPHeader(name: "A", value: "2")]
         let literal: HTTPHeaders = [fields[0], fields[1], fields[0]]
@@ -23,14 +23,14 @@ struct HTTPHeadersTests {
         #expect(HTTPHeaders().isEmpty)
     }
 
-    @Test("Fields of a dictionary are sorted by name, so that two runs send the same")
+    @Test("Fields of a dictionary are sorted by name, so that every run sends the same")
     func dictionary() {
         let names = (0..<50).map { "X-\($0)" }
         let headers = HTTPHeaders(Dictionary(uniqueKeysWithValues: names.map { ($0, "v") }))
         #expect(headers.map(\.name) == names.sorted())
     }
 
-    @Test("Adding appends, whether or not the name is there")
+    @Test("Adding appends, even if the name exists")
     func adding() {
         var headers: HTTPHeaders = ["A": "1"]
         headers.add(name: "a", value: "2")
@@ -40,7 +40,7 @@ struct HTTPHeadersTests {
     }
 
     @Test(
-        "Updating leaves one field, at the place of the first and in the new spelling",
+        "Updating leaves one field, at the position of the first and in the new spelling",
         arguments: [
             ("b", ["b: new", "a: 2", "C: 4"]), ("B", ["B: new", "a: 2", "C: 4"]),
             ("A", ["B: 1", "A: new", "b: 3", "C: 4"]), ("c", ["B: 1", "a: 2", "b: 3", "c: new"]),
@@ -53,7 +53,7 @@ struct HTTPHeadersTests {
     }
 
     @Test(
-        "Removing takes every field of the name and no other",
+        "Removing removes every field of the name and no other",
         arguments: [
             ("b", ["a: 2", "C: 4"]), ("A", ["B: 1", "b: 3", "C: 4"]), ("D", ["B: 1", "a: 2", "b: 3", "C: 4"]),
             ("", ["B: 1", "a: 2", "b: 3", "C: 4"]),
@@ -65,7 +65,7 @@ struct HTTPHeadersTests {
     }
 
     @Test(
-        "A name is found whatever the case of its ASCII letters, and nothing else is",
+        "A name is found with any case of its ASCII letters, and nothing else is",
         arguments: [
             ("Content-Type", "content-type", true), ("ETAG", "eTag", true), ("X-1_~", "x-1_~", true),
             ("X-A", "X-AB", false), ("X_A", "X-A", false), ("@", "`", false), ("[", "{", false), ("Ä", "ä", false),
@@ -76,7 +76,7 @@ struct HTTPHeadersTests {
         #expect(headers.values(for: asked) == (isFound ? ["v"] : []))
     }
 
-    @Test("One value is the first, all values are in order")
+    @Test("The single value is the first, and all values are in order")
     func values() {
         #expect(sample.value(for: "b") == "1")
         #expect(sample["b"] == "1")
@@ -98,7 +98,7 @@ struct HTTPHeadersTests {
         #expect(headers.count == 3)
     }
 
-    @Test("Adding what is missing keeps what is there and takes new names with their repeats")
+    @Test("Adding missing fields keeps existing ones and adds new names with their repetitions")
     func addingMissing() {
         var headers: HTTPHeaders = ["Accept": "a", "X": "1"]
         headers.addMissing(from: ["accept": "b", "Link": "1", "link": "2", "x": "3"])
@@ -111,7 +111,7 @@ struct HTTPHeadersTests {
         #expect(lines(empty) == ["A: 1", "a: 2"])
     }
 
-    @Test("Names and values are kept as they were written")
+    @Test("Names and values are unchanged")
     func verbatim() {
         let headers: HTTPHeaders = ["x-ODD-case": "  spaces , and;commas ", "empty": ""]
         #expect(headers["X-Odd-Case"] == "  spaces , and;commas ")
@@ -120,7 +120,7 @@ struct HTTPHeadersTests {
         #expect(headers.description == "x-ODD-case:   spaces , and;commas \nempty: ")
     }
 
-    @Test("A description hides the values of what sounds like a secret, and a field by itself shows its own")
+    @Test("A description of the list hides the values of secret names, and a single field shows its own")
     func discreetDescription() {
         let headers: HTTPHeaders = ["Authorization": "Bearer s3cret", "Cookie": "s3cret", "X-A": "1"]
         let shown = "Authorization: Bearer REDACTED\nCookie: REDACTED\nX-A: 1"
@@ -138,7 +138,7 @@ struct HTTPHeadersTests {
         #expect(Set([sample, sample]).count == 1)
     }
 
-    @Test("A session's fields fill in what a request does not set itself, and are never doubled")
+    @Test("A session's fields fill in missing fields of a request, and are never duplicated")
     func sessionFields() async throws {
         let log = TransportLog()
         let session = log.session(SessionConfiguration { $0.headers = ["Accept": "a/b", "X-S": "1", "x-s": "2"] })
@@ -148,7 +148,7 @@ struct HTTPHeadersTests {
         #expect(sent.fields.map(\.description) == ["accept: c/d", "X-R: 3", "X-S: 1", "x-s: 2"])
     }
 
-    @Test("Sorting goes by name, whatever the case, and keeps the order of repeats")
+    @Test("Sorting is by name, ignores the case, and keeps the order of repeated names")
     func sorting() {
         var headers: HTTPHeaders = ["b": "1", "C": "2", "A": "3", "B": "0", "a": "2"]
         #expect(lines(headers.sorted()) == ["A: 3", "a: 2", "b: 1", "B: 0", "C: 2"])
@@ -156,13 +156,13 @@ struct HTTPHeadersTests {
         #expect(headers == headers.sorted())
     }
 
-    @Test("As a dictionary, repeats are joined in order under the first spelling")
+    @Test("In a dictionary, repeated fields are joined in order under the first spelling")
     func asDictionary() {
         let headers: HTTPHeaders = ["Via": "1", "X": "x", "VIA": "2", "via": ""]
         #expect(headers.dictionary == ["Via": "1, 2, ", "X": "x"])
     }
 
-    @Test("The standard fields have their names and forms")
+    @Test("The standard fields have their names and formats")
     func standardFields() {
         let fields: HTTPHeaders = [
             .accept("a/b"), .acceptCharset("utf-8"), .acceptEncoding("br"), .acceptEncoding(["zstd", "br", "gzip"]),
@@ -182,7 +182,7 @@ struct HTTPHeadersTests {
             ])
     }
 
-    @Test("Qualities stay above zero, however many choices there are")
+    @Test("Quality values stay above zero for any number of choices")
     func manyChoices() {
         let field = HTTPHeader.acceptLanguage((0..<20).map { "l\($0)" })
         #expect(field.value.hasSuffix("l9;q=0.1"))
@@ -193,7 +193,7 @@ struct HTTPHeadersTests {
 struct DefaultHeadersTests {
     private let log = TransportLog()
 
-    @Test("A session says what it is and takes, unless the request says otherwise")
+    @Test("A session sends the default fields, unless the request sets them")
     func defaults() async throws {
         let session = log.session(SessionConfiguration())
         _ = try await session.request("http://h/", headers: ["ACCEPT": "a/b", "X": "1"]).serializingData().value
@@ -204,12 +204,13 @@ struct DefaultHeadersTests {
         #expect(Array(sent.prefix(2)) == [HTTPHeader(name: "ACCEPT", value: "a/b"), HTTPHeader(name: "X", value: "1")])
     }
 
-    @Test("What is asked for is what can be decoded here, best first; the tests' machines have it all")
+    @Test(
+        "Accept-Encoding lists the codings that can be decoded here, best first; the test machines support all of them")
     func acceptEncoding() {
         #expect(HTTPHeader.defaultAcceptEncoding.value == "br, zstd;q=0.9, gzip;q=0.8, deflate;q=0.7")
     }
 
-    @Test("The user agent names the program, Larkspur and the system, and leaves out what is not known")
+    @Test("The user agent names the program, Larkspur and the system, and leaves out unknown parts")
     func userAgent() {
         #expect(
             UserAgent.text(
@@ -221,7 +222,7 @@ struct DefaultHeadersTests {
     }
 
     @Test(
-        "No program's name can break the user agent",
+        "No name of a program can break the user agent",
         arguments: ["My App", "a/b", "x\r\nEvil: 1", "Grüße", "(x)", "日本", "🎉", "a;b\\c"])
     func oddPrograms(name: String) {
         let text = UserAgent.text(program: name, version: name, identifier: name, build: name, system: "Linux 6.1.0")
@@ -231,7 +232,7 @@ struct DefaultHeadersTests {
     }
 
     @Test(
-        "The languages are those of the environment, the user's list first",
+        "The languages are those of the environment, with the user's list first",
         arguments: [
             ([:], []), (["LANG": "C.UTF-8"], []), (["LANG": "POSIX"], []), (["LANG": "de_AT.UTF-8"], ["de-AT"]),
             (["LC_ALL": "", "LANG": "fr"], ["fr"]), (["LC_ALL": "C", "LANG": "fr", "LANGUAGE": "de"], []),

@@ -1,7 +1,7 @@
 import Larkspur
 import Testing
 
-/// Seen through the forms that use them.
+/// Tested through the forms that use the types.
 @Suite("Types of files", .timeLimit(.minutes(3)))
 struct MIMETypeTests {
     private func type(of bytes: [UInt8], named name: String) async throws -> String {
@@ -13,7 +13,7 @@ struct MIMETypeTests {
     }
 
     @Test(
-        "An extension tells the type, in any case and before the content",
+        "The extension determines the type, in any case and before the content",
         arguments: [
             ("a.jpg", "image/jpeg"), ("a.JPEG", "image/jpeg"), ("a.png", "image/png"), ("a.svg", "image/svg+xml"),
             ("a.mp3", "audio/mpeg"), ("a.mp4", "video/mp4"), ("a.mov", "video/quicktime"), ("a.woff2", "font/woff2"),
@@ -30,7 +30,7 @@ struct MIMETypeTests {
     private static func bytes(_ text: String) -> [UInt8] { text.unicodeScalars.map { UInt8($0.value) } }
 
     @Test(
-        "Without an extension that is known, the first bytes tell the type",
+        "Without a known extension, the first bytes determine the type",
         arguments: ["a", "a.", ".png", "a.unheardof", ""])
     func content(name: String) async throws {
         let rows: [(String, String)] = [
@@ -52,7 +52,7 @@ struct MIMETypeTests {
         for (text, type) in rows { #expect(try await self.type(of: Self.bytes(text), named: name) == type, "\(text)") }
     }
 
-    @Test("A long text is told by its beginning, also where a character is cut")
+    @Test("The type of a long text is determined by its beginning, even if a character is truncated")
     func long() async throws {
         for shift in 0..<4 {
             let text = String(repeating: "x", count: shift) + String(repeating: "👩", count: 400)

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-/// The bridge to Foundation's value, both ways.
+/// The conversion to and from Foundation's URLRequest.
 @Suite("OutgoingRequest.urlRequest", .timeLimit(.minutes(3)))
 struct OutgoingRequestFoundationTests {
     private func sample() throws -> OutgoingRequest {
@@ -13,7 +13,7 @@ struct OutgoingRequestFoundationTests {
 
     private func lines(_ request: OutgoingRequest) -> [String] { request.headers.map(\.line) }
 
-    @Test("Reading gives method, URL, fields and body data")
+    @Test("Reading returns the method, URL, fields and body data")
     func reading() throws {
         let request = try sample().urlRequest
         #expect(request.httpMethod == "PUT")
@@ -24,7 +24,7 @@ struct OutgoingRequestFoundationTests {
         #expect(OutgoingRequest(url: try RequestURL("http://h/")).urlRequest.httpBody == nil)
     }
 
-    @Test("Writing back what was read changes nothing: order, repeats and spelling stay")
+    @Test("Writing back an unchanged value changes nothing: order, repeated fields and spelling stay")
     func unchanged() throws {
         var request = try sample()
         let same = request.urlRequest
@@ -38,7 +38,7 @@ struct OutgoingRequestFoundationTests {
         #expect(request.method == "get")
     }
 
-    @Test("A field that is set is updated in its place, and the others stay as they were")
+    @Test("A changed field keeps its position, and the others stay unchanged")
     func setField() throws {
         var request = try sample()
         request.urlRequest.setValue("new", forHTTPHeaderField: "x-a")
@@ -50,7 +50,7 @@ struct OutgoingRequestFoundationTests {
         #expect(request.headers.map(\.value) == ["one", "new", "a/b", "z"])
     }
 
-    @Test("A field that is removed is gone with its repeats")
+    @Test("A removed field is removed with its repetitions")
     func removeField() throws {
         var request = try sample()
         request.urlRequest.setValue(nil, forHTTPHeaderField: "X-B")
@@ -59,7 +59,7 @@ struct OutgoingRequestFoundationTests {
         #expect(request.headers.isEmpty)
     }
 
-    @Test("Method and body data are taken over")
+    @Test("The method and the body data are copied")
     func methodAndBody() throws {
         var request = try sample()
         request.urlRequest.httpMethod = "PATCH"
@@ -84,7 +84,7 @@ struct OutgoingRequestFoundationTests {
         guard case .data(Data("x".utf8)) = request.body else { return #expect(Bool(false), "\(request.body)") }
     }
 
-    @Test("A changed URL is taken over with its user and password, an unchanged one keeps its own")
+    @Test("A changed URL is copied with its user and password, an unchanged URL keeps its own")
     func changedURL() throws {
         var request = OutgoingRequest(url: try RequestURL("http://user:pw@h/"))
         request.urlRequest.httpMethod = "POST"
@@ -96,7 +96,7 @@ struct OutgoingRequestFoundationTests {
     }
 
     @Test(
-        "A bad URL set through the bridge is reported before sending and not lost",
+        "An invalid URL set through the bridge is reported before sending",
         arguments: ["relative/path", "//h/x", "file:///x", "http://127.1/", nil])
     func badURL(text: String?) async throws {
         let log = TransportLog()
@@ -107,7 +107,7 @@ struct OutgoingRequestFoundationTests {
         #expect(log.count == 0)
     }
 
-    @Test("A body stream set through the bridge, which cannot be sent, is reported and not lost")
+    @Test("A body stream set through the bridge, which cannot be sent, is reported")
     func bodyStream() async throws {
         let log = TransportLog()
         let adapter = Interceptor(adapt: { request, _ in
@@ -136,7 +136,7 @@ struct OutgoingRequestFoundationTests {
         #expect(sent["Authorization"] == "Basic " + Data("us:pw".utf8).base64EncodedString())
     }
 
-    @Test("A requested OutgoingRequest keeps order and repeats of its fields")
+    @Test("An OutgoingRequest keeps the order and the repetition of its fields")
     func outgoing() async throws {
         let log = TransportLog()
         let response = await log.session().request(try sample()).serializingData().response
@@ -144,7 +144,7 @@ struct OutgoingRequestFoundationTests {
         #expect(response.request.map(lines) == ["X-B: 1", "x-a: 2", "X-B: 3", "Accept: a/b"])
     }
 
-    @Test("A session's options hold for prepared requests too")
+    @Test("A session's options apply to prepared requests too")
     func sessionOptions() async throws {
         let log = TransportLog()
         let session = log.session(SessionConfiguration { $0.options.redirects = .deliver }) { _, _ in
@@ -156,7 +156,7 @@ struct OutgoingRequestFoundationTests {
         #expect(log.count == 1)
     }
 
-    @Test("A response is Foundation's value of the last hop, repeats joined")
+    @Test("A response is Foundation's value of the last hop, with repeated fields joined")
     func response() async throws {
         let log = TransportLog()
         let session = log.session { _, number in

@@ -2,11 +2,11 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("What must never be sent", .timeLimit(.minutes(3)))
+@Suite("Requests that must never be sent", .timeLimit(.minutes(3)))
 struct OutgoingRequestTests {
     private let log = TransportLog()
 
-    /// Sends a request that is to be refused, and gives the error; nothing may have reached the transport.
+    /// Sends a request that must be refused, and returns its error. No request may have reached the transport.
     private func refusal(
         of request: OutgoingRequest, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> RequestError {
@@ -21,7 +21,7 @@ struct OutgoingRequestTests {
     // MARK: Methods and fields
 
     @Test(
-        "A method that is no token is refused",
+        "A method that is not a token is refused",
         arguments: [
             "", " ", "GET ", " GET", "GE T", "GET\r\n", "GET\n", "GET\r", "GET\u{0}", "GET\u{7F}", "GET\t", "GET/",
             "GET / HTTP/1.1\r\nHost: evil\r\n\r\nGET", "GÉT", "GET:", "(GET)", "G\"T", "G@T", "G[T", "G\\T", "G{T",
@@ -35,7 +35,7 @@ struct OutgoingRequestTests {
     }
 
     @Test(
-        "A field name that is no token is refused",
+        "A field name that is not a token is refused",
         arguments: [
             "", " ", "X A", "X ", " X", "X:", ":X", "X\r\nEvil", "X\n", "X\r", "X\u{0}", "X\u{7F}", "X\t", "Ü", "X(",
             "X/", "X=", "X,", "X;", "\"X\"", "X@", "[X]", "X\\", "{X}", "X?", "<X>",
@@ -49,7 +49,7 @@ struct OutgoingRequestTests {
     }
 
     @Test(
-        "A field value with a line end or control character is refused, and not shown",
+        "A field value with a line break or control character is refused, and not shown",
         arguments: [
             "\r\n", "s3cret\r\nEvil: 1", "s3cret\nEvil: 1", "s3cret\r", "\ns3cret", "s3\u{0}cret", "s3\u{7F}cret",
             "s3\u{1}cret", "s3\u{8}cret", "s3\u{B}cret", "s3\u{1B}cret", "s3\u{1F}cret", "s3cret\r\n continued",
@@ -66,7 +66,7 @@ struct OutgoingRequestTests {
     }
 
     @Test(
-        "A session's own fields are refused in each of its requests for what a request's are",
+        "A session's own fields are checked in each of its requests, like the request's fields",
         arguments: [
             ["X-Key": "s3cret\r\nEvil: 1"], ["X A": "1"], ["Host": "a", "host": "b"], ["Content-Length": "4"],
             ["Transfer-Encoding": "chunked"],
@@ -86,7 +86,7 @@ struct OutgoingRequestTests {
     }
 
     @Test(
-        "A GET with a body is refused, whoever gave it one, and sent if that is meant",
+        "A GET with a body is refused, wherever the body comes from, and is sent with the option",
         arguments: ["request", "adapter"])
     func bodyInGET(origin: String) async throws {
         var request = try base()
@@ -114,7 +114,7 @@ struct OutgoingRequestTests {
     }
 
     @Test(
-        "A length or coding that is not the body's is refused",
+        "A length or coding that does not match the body is refused",
         arguments: [
             ("Content-Length", "3"), ("content-length", ""), ("Content-Length", "+4"), ("Content-Length", "4, 4"),
             ("Content-Length", "-4"), ("Transfer-Encoding", "chunked"), ("transfer-encoding", "gzip"),
@@ -130,7 +130,7 @@ struct OutgoingRequestTests {
     }
 
     @Test(
-        "Two of a field that stands alone are refused",
+        "Two fields of a name that allows only one are refused",
         arguments: ["Authorization", "Content-Type", "Host", "User-Agent"])
     func repeatedSingle(name: String) async throws {
         var request = try base()
@@ -142,7 +142,7 @@ struct OutgoingRequestTests {
         #expect(error.message.contains(name) && !error.message.contains("s3cret"))
     }
 
-    @Test("A length that is the body's is harmless")
+    @Test("A length that matches the body is allowed")
     func matchingLength() async throws {
         var request = try base()
         request.method = .post
@@ -152,7 +152,7 @@ struct OutgoingRequestTests {
     }
 
     @Test(
-        "A body from the chosen size on asks before it is sent",
+        "A body of the chosen size or more waits for 100 Continue",
         arguments: [(nil, 9, false), (10, 9, false), (9, 9, true), (0, 0, false), (0, 1, true), (10, nil, true)]
             as [(UInt64?, Int?, Bool)])
     func expectsContinue(threshold: UInt64?, length: Int?, expects: Bool) async throws {
@@ -165,7 +165,7 @@ struct OutgoingRequestTests {
         #expect(log.requests.last?["Expect"] == (expects ? "100-continue" : nil))
     }
 
-    @Test("Every other method, name and value goes out as it was written")
+    @Test("Every other method, name and value is sent unchanged")
     func lawful() async throws {
         let methods = ["GET", "get", "M-SEARCH", "QUERY", "X!#$%&'*+-.^_`|~9"]
         let values = ["", "a \tb", "ü €", "🎉", "~!@#$%^&*()_+{}|:\"<>?", String(repeating: "x", count: 9000)]
@@ -182,7 +182,7 @@ struct OutgoingRequestTests {
     }
 
     @Test(
-        "Nothing gets past the check: a modifier, a session's fields, the last adapter are seen too",
+        "The check covers every source: a modifier, a session's fields, the last adapter",
         arguments: ["modifier", "session", "session's adapter", "request's adapter", "urlRequest"])
     func everyWay(way: String) async throws {
         let bad = HTTPHeader(name: "X", value: "a\r\nEvil: 1")
@@ -213,7 +213,7 @@ struct OutgoingRequestTests {
         #expect(error.stage == .building)
     }
 
-    @Test("A refused URL's query is not shown")
+    @Test("The error of a refused URL does not show its query")
     func refusedQuery() async throws {
         let error = try await refusal(of: OutgoingRequest(url: try RequestURL("ftp://user:pw@h/f?token=s3cret")))
         #expect(!error.description.contains("s3cret"))
@@ -224,7 +224,7 @@ struct OutgoingRequestTests {
     // MARK: User and password
 
     @Test(
-        "User and password of the URL become one Basic field, percent-decoded, and leave the URL",
+        "User and password of the URL become one Basic field, percent-decoded, and are removed from the URL",
         arguments: [
             ("user:pass", "user:pass"), ("user", "user:"), ("user:", "user:"), (":pass", ":pass"),
             ("us%40er:p%3Ass", "us@er:p:ss"), ("%C3%BC:%F0%9F%8E%89", "ü:🎉"), ("a:b:c", "a:b:c"),
@@ -247,7 +247,7 @@ struct OutgoingRequestTests {
     }
 
     @Test(
-        "An explicit Authorization wins over user and password, wherever it comes from",
+        "An explicit Authorization field takes precedence over user and password, from any source",
         arguments: ["request", "session", "adapter"])
     func explicitAuthorization(origin: String) async throws {
         let own: HTTPHeaders = ["authorization": "Bearer t"]
@@ -262,7 +262,7 @@ struct OutgoingRequestTests {
     }
 
     @Test(
-        "User and password show in no error or description, and not in the error's URL",
+        "No error or description shows user and password, and neither does the error's URL",
         arguments: ["sending", "validating", "adapting", "building"])
     func userInfoInErrors(stage: String) async throws {
         let adapter = Interceptor(adapt: { request, _ in
@@ -281,7 +281,7 @@ struct OutgoingRequestTests {
         #expect(error.url?.user == nil)
     }
 
-    @Test("A request's description names method, origin and path, and neither query nor user")
+    @Test("A request's description has the method, origin and path, and neither query nor user")
     func requestDescription() async throws {
         let request = await log.session().request("http://us3r:p4ss@h:81/path?token=s3cret", method: .put)
         #expect("\(request)".contains("not built yet"))

@@ -2,9 +2,9 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("What can name a target", .timeLimit(.minutes(3)))
+@Suite("Types that convert to a URL", .timeLimit(.minutes(3)))
 struct URLConvertibleTests {
-    /// A value that computes its URL, and counts how often it is asked.
+    /// A value that computes its URL, and counts how often it does.
     private struct Counting: URLConvertible {
         let journal: Journal
 
@@ -34,7 +34,7 @@ struct URLConvertibleTests {
         return try #require(log.requests.first).url.text
     }
 
-    @Test("A String, URL, URLComponents and RequestURL lead to the same place")
+    @Test("A String, URL, URLComponents and RequestURL give the same URL")
     func kinds() async throws {
         let text = "https://example.com:8443/a%20b/%C3%BC?q=1%262&r=%2B#f"
         #expect(try await target(of: text) == text)
@@ -44,7 +44,7 @@ struct URLConvertibleTests {
     }
 
     @Test(
-        "A String is normalised, and what may not stand in a URL is escaped",
+        "A String is normalized, and characters that a URL may not contain are escaped",
         arguments: [
             ("HTTP://Example.COM:80", "http://example.com/"), ("http://h/a/../b/./c", "http://h/b/c"),
             ("http://h/a b?c d", "http://h/a%20b?c%20d"), ("http://h/ü?🎉", "http://h/%C3%BC?%F0%9F%8E%89"),
@@ -54,7 +54,7 @@ struct URLConvertibleTests {
         #expect(try await target(of: text) == expected)
     }
 
-    @Test("A host in any script goes out in its ASCII form")
+    @Test("A host in any script is sent in its ASCII form")
     func idna() async throws {
         #expect(try await target(of: "http://bücher.example/ü") == "http://xn--bcher-kva.example/%C3%BC")
         #expect(try await target(of: "http://BÜCHER.example/") == "http://xn--bcher-kva.example/")
@@ -67,7 +67,7 @@ struct URLConvertibleTests {
     }
 
     @Test(
-        "A bad String gives a typed error in the response and is never sent",
+        "An invalid String gives a typed error in the response and is never sent",
         arguments: [
             "", "example.com", "/path", "http://", "http:///p", "http://h:99999/", "http://h\r\nEvil: 1/", " http://h/",
             "http://h/ ", "http://a b/", "http://[::1/", "http://127.1/", "http://h\\@evil/", "http://a..b/",
@@ -85,7 +85,7 @@ struct URLConvertibleTests {
         #expect(response.request == nil && response.head == nil && response.data == nil)
     }
 
-    @Test("A parser's refusal is the underlying error and says where the problem is")
+    @Test("The parser's error is the underlying error and says where the problem is")
     func underlying() async throws {
         let response = await TransportLog().session().request("http://h:x/").serializingData().response
         let error = try #require(response.error?.underlying as? RequestURLError)
@@ -94,7 +94,7 @@ struct URLConvertibleTests {
     }
 
     @Test(
-        "An error of a URL quotes it, but for what may be a secret",
+        "An error about a URL quotes it, except for parts that may be secret",
         arguments: [
             ("http://a b/c", "http://a b/c"), ("http://user:p4ss@a b/", "http://REDACTED@a b/"),
             ("http://user:p4?ss@a b/", "http://REDACTED@a b/"), ("//user:p4ss@h", "REDACTED@h"),
@@ -108,7 +108,7 @@ struct URLConvertibleTests {
         #expect(error.message.hasSuffix("The URL is \"\(shown)\"."), "\(error.message)")
     }
 
-    @Test("URLComponents that make no URL, and a URL without a scheme, give a typed error in the response")
+    @Test("URLComponents that do not form a URL, and a URL without a scheme, give a typed error in the response")
     func badValues() async throws {
         var components = URLComponents()
         (components.scheme, components.host, components.path) = ("http", "h", "no-slash")
@@ -119,7 +119,7 @@ struct URLConvertibleTests {
         }
     }
 
-    @Test("What a convertible throws is wrapped, and the original kept")
+    @Test("An error of a convertible is wrapped, and the original is kept")
     func foreignErrors() async throws {
         let session = TransportLog().session()
         let requests = [
@@ -134,7 +134,7 @@ struct URLConvertibleTests {
         }
     }
 
-    @Test("A convertible is asked again at each attempt, and not before the first", arguments: [false, true])
+    @Test("A convertible is converted for each attempt, and not before the first", arguments: [false, true])
     func askedAgain(isRouter: Bool) async throws {
         let journal = Journal()
         let log = TransportLog()
@@ -150,7 +150,7 @@ struct URLConvertibleTests {
         #expect(request.attempts.map { $0.request?.url.text } == ["http://h/1", "http://h/2", "http://h/3"])
     }
 
-    @Test("A retrier is asked about a URL that could not be made, and the next attempt may make it")
+    @Test("A failed conversion can be retried, and the next attempt may succeed")
     func recovers() async throws {
         struct Late: URLConvertible {
             let journal: Journal
@@ -165,7 +165,7 @@ struct URLConvertibleTests {
     }
 
     @Test(
-        "A text goes into a path as one segment, whatever is in it",
+        "Any text becomes one segment of a path",
         arguments: [
             ("ada", "ada"), ("a b", "a%20b"), ("a/b", "a%2Fb"), ("a#b", "a%23b"), ("a?b=c", "a%3Fb%3Dc"),
             ("%41", "%2541"), ("ü🎉", "%C3%BC%F0%9F%8E%89"), ("...", "..."), ("", ""), ("a.b", "a.b"),
@@ -175,14 +175,14 @@ struct URLConvertibleTests {
         #expect(try await target(of: "http://h/users/\(segment: text)/x") == "http://h/users/\(expected)/x")
     }
 
-    @Test("A segment that would name another path makes the URL invalid", arguments: [".", ".."])
+    @Test("A segment that would change the path makes the URL invalid", arguments: [".", ".."])
     func dotSegments(text: String) async throws {
         let response = await TransportLog().session().request("http://h/a/\(segment: text)/b").serializingData()
             .response
         #expect(response.error?.code == .invalidURL)
     }
 
-    @Test("A router may make an OutgoingRequest alone, and use the encoders on URLRequests")
+    @Test("A router can create just an OutgoingRequest, and use the encoders on URLRequests")
     func routers() async throws {
         struct Own: OutgoingRequestConvertible {
             func asOutgoingRequest() throws -> OutgoingRequest {
@@ -212,7 +212,7 @@ struct URLConvertibleTests {
     }
 
     @Test(
-        "A URLRequest's timeout counts, whatever number it is",
+        "A URLRequest's timeout is used, for any number",
         arguments: [
             (1.5, .seconds(1.5)), (.infinity, nil), (.greatestFiniteMagnitude, nil), (1e30, nil), (2e9, nil),
             (.nan, .seconds(60)), (0, .seconds(60)), (-1, .seconds(60)),
@@ -230,7 +230,7 @@ struct URLConvertibleTests {
         #expect(sent.total == .seconds(7), "setting one limit keeps the others, the session's too")
     }
 
-    @Test("What an encoder did that a URLRequest cannot carry is an error, and its method counts")
+    @Test("An encoder's change that a URLRequest cannot carry is an error, and its method is used")
     func encodersOfRouters() throws {
         let request = try URLRequest(url: "http://h/", method: .get)
         let method = ClosureParameterEncoder { _, request in request.method = .put }
@@ -252,7 +252,7 @@ struct URLConvertibleTests {
     }
 
     @Test(
-        "A relative URL goes below the base, which counts as a folder",
+        "A relative URL is resolved below the base, which counts as a folder",
         arguments: [
             ("http://h/v1", "foo", "http://h/v1/foo"), ("http://h/v1/", "foo", "http://h/v1/foo"),
             ("http://h", "foo", "http://h/foo"), ("http://h/v1", "/foo", "http://h/foo"),
@@ -267,7 +267,7 @@ struct URLConvertibleTests {
         #expect(try await target(of: url, below: base) == expected)
     }
 
-    @Test("URL and URLComponents resolve like text; a RequestURL and a URLConvertible of one's own are absolute")
+    @Test("URL and URLComponents are resolved like text; a RequestURL and a custom URLConvertible are absolute")
     func relativeKinds() async throws {
         let base = "http://h/v1"
         #expect(try await target(of: try #require(URL(string: "a?b")), below: base) == "http://h/v1/a?b")
@@ -276,7 +276,7 @@ struct URLConvertibleTests {
         #expect(try await target(of: Counting(journal: Journal()), below: base) == "http://h/1")
     }
 
-    @Test("User and password of the base go to its own origin only")
+    @Test("User and password of the base are sent to its own origin only")
     func baseWithUser() async throws {
         let log = TransportLog()
         let session = log.session(
@@ -290,7 +290,7 @@ struct URLConvertibleTests {
         #expect(log.requests.map { $0["Authorization"] } == [basic, basic, nil, nil])
     }
 
-    @Test("A relative URL without a base, and a base that is no URL, are errors of the request")
+    @Test("A relative URL without a base, and an invalid base, are errors of the request")
     func badBase() async throws {
         let log = TransportLog()
         let unbased = await log.session().request("foo").serializingData().response

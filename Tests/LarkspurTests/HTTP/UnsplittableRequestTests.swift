@@ -2,16 +2,16 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-/// Every entrance by which somebody can put something into a request, and everything that must not get in: what could be
-/// taken for the end of the request, for another request, or for a part of the next one.
+/// Every way in which text gets into a request, with all text that must be refused. A server could take such text for
+/// the end of the request, for another request, or for a part of the next one.
 @Suite("Requests that cannot be split", .timeLimit(.minutes(3)))
 struct UnsplittableRequestTests {
-    /// A way to put something into a request; gives the error that came of it.
+    /// A way to put text into a request, which returns the resulting error.
     struct Entrance: Sendable, CustomTestStringConvertible {
         typealias Change = @Sendable (inout OutgoingRequest) -> Void
 
         let testDescription: String
-        /// How many tasks of the transport come before it.
+        /// The number of tasks that the transport performs first.
         var earlier = 0
         let send: @Sendable (TransportLog, @escaping Change) async throws -> RequestError?
 
@@ -23,18 +23,18 @@ struct UnsplittableRequestTests {
         }
     }
 
-    struct Poison: Sendable, CustomTestStringConvertible {
+    struct Injection: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let change: Entrance.Change
 
         init(_ name: String, _ change: @escaping Entrance.Change) { (testDescription, self.change) = (name, change) }
 
-        static func field(_ name: String, _ value: String) -> Poison {
-            Poison("\(name): \(value)".debugDescription) { $0.headers.add(name: name, value: value) }
+        static func field(_ name: String, _ value: String) -> Injection {
+            Injection("\(name): \(value)".debugDescription) { $0.headers.add(name: name, value: value) }
         }
 
-        static func fields(_ fields: HTTPHeaders) -> Poison {
-            Poison(fields.map(\.description).joined(separator: " and ")) { $0.headers = fields }
+        static func fields(_ fields: HTTPHeaders) -> Injection {
+            Injection(fields.map(\.description).joined(separator: " and ")) { $0.headers = fields }
         }
     }
 
@@ -49,7 +49,7 @@ struct UnsplittableRequestTests {
         "\ta",
         "a\t", " ", "a\u{7F}", "a\u{B}",
     ]
-    private static let framings: [Poison] = [
+    private static let framings: [Injection] = [
         .field("Transfer-Encoding", "chunked"), .field("transfer-encoding", "gzip, chunked"),
         .field("Transfer-Encoding", "identity"), .fields(["Content-Length": "4", "Transfer-Encoding": "chunked"]),
         .field("Content-Length", "5"), .field("Content-Length", "4, 4"), .field("Content-Length", "+4"),
@@ -60,9 +60,9 @@ struct UnsplittableRequestTests {
         .field("Host", "http://a"), .field("Host", "ü"), .fields(["Authorization": "a", "authorization": "b"]),
     ]
 
-    static let poisons =
+    static let injections =
         methods.map { method in
-            Poison("the method \(method.debugDescription)") { $0.method = HTTPMethod(rawValue: method) }
+            Injection("the method \(method.debugDescription)") { $0.method = HTTPMethod(rawValue: method) }
         }
         + names.map { .field($0, "v") } + values.map { .field("X", $0) } + framings
 
@@ -71,12 +71,12 @@ struct UnsplittableRequestTests {
     private static let url = "http://h/"
     private static let body = Data("four".utf8)
 
-    /// The request that poison is put into: with a body of four bytes.
+    /// The request that gets the malicious text: with a body of four bytes.
     private static func request() throws -> OutgoingRequest {
         OutgoingRequest(method: .post, url: try RequestURL(url), body: .data(body))
     }
 
-    private static func poisoned(_ change: Entrance.Change) throws -> OutgoingRequest {
+    private static func changed(_ change: Entrance.Change) throws -> OutgoingRequest {
         var request = try request()
         change(&request)
         return request
@@ -87,7 +87,7 @@ struct UnsplittableRequestTests {
     }
 
     private static func redirecting(_ change: @escaping Entrance.Change) -> Redirector {
-        Redirector { _ in .follow(try poisoned(change)) }
+        Redirector { _ in .follow(try changed(change)) }
     }
 
     private static func redirectingSession(_ log: TransportLog, _ handler: Redirector? = nil) -> Session {
@@ -97,14 +97,14 @@ struct UnsplittableRequestTests {
     }
 
     static let entrances: [Entrance] = [
-        Entrance("a request") { log, change in try await error(of: log.session().request(poisoned(change))) },
+        Entrance("a request") { log, change in try await error(of: log.session().request(changed(change))) },
         Entrance("parts") { log, change in
-            let request = try poisoned(change)
+            let request = try changed(change)
             let upload = await log.session().upload(body, to: url, method: request.method, headers: request.headers)
             return await upload.serializingData().response.error
         },
         Entrance("an endpoint") { log, change in
-            let request = try poisoned(change)
+            let request = try changed(change)
             let content = RequestContent.body(.data(body))
             let endpoint = Endpoint<Data>(request.method, url, headers: request.headers, body: content)
             return await error(of: log.session().request(endpoint))
@@ -143,36 +143,36 @@ struct UnsplittableRequestTests {
             try await error(of: redirectingSession(log).request(request()).redirect(using: redirecting(change)))
         },
         Entrance("a stream") { log, change in
-            try await log.session().streamRequest(poisoned(change)).completion.error
+            try await log.session().streamRequest(changed(change)).completion.error
         },
         Entrance("a download") { log, change in
-            let response = try await log.session().download(poisoned(change)).serializingFile().response
+            let response = try await log.session().download(changed(change)).serializingFile().response
             if let file = response.fileURL { try FileManager.default.removeItem(at: file) }
             return response.error
         },
         Entrance("an upload") { log, change in
-            try await log.session().upload(body, with: poisoned(change)).serializingData().response.error
+            try await log.session().upload(body, with: changed(change)).serializingData().response.error
         },
     ]
 
-    @Test("Nothing that could split a request gets in", arguments: entrances)
+    @Test("No text that could split a request is sent", arguments: entrances)
     func wholeRequests(entrance: Entrance) async throws {
-        for poison in Self.poisons {
+        for injection in Self.injections {
             let log = TransportLog()
-            let error = try await entrance.send(log, poison.change)
-            #expect(error?.code == .invalidRequest, "\(poison.testDescription)")
-            #expect(error?.description.contains { $0.isNewline || $0 == "\0" } != true, "\(poison.testDescription)")
-            #expect(log.count == entrance.earlier, "\(poison.testDescription)")
+            let error = try await entrance.send(log, injection.change)
+            #expect(error?.code == .invalidRequest, "\(injection.testDescription)")
+            #expect(error?.description.contains { $0.isNewline || $0 == "\0" } != true, "\(injection.testDescription)")
+            #expect(log.count == entrance.earlier, "\(injection.testDescription)")
         }
         let log = TransportLog()
         #expect(
-            try await entrance.send(log) { $0.headers.add(name: "X", value: "v") } == nil, "without poison it is sent")
+            try await entrance.send(log) { $0.headers.add(name: "X", value: "v") } == nil, "a valid request is sent")
         #expect(log.requests.last?["X"] == "v" && log.count == entrance.earlier + 1)
     }
 
     // MARK: Texts
 
-    /// A way by which a text gets into a request.
+    /// A way in which a text gets into a request.
     struct TextEntrance: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let make: @Sendable (Session, String) async throws -> DataRequest
@@ -214,12 +214,12 @@ struct UnsplittableRequestTests {
         },
     ]
 
-    @Test("No text becomes more than the field it is for", arguments: fieldEntrances)
+    @Test("No text becomes more than its field", arguments: fieldEntrances)
     func texts(entrance: TextEntrance) async throws {
         for value in Self.values where value != " " {
             let log = TransportLog()
             let error = try await entrance.make(log.session(), value).serializingData().response.error
-            // The tokens' scheme stands before what a token begins with.
+            // The scheme comes before the beginning of a token.
             if [" a", "\ta"].contains(value), entrance.testDescription.contains("token"), error == nil {
                 #expect(log.requests.last?["Authorization"] == "Bearer \(value)")
                 continue
@@ -255,7 +255,7 @@ struct UnsplittableRequestTests {
         TextEntrance("an adapter's password") { await adapted($0, .basic(username: "", password: $1)) },
     ]
 
-    @Test("No line end or NUL gets into a URL, a form's part or a credential", arguments: refusing)
+    @Test("No line break or NUL gets into a URL, a form's part or a credential", arguments: refusing)
     func lineEnds(entrance: TextEntrance) async throws {
         for value in Self.values where value.utf8.contains(where: { [0x00, 0x0A, 0x0D].contains($0) }) {
             let log = TransportLog()
@@ -276,7 +276,7 @@ struct UnsplittableRequestTests {
         TextEntrance("an absolute URL as a path") { await $0.request("http://h/http://evil/ HTTP/1.1 \($1.count)") },
     ]
 
-    @Test("A target is one word, and stays with its host", arguments: escaping)
+    @Test("A request target is one word, and stays on its host", arguments: escaping)
     func targets(entrance: TextEntrance) async throws {
         for value in Self.values {
             let log = TransportLog()
@@ -287,7 +287,7 @@ struct UnsplittableRequestTests {
         }
     }
 
-    @Test("The names of a form's parts end no line of its headers")
+    @Test("The names of a form's parts cannot break a line of its headers")
     func partNames() async throws {
         for value in Self.values {
             let log = TransportLog()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Hashes", .timeLimit(.minutes(3)))
 struct StreamingHashTests {
-    /// Who computes: the system's library, or Swift where it is missing.
+    /// The implementation: the system's library, or Swift if it is missing.
     enum Engine: CaseIterable, Sendable {
         case system, software
 
@@ -25,7 +25,8 @@ struct StreamingHashTests {
         }
     }
 
-    /// By algorithm: of nothing, of "abc", of ten thousand a's, and of the hashes of the first 131 lengths of a pattern.
+    /// The hashes by algorithm: of nothing, of "abc", of ten thousand a's, and of the hashes of the first 131 lengths
+    /// of a pattern.
     private static let expected: [StreamingHash.Algorithm: [String]] = [
         .md5: [
             "d41d8cd98f00b204e9800998ecf8427e", "900150983cd24fb0d6963f7d28e17f72", "0d0c9c4db6953fee9e03f528cafd7d3e",
@@ -56,7 +57,7 @@ struct StreamingHashTests {
     ]
 
     @Test(
-        "Both ways give what the standards say, for every length about a block's end",
+        "Both implementations match the standards, for every length around a block's end",
         arguments: Engine.allCases, StreamingHash.Algorithm.allCases)
     func vectors(_ engine: Engine, _ algorithm: StreamingHash.Algorithm) throws {
         let pattern = (0..<131).map { UInt8($0 % 251) }
@@ -77,7 +78,7 @@ struct StreamingHashTests {
         }
     }
 
-    @Test("A hash takes texts and pieces of memory, and one that is not finished is let go")
+    @Test("A hash accepts texts and memory, and an unfinished hash is released")
     func streaming() {
         #expect(StreamingHash.hexadecimal("abc", .md5) == Self.expected[.md5]?[1])
         var hash = StreamingHash(.sha256)

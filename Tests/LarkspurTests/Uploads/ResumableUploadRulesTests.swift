@@ -4,7 +4,7 @@ import Testing
 
 private let content = [UInt8].pattern(10_000)
 
-/// Where uploads go and who sends them, their records and their ends.
+/// URLs and credentials of uploads, their records and their ends.
 @Suite("The rules of resumable uploads", .timeLimit(.minutes(3)))
 struct ResumableUploadRulesTests {
     private let folder: TemporaryFolder
@@ -26,7 +26,7 @@ struct ResumableUploadRulesTests {
         }
     }
 
-    /// A session whose server makes uploads there, and takes every byte.
+    /// A session whose server creates uploads at this URL, and stores every byte.
     private func session(_ location: String?, headers: HTTPHeaders = [:]) -> Session {
         var answer: HTTPHeaders = [:]
         answer["Location"] = location
@@ -37,7 +37,7 @@ struct ResumableUploadRulesTests {
         }
     }
 
-    @Test("A record has the URL that was asked for, and not what adapters put there")
+    @Test("A record has the requested URL, without the changes of adapters")
     func recordWithoutKeys() async throws {
         let upload = await session("/u/1").resumableUpload(
             file, to: "https://h/files", using: .tus, interceptor: .apiKey("hunter2", in: .query("key")))
@@ -49,7 +49,7 @@ struct ResumableUploadRulesTests {
 
     // MARK: Retries
 
-    /// A session on this clock whose server refuses so many requests with these fields.
+    /// A session on this clock whose server refuses a number of requests with these fields.
     private func refusing(
         _ count: Int, _ headers: HTTPHeaders = [:], on clock: any Clock<Duration>, budget: RetryBudget? = nil
     ) -> Session {
@@ -65,7 +65,7 @@ struct ResumableUploadRulesTests {
         }
     }
 
-    @Test("A `Retry-After` takes the place of the delay, on the session's clock")
+    @Test("A `Retry-After` replaces the delay, on the session's clock")
     func retryAfter() async throws {
         let clock = ManualClock()
         let session = refusing(1, ["Retry-After": "30"], on: clock)
@@ -91,7 +91,7 @@ struct ResumableUploadRulesTests {
     }
 
     @Test(
-        "Retries need the session's budget, in which each first attempt deposits its part",
+        "Retries need the session's budget, and each first attempt makes its deposit",
         arguments: [(0.0, 1), (1.0, 2), (2.0, 3)])
     func budget(ratio: Double, requests: Int) async {
         let budget = RetryBudget(ratio: ratio, minimumPerSecond: 0)
@@ -102,10 +102,10 @@ struct ResumableUploadRulesTests {
         #expect(log.count == requests)
     }
 
-    // MARK: Where it goes
+    // MARK: URLs
 
     @Test(
-        "The upload's URL is resolved against the one that was asked",
+        "The upload's URL is resolved against the requested URL",
         arguments: [
             ("/u/1", "https://h/u/1"), ("1", "https://h/files/1"), ("https://other/1", "https://other/1"),
             ("//other:8443/1?k=v", "https://other:8443/1?k=v"), ("https://a:b@h/1", "https://h/1"),
@@ -119,7 +119,7 @@ struct ResumableUploadRulesTests {
     }
 
     @Test(
-        "An upload's URL that is none, or that leaves https, gets no bytes",
+        "No bytes are sent to an upload's URL that is invalid or leaves https",
         arguments: [nil, "http://h/1", "ftp://h/1", "file:///1", "https:1", "https://h:x/", "\u{1}"])
     func refusedLocation(location: String?) async throws {
         let error = await failure(of: session(location).resumableUpload(file, to: "https://h/files", using: .tus))
@@ -127,14 +127,14 @@ struct ResumableUploadRulesTests {
         #expect(log.count == 1)
     }
 
-    @Test("Without TLS at first, the upload may be with or without", arguments: ["http://h/1", "https://h/1"])
+    @Test("If the first URL is http, the upload's URL may be http or https", arguments: ["http://h/1", "https://h/1"])
     func plainLocation(location: String) async throws {
         _ = try await session(location).resumableUpload(file, to: "http://h/files", using: .tus).value
         #expect(log.requests.last?.url.text == location)
     }
 
     @Test(
-        "Credentials for the first origin are not sent to an upload at another one; what adapters say is",
+        "Credentials for the first origin are not sent to an upload at another origin; an adapter's fields are",
         arguments: [("/1", true), ("https://h:443/1", true), ("https://other/1", false), ("https://h:444/1", false)])
     func credentials(location: String, isSame: Bool) async throws {
         let session = session(location, headers: ["Cookie": "c", "X-Session": "1"])
@@ -152,7 +152,7 @@ struct ResumableUploadRulesTests {
         #expect(log.requests.suffix(2).map { $0["Authorization"] } == ["1", "2"])
     }
 
-    @Test("A 401 asks the retriers, and the upload goes on with what they have fetched")
+    @Test("A 401 asks the retriers, and the upload continues with their new credential")
     func freshToken() async throws {
         let server = try UploadServer(.tus)
         server.script("PATCH", .text("", status: 401))
@@ -170,9 +170,9 @@ struct ResumableUploadRulesTests {
         #expect(server.state.bytes == content)
     }
 
-    // MARK: What is said
+    // MARK: Header fields
 
-    @Test("tus has the length, and the metadata in order and in Base64")
+    @Test("With tus the request has the length, and the metadata in order and in Base64")
     func metadata() async throws {
         let metadata = ["name": "größe.txt", "empty": "", "a": "1"]
         _ = try await session("/1").resumableUpload(
@@ -185,7 +185,7 @@ struct ResumableUploadRulesTests {
         #expect(log.requests.allSatisfy { $0["Tus-Resumable"] == "1.0.0" })
     }
 
-    @Test("The draft has its version, the file's type, and says that more is to come")
+    @Test("With the draft the request has the version, the file's type, and says that more bytes follow")
     func draft() async throws {
         let server = try UploadServer(.ietf, breakingAt: [1])
         let headers: HTTPHeaders = ["Content-Disposition": "inline"]
@@ -201,7 +201,8 @@ struct ResumableUploadRulesTests {
         #expect(requests.first?.headers["Upload-Length"] == "10000")
     }
 
-    @Test("Metadata that cannot be said is refused before anything is sent", arguments: ["", "a b", "a,b", "ü", "a\n"])
+    @Test(
+        "Metadata that cannot be encoded is refused before anything is sent", arguments: ["", "a b", "a,b", "ü", "a\n"])
     func invalidMetadata(key: String) async throws {
         let tus = await session("/1").resumableUpload(file, to: "https://h/", using: .tus, metadata: [key: "v"])
         #expect(await failure(of: tus)?.code == .invalidRequest)
@@ -210,7 +211,7 @@ struct ResumableUploadRulesTests {
         #expect(log.count == 0)
     }
 
-    @Test("What the target says of the whole file is the answer, and is not asked for again", arguments: [422, 500])
+    @Test("The target's response to the whole file is final, and is not requested again", arguments: [422, 500])
     func targetRefuses(status: Int) async throws {
         let server = try UploadServer(.ietf)
         let refusal = MockResponse.response(
@@ -225,7 +226,7 @@ struct ResumableUploadRulesTests {
     // MARK: Records
 
     @Test(
-        "Another session continues by the record, from where the server stands",
+        "Another session resumes with the record, from the server's offset",
         arguments: [ResumableUploadProtocol.tus, .ietf])
     func record(method: ResumableUploadProtocol) async throws {
         let server = try UploadServer(method, breakingAt: [4_000])
@@ -246,14 +247,14 @@ struct ResumableUploadRulesTests {
         #expect(server.state.bytes == content && server.state.uploads == 1)
     }
 
-    @Test("A record is not continued with another file, nor at a URL that it could not have come from")
+    @Test("A record is not used with another file, nor with a URL that is not valid for it")
     func otherFile() async throws {
         let upload = await session("/1").resumableUpload(file, to: "https://h/", using: .tus)
         _ = try await upload.value
         let record = try #require(upload.record)
         let count = log.count
         let other = try folder.write(content, to: "other.txt")
-        // Files that were written at once may have the same time.
+        // Files that are written in quick succession may have the same modification time.
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSinceNow: -9)], ofItemAtPath: other.path)
         let shorter = try folder.write(content.dropLast(), to: "shorter.txt")
@@ -271,7 +272,7 @@ struct ResumableUploadRulesTests {
         #expect(log.count == count)
     }
 
-    @Test("The server having less than the record says is an error")
+    @Test("A server's offset below the record's is an error")
     func lessThanRecorded() async throws {
         let server = try UploadServer(.tus)
         server.script(
@@ -287,7 +288,7 @@ struct ResumableUploadRulesTests {
 
     // MARK: Ends
 
-    @Test("A cancel answers everybody at once, and ends the request under way and the progress (R4)")
+    @Test("A cancellation resumes every awaiter at once, and ends the request under way and the progress (R4)")
     func cancel() async throws {
         let server = try UploadServer(.tus)
         server.script("PATCH", .stall)
@@ -302,7 +303,7 @@ struct ResumableUploadRulesTests {
         #expect(server.methods == ["POST", "PATCH"])
     }
 
-    @Test("A cancelled awaiter takes the upload along only if it was the last")
+    @Test("A cancelled awaiter cancels the upload only if it is the last")
     func awaiters() async throws {
         let server = try UploadServer(.tus)
         let gate = Gate()
@@ -325,7 +326,7 @@ struct ResumableUploadRulesTests {
         await #expect(throws: CancellationError.self) { try await alone.value }
     }
 
-    @Test("An upload that ended, or never began, is let go of with its session")
+    @Test("An upload that has ended, or has never begun, is released with its session")
     func lifetime() async throws {
         weak var gone: ResumableUpload?
         weak var unstarted: ResumableUpload?

@@ -9,7 +9,7 @@ extension ResumableUploadProtocol: CustomTestStringConvertible {
     public var testDescription: String { self == .tus ? "tus" : "IETF" }
 }
 
-/// The whole way, against a little server of either kind.
+/// Complete uploads to a small server of either protocol.
 @Suite("Resumable uploads", .timeLimit(.minutes(3)))
 struct ResumableUploadTests {
     private let folder: TemporaryFolder
@@ -76,19 +76,19 @@ struct ResumableUploadTests {
         ]
     }
 
-    @Test("An answer that breaks off is no answer: the server is asked", arguments: 0..<brokenAnswers.count)
+    @Test("A truncated response does not count: the server is asked for the offset", arguments: 0..<brokenAnswers.count)
     func afterBrokenAnswer(index: Int) async throws {
         let server = try UploadServer(.tus)
         let answer = Self.brokenAnswers[index]
         for method in ["POST", "PATCH"] { server.script(method, answer) }
-        // One that breaks off in its body is a whole one to a HEAD.
+        // For a HEAD, a response that is truncated in its body is complete.
         if index != 4 { server.script("HEAD", answer) }
         _ = try await session.resumableUpload(file, to: server.url, using: .tus).value
         #expect(server.state.bytes == content)
         #expect(server.state.uploads == 1)
     }
 
-    @Test("No request has more bytes than a chunk", arguments: [ResumableUploadProtocol.tus, .ietf])
+    @Test("No request is larger than a chunk", arguments: [ResumableUploadProtocol.tus, .ietf])
     func chunks(method: ResumableUploadProtocol) async throws {
         let server = try UploadServer(method, breakingAt: [30_500, 70_000])
         let upload = await session.resumableUpload(file, to: server.url, using: method, chunkSize: 30_000)
@@ -109,7 +109,8 @@ struct ResumableUploadTests {
         #expect(server.state.isComplete == (method == .ietf))
     }
 
-    @Test("Statuses that may pass are followed by a question and the rest", arguments: [408, 409, 423, 429, 500, 503])
+    @Test(
+        "A temporary status is followed by an offset request and the rest", arguments: [408, 409, 423, 429, 500, 503])
     func passing(status: Int) async throws {
         let server = try UploadServer(.tus)
         for method in ["HEAD", "PATCH"] { server.script(method, .text("", status: status)) }
@@ -118,7 +119,7 @@ struct ResumableUploadTests {
         #expect(server.state.bytes == content)
     }
 
-    @Test("Statuses that do not pass are the end, with the server's words", arguments: [302, 400, 403, 412, 413])
+    @Test("A permanent status ends the upload, with the server's response", arguments: [302, 400, 403, 412, 413])
     func final(status: Int) async throws {
         let server = try UploadServer(.tus)
         server.script("PATCH", .text("why", status: status))
@@ -129,7 +130,7 @@ struct ResumableUploadTests {
         #expect(server.methods == ["POST", "PATCH"])
     }
 
-    @Test("Failures without a byte of progress are borne so often, with growing delays", arguments: [0, 3])
+    @Test("Failures without progress are retried up to the limit, with growing delays", arguments: [0, 3])
     func limit(limit: Int) async throws {
         let server = try UploadServer(.tus)
         for _ in 0...limit { server.script("POST", .text("", status: 503)) }
@@ -144,7 +145,7 @@ struct ResumableUploadTests {
         }
     }
 
-    @Test("A server that accepts without taking anything is not asked for ever")
+    @Test("A server that accepts requests without storing bytes is not asked for ever")
     func stalled() async throws {
         let server = try UploadServer(.tus)
         for _ in 0..<4 { server.script("PATCH", .response(204, headers: ["Upload-Offset": "0"])) }
@@ -154,7 +155,7 @@ struct ResumableUploadTests {
     }
 
     @Test(
-        "What a server cannot have in truth is an error, and nothing more is sent",
+        "An impossible offset is an error, and nothing more is sent",
         arguments: [
             ["Upload-Offset": "100001"], ["Upload-Offset": "49999"], ["Upload-Offset": "-1"], ["Upload-Offset": "x"],
             ["Upload-Offset": "99999999999999999999"], ["Upload-Offset": ""], [:],
@@ -169,7 +170,7 @@ struct ResumableUploadTests {
         #expect(server.methods == ["POST", "PATCH", "PATCH", "HEAD"])
     }
 
-    @Test("An append that is said to have had more bytes than were sent is an error")
+    @Test("An offset beyond the sent bytes is an error")
     func tooMuch() async throws {
         let server = try UploadServer(.tus)
         server.script("PATCH", .response(204, headers: ["Upload-Offset": "20001"]))
@@ -178,7 +179,7 @@ struct ResumableUploadTests {
         #expect(server.methods == ["POST", "PATCH"])
     }
 
-    @Test("A part that is called the whole is an error")
+    @Test("An incomplete upload that the server calls complete is an error")
     func partForWhole() async throws {
         let server = try UploadServer(.ietf)
         server.script("PATCH", .response(200, headers: ["Upload-Complete": "?1"]))
@@ -187,7 +188,7 @@ struct ResumableUploadTests {
         #expect(server.methods == ["POST", "PATCH"])
     }
 
-    @Test("An upload that the server has forgotten starts over once", arguments: [404, 410], ["HEAD", "PATCH"])
+    @Test("An upload that the server has lost starts over once", arguments: [404, 410], ["HEAD", "PATCH"])
     func gone(status: Int, method: String) async throws {
         for times in 1...2 {
             let server = try UploadServer(.tus, breakingAt: [50_000, 50_000])
@@ -203,7 +204,7 @@ struct ResumableUploadTests {
         }
     }
 
-    @Test("A file that changes meanwhile is an error, and no byte of it goes to the upload")
+    @Test("A file that changes during the upload is an error, and none of its new bytes are sent")
     func changed() async throws {
         let server = try UploadServer(.tus, breakingAt: [50_000])
         let file = file

@@ -1,4 +1,4 @@
-// The containers are faces over a node; which of them is asked decides what the node becomes.
+// The containers wrap a node. The kind of container that a value requests becomes the node's kind.
 
 struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let node: FormNode
@@ -21,7 +21,7 @@ struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
         node.child(for: key).unkeyedContainer()
     }
 
-    /// The same node: the keys of a superclass stand beside those of its subclass.
+    /// Returns the same node, so that the keys of a superclass are next to those of its subclass.
     func superEncoder() -> any Encoder { node }
     func superEncoder(forKey key: Key) -> any Encoder { node.child(for: key) }
 }
@@ -70,8 +70,8 @@ struct FormKey: CodingKey {
     }
 }
 
-// Codable has a function for each of its own types beside the generic one, with default implementations that a generic
-// one does not replace: they pass nil over, and refuse 128 bits.
+// Codable declares an overload for each of its basic types next to the generic one. Their default implementations drop
+// nil values and reject 128-bit integers, so they are implemented here.
 extension KeyedFormContainer {
     func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOptional(value, forKey: key) }
     func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOptional(value, forKey: key) }

@@ -1,34 +1,34 @@
-/// What the nodes of one form share; used by one thread.
+/// The state that the nodes of one form share; used by one thread.
 final class Form {
     let options: URLEncodedFormEncoder
-    /// The first thing that went wrong where Codable lets nothing be thrown.
+    /// The first error in a function of Codable that cannot throw.
     var fault: RequestError?
 
     init(options: URLEncodedFormEncoder) { self.options = options }
 }
 
-/// A value on its way into a form: first the encoder that is given to it, then what it encoded.
+/// A value in the tree of a form. It is first the encoder that is passed to the value, and then the encoded result.
 ///
-/// A tree comes before the text, because nobody says when a container is complete: a value may write to two of them by
-/// turns, and a subclass adds its keys to those of its superclass.
+/// The tree is complete before any text is written, because Codable does not say when a container is finished: a value
+/// may write to two containers in turn, and a subclass adds its keys to those of its superclass.
 final class FormNode {
     enum Kind { case single, keyed, unkeyed }
 
     enum Value {
-        /// A nil that leaves its key out.
+        /// A nil value whose key is left out.
         case nothing
         case text(String)
         case node(FormNode)
     }
 
-    /// The key is empty where the kind is not keyed.
+    /// A key and a value; the key is empty if the kind is not keyed.
     typealias Member = (key: String, value: Value)
 
     let form: Form
     let codingPath: [any CodingKey]
     private(set) var kind: Kind?
     private(set) var members: [Member] = []
-    /// How many values this one is inside of.
+    /// The nesting depth of this value.
     private var depth: Int
 
     init(form: Form, codingPath: [any CodingKey] = [], depth: Int = 0) {
@@ -37,18 +37,18 @@ final class FormNode {
         self.depth = depth
     }
 
-    /// Encodes a value as this node itself.
+    /// Encodes a value into this node itself.
     func set(_ value: some Encodable) throws {
         do {
             guard let scalar = try (value as? any FormScalar)?.formValue(form.options) else {
-                // A value that passes its encoder on to the next takes as much of the stack as a nested one.
+                // A value that passes its encoder on to another value needs as much of the stack as a nested one.
                 depth += 1
                 defer { depth -= 1 }
                 return try fill(from: value)
             }
             write(scalar)
         } catch {
-            throw RequestError.encoding("form", error, at: codingPath)
+            throw RequestError.encoding("a form", error, at: codingPath)
         }
     }
 
@@ -58,7 +58,7 @@ final class FormNode {
     }
 
     /// Encodes a value as a member of this node.
-    // Inlined, so that where the type is known there is no cast at run time.
+    // Inlined, so that a known type needs no cast at run time.
     @inline(__always)
     func add(_ value: some Encodable, for key: some CodingKey) throws {
         do {
@@ -68,7 +68,7 @@ final class FormNode {
                 try child(for: key).fill(from: value)
             }
         } catch {
-            throw RequestError.encoding("form", error, at: codingPath + [key])
+            throw RequestError.encoding("a form", error, at: codingPath + [key])
         }
     }
 
@@ -79,7 +79,7 @@ final class FormNode {
     func child(for key: some CodingKey) -> FormNode {
         guard depth < URLEncodedFormEncoder.maximumDepth else {
             form.fault = form.fault ?? Self.tooDeep
-            // Not in the tree, which is written and taken down by recursion, and not with a longer path either.
+            // Not added to the tree, which is traversed by recursion. The path does not grow either.
             return FormNode(form: form, codingPath: codingPath, depth: depth + 1)
         }
         let child = FormNode(form: form, codingPath: codingPath + [key], depth: depth + 1)
@@ -89,13 +89,16 @@ final class FormNode {
 
     private static let tooDeep = RequestError(
         .encodingFailed,
-        "the parameters make no form: more than \(URLEncodedFormEncoder.maximumDepth) values are inside one another")
+        "the parameters cannot be encoded as a form: they are nested deeper than "
+            + "\(URLEncodedFormEncoder.maximumDepth) levels")
 
     private func open(_ kind: Kind) {
         if self.kind == nil {
             self.kind = kind
         } else if self.kind != kind || kind == .single {
-            let words = "the parameters make no form\(codingPath.place): one value encodes two that have no keys apart"
+            let words =
+                "the parameters cannot be encoded as a form\(codingPath.errorSuffix): one value encodes several values "
+                + "without separate keys"
             form.fault = form.fault ?? RequestError(.encodingFailed, words)
         }
     }
@@ -104,7 +107,7 @@ final class FormNode {
         guard depth <= URLEncodedFormEncoder.maximumDepth else { throw Self.tooDeep }
         let start = members.count
         try value.encode(to: self)
-        // From `start`: a type may encode a dictionary beside members of its own.
+        // From `start`, because a type may encode a dictionary in addition to its own members.
         guard let type = Value.self as? any Unordered.Type, kind == type.formKind else { return }
         members[start...].sort { $0.key == $1.key ? $0.value.text < $1.value.text : $0.key < $1.key }
     }
@@ -127,11 +130,11 @@ extension FormNode: Encoder {
 }
 
 extension FormNode.Value {
-    /// By which the elements of a set are sorted; those that are no texts stay as they are.
+    /// The sort key for the elements of a set; elements that are not text keep their order.
     fileprivate var text: String { if case .text(let text) = self { text } else { "" } }
 }
 
-/// A collection whose order changes from run to run.
+/// A collection whose order differs between runs.
 private protocol Unordered {
     static var formKind: FormNode.Kind { get }
 }

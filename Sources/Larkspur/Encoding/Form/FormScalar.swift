@@ -1,8 +1,9 @@
-/// A type whose values a form writes itself, instead of letting them encode themselves.
+/// A type whose values the form writes directly, instead of calling `encode(to:)`.
 ///
-/// Those that Codable knows must be here: asked to encode themselves, they would come back for ever.
+/// All basic types of Codable must conform. Otherwise encoding would recurse for ever, because they encode themselves
+/// as themselves.
 protocol FormScalar {
-    /// Nil if the value shall encode itself after all.
+    /// Returns the form's value; nil if the value should encode itself.
     func formValue(_ options: URLEncodedFormEncoder) throws -> FormNode.Value?
 }
 
@@ -39,9 +40,9 @@ extension Bool: FormScalar {
     }
 }
 
-/// The text of a number, which must be one: no two services agree on how to write a NaN or an infinity.
+/// Returns the text of a number. Throws for NaN and infinity, for which services have no common notation.
 private func text<Number: CustomStringConvertible>(_ number: Number, isNumber: Bool) throws -> FormNode.Value? {
-    guard isNumber else { throw unwritable(number, "\(number) is not a number that a form can hold; encode a text") }
+    guard isNumber else { throw unwritable(number, "a form cannot hold the number \(number); encode a text") }
     return .text(number.description)
 }
 
@@ -72,7 +73,8 @@ extension Data: FormScalar {
 }
 
 extension Date: FormScalar {
-    /// 1583 to 9999: before, ISO 8601 leaves open which calendar is meant, and after, a year has more than four digits.
+    /// The years 1583 to 9999. ISO 8601 does not define the calendar of earlier dates, and later years have five
+    /// digits.
     private static let years = -12_212_553_600.0..<253_402_300_800
 
     func formValue(_ options: URLEncodedFormEncoder) throws -> FormNode.Value? {
@@ -82,8 +84,8 @@ extension Date: FormScalar {
         case .millisecondsSince1970: return try Self.count((timeIntervalSince1970 * 1000).rounded())
         case .iso8601:
             guard Self.years.contains(timeIntervalSince1970) else {
-                // Not the date itself: Foundation cannot print all of them.
-                throw unwritable(timeIntervalSince1970, "ISO 8601 dates are of the years 1583 to 9999")
+                // The error gets the number and not the date, because Foundation cannot print every date.
+                throw unwritable(timeIntervalSince1970, "ISO 8601 supports dates of the years 1583 to 9999")
             }
             return .text(ISO8601Format())
         case .formatted(let formatter): return .text(formatter.string(from: self))
@@ -110,7 +112,7 @@ extension JSON: FormScalar {
 }
 
 extension FormNode {
-    /// Encodes JSON without passing through Codable, which knows neither all of its numbers nor the order of its members.
+    /// Encodes JSON without Codable, which supports neither all of its numbers nor the order of its members.
     func encode(_ json: JSON) throws {
         switch json {
         case .array(let elements):

@@ -1,4 +1,4 @@
-/// Writes a tree of values as one text, each key in full.
+/// Writes the tree of a form as one text, with the full key of each pair.
 struct FormWriter {
     let options: URLEncodedFormEncoder
     private(set) var bytes: [UInt8] = []
@@ -9,7 +9,8 @@ struct FormWriter {
         case (.keyed, _):
             for (key, value) in ordered(root) { write(value, at: key) }
         case (.single, _), (.unkeyed, _):
-            throw RequestError(.encodingFailed, "a form needs keys: the parameters' outermost value must be keyed")
+            throw RequestError(
+                .encodingFailed, "the parameters cannot be encoded as a form: the outermost value has no keys")
         }
     }
 

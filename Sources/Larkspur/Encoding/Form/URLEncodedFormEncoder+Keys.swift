@@ -1,5 +1,5 @@
 extension URLEncodedFormEncoder {
-    /// The keys of an array's elements.
+    /// A format for the keys of an array's elements.
     public enum ArrayEncoding: Sendable {
         /// `key[]=1&key[]=2`
         case brackets
@@ -7,7 +7,7 @@ extension URLEncodedFormEncoder {
         case noBrackets
         /// `key[0]=1&key[1]=2`
         case indexInBrackets
-        /// The key of an element, from the key of the array and the element's index.
+        /// The result of a closure, which gets the key of the array and the index of the element.
         case custom(@Sendable (_ key: String, _ index: Int) -> String)
 
         func key(_ key: String, _ index: Int) -> String {
@@ -20,13 +20,13 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How a key inside another one is joined to it.
+    /// A format for nested keys.
     public enum KeyPathEncoding: Sendable {
         /// `parent[child][grandchild]`
         case brackets
         /// `parent.child.grandchild`
         case dots
-        /// What to append to the parent's key for that child's.
+        /// The parent's key followed by the result of a closure, which gets the child's key.
         case custom(@Sendable (_ child: String) -> String)
 
         func path(_ parent: String, _ child: String) -> String {
@@ -38,9 +38,9 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How each key is spelled, before it is joined to those around it; dictionaries' keys are keys like all others.
+    /// A spelling of keys, applied to each key before nested keys are joined, including the keys of dictionaries.
     public enum KeyEncoding: Sendable {
-        /// As the coding keys have it.
+        /// The coding keys, unchanged.
         case useDefaultKeys
         /// `oneTwoThree` as `one_two_three`, `userID` as `user_id`, `isHTTPSOnly` as `is_https_only`
         case convertToSnakeCase
@@ -52,7 +52,7 @@ extension URLEncodedFormEncoder {
         case uppercased
         /// `oneTwoThree` as `onetwothree`
         case lowercased
-        /// As a closure has it.
+        /// The result of a closure.
         case custom(@Sendable (_ key: String) -> String)
 
         func encode(_ key: String) -> String {
@@ -67,8 +67,8 @@ extension URLEncodedFormEncoder {
             }
         }
 
-        /// A word begins at a capital after anything else than a capital, and at the last one of several in a row if a
-        /// small letter follows: `my|URL|Path`.
+        /// Splits a key into words. A word begins at a capital after another character, and at the last capital of
+        /// several if a small letter follows: `my|URL|Path`.
         private static func words(of key: String, separator: Character) -> String {
             var result = ""
             var previous: Character?

@@ -1,5 +1,5 @@
 extension URLEncodedFormEncoder {
-    /// How Booleans are written.
+    /// A format for Booleans.
     public enum BoolEncoding: Sendable, Hashable {
         /// `1` and `0`
         case numeric
@@ -7,41 +7,41 @@ extension URLEncodedFormEncoder {
         case literal
     }
 
-    /// How data is written.
+    /// A format for data.
     public enum DataEncoding: Sendable {
-        /// In Base64, of which `+`, `/` and `=` are percent-encoded like everywhere.
+        /// Base64, whose characters `+`, `/` and `=` are percent-encoded.
         case base64
-        /// What `Data` encodes by itself: an array of bytes.
+        /// The encoding of `Data` itself: an array of bytes.
         case deferredToData
-        /// As a closure has it.
+        /// The result of a closure.
         case custom(@Sendable (Data) throws -> String)
     }
 
-    /// How dates are written.
+    /// A format for dates.
     public enum DateEncoding: Sendable {
-        /// What `Date` encodes by itself: seconds since 2001.
+        /// The encoding of `Date` itself: seconds since 2001.
         case deferredToDate
-        /// Seconds since 1970, with a fraction only if there is one.
+        /// Seconds since 1970, with a fraction only if it is not zero.
         case secondsSince1970
         /// Whole milliseconds since 1970.
         case millisecondsSince1970
-        /// `2001-09-09T01:46:40Z`: whole seconds, in UTC, of the years 1583 to 9999.
+        /// `2001-09-09T01:46:40Z`: whole seconds in UTC, for the years 1583 to 9999.
         case iso8601
-        /// The formatter is shared by all requests: do not change it afterwards.
+        /// The result of a formatter. All requests share it, so do not change it afterwards.
         case formatted(DateFormatter)
-        /// As a closure has it.
+        /// The result of a closure.
         case custom(@Sendable (Date) throws -> String)
     }
 
-    /// What becomes of nil: in members, dictionaries and arrays.
+    /// A format for nil values, in members, dictionaries and arrays.
     public enum NilEncoding: Sendable {
-        /// Nothing; the elements of an array after it keep their indices.
+        /// No pair. Later elements of an array keep their indices.
         case dropKey
         /// `key=`
         case dropValue
         /// `key=null`
         case null
-        /// That text; nothing if there is none.
+        /// The result of a closure; no pair if it returns nil.
         case custom(@Sendable () -> String?)
 
         var value: FormNode.Value {
@@ -54,7 +54,7 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How a space is written; a plus sign is always `%2B`.
+    /// A format for spaces. A plus sign is always written as `%2B`.
     public enum SpaceEncoding: Sendable, Hashable {
         /// `%20`
         case percentEscaped
@@ -62,31 +62,32 @@ extension URLEncodedFormEncoder {
         case plusReplaced
     }
 
-    /// The ASCII characters that stay as they are; of all others, the bytes of their UTF-8 are percent-encoded.
+    /// The ASCII characters that are not percent-encoded. All others are encoded as the bytes of their UTF-8.
     ///
-    /// `&`, `=`, `+`, `%`, `#`, spaces and control characters never stay, for they would change what the form says.
+    /// `&`, `=`, `+`, `%`, `#`, spaces and control characters are always encoded, because they would change the
+    /// meaning.
     public struct AllowedCharacters: Sendable, Hashable {
         private static let alphanumerics = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-        /// What RFC 3986 calls unreserved, safe everywhere in a URL: letters, digits and `-._~`.
+        /// The unreserved characters of RFC 3986, safe everywhere in a URL: letters, digits and `-._~`.
         public static let unreserved = AllowedCharacters(alphanumerics + "-._~")
-        /// The unreserved characters, `/` and `?`, which a query may have by RFC 3986: Alamofire's choice.
+        /// The unreserved characters, `/` and `?`, which RFC 3986 allows in a query, as in Alamofire.
         public static let query = unreserved.adding("/?")
-        /// What the WHATWG's URL standard keeps in forms: letters, digits and `*-._`.
+        /// The characters that the WHATWG URL standard leaves unchanged in forms: letters, digits and `*-._`.
         public static let webForm = AllowedCharacters(alphanumerics + "*-._")
 
-        /// A bit for each ASCII character.
+        /// One bit for each ASCII character.
         private var low: UInt64 = 0
         private var high: UInt64 = 0
 
-        /// The characters of a text that may be allowed at all; the others are passed over.
+        /// Creates a set of the characters in a text. Characters that must always be encoded are ignored.
         public init(_ characters: String) {
             for byte in characters.utf8 where byte > 0x20 && byte < 0x7F && !"&=+%#".utf8.contains(byte) {
                 if byte < 64 { low |= 1 << byte } else { high |= 1 << (byte & 63) }
             }
         }
 
-        /// These and further ones: `.unreserved.adding("[]")` for brackets in plain sight.
+        /// Returns a set with further characters: `.unreserved.adding("[]")` for unescaped brackets.
         public func adding(_ characters: String) -> AllowedCharacters {
             var result = AllowedCharacters(characters)
             result.low |= low

@@ -1,7 +1,7 @@
-/// Encodes a keyed value as `key=value&…`, as HTML forms and queries have it.
+/// An encoder that writes a keyed value as `key=value&…`, the format of HTML forms and queries.
 ///
-/// Keys and elements stand in the order in which the value encodes them. Those of dictionaries and sets, which have no
-/// order, are sorted, so that equal parameters make equal forms. A key that is encoded twice is there twice.
+/// Keys and elements are in the order in which the value encodes them. Those of dictionaries and sets are sorted, so
+/// that equal parameters give equal forms. A key that is encoded twice occurs twice.
 ///
 /// ```swift
 /// struct Search: Encodable { let text = "blue jay", tags = ["a", "b"], page = ["size": 20] }
@@ -9,36 +9,36 @@
 /// // text=blue+jay&tags%5B%5D=a&tags%5B%5D=b&page%5Bsize%5D=20
 /// ```
 ///
-/// Numbers have all their digits, URLs are their text, and a `JSON` object is a form with its members in their order.
+/// Numbers keep all their digits, a URL is written as its text, and a ``JSON`` object keeps the order of its members.
 public struct URLEncodedFormEncoder: Sendable {
-    /// What browsers send: spaces as plus signs, and few other characters unescaped.
+    /// An encoder with the format of browsers: spaces as plus signs, and the WHATWG's set of unescaped characters.
     public static let webForm = URLEncodedFormEncoder(spaceEncoding: .plusReplaced, allowedCharacters: .webForm)
 
-    /// How many values may be inside one another: encoding recurses, and so many levels fit on a stack of 512 KiB.
+    /// The maximum nesting depth: encoding recurses, and 64 levels fit on a stack of 512 KiB.
     public static let maximumDepth = 64
 
-    /// Whether the keys of every level are sorted; the elements of arrays never are.
+    /// Whether the keys of each level are sorted; false by default. Elements of arrays keep their order.
     public var alphabetizeKeyValuePairs: Bool
-    /// The keys of an array's elements: `key[]` unless told otherwise.
+    /// The format for the keys of an array's elements; `key[]` by default.
     public var arrayEncoding: ArrayEncoding
-    /// How Booleans are written: `1` and `0` unless told otherwise.
+    /// The format for Booleans; `1` and `0` by default.
     public var boolEncoding: BoolEncoding
-    /// How data is written: in Base64 unless told otherwise.
+    /// The format for data; Base64 by default.
     public var dataEncoding: DataEncoding
-    /// How dates are written: as seconds since 1970 unless told otherwise.
+    /// The format for dates; seconds since 1970 by default.
     public var dateEncoding: DateEncoding
-    /// How each key is spelled: as it is unless told otherwise.
+    /// The spelling of keys; unchanged by default.
     public var keyEncoding: KeyEncoding
-    /// How keys inside one another are joined: `parent[child]` unless told otherwise.
+    /// The format for nested keys; `parent[child]` by default.
     public var keyPathEncoding: KeyPathEncoding
-    /// What becomes of nil: its key is left out unless told otherwise.
+    /// The format for nil values; by default their keys are left out.
     public var nilEncoding: NilEncoding
-    /// How spaces are written: `%20` unless told otherwise.
+    /// The format for spaces; `%20` by default.
     public var spaceEncoding: SpaceEncoding
-    /// What stays as it is: RFC 3986's unreserved characters unless told otherwise.
+    /// The characters that are not percent-encoded; RFC 3986's unreserved characters by default.
     public var allowedCharacters: AllowedCharacters
 
-    /// An encoder whose options have their defaults, save those that are given.
+    /// Creates an encoder with these options.
     public init(
         alphabetizeKeyValuePairs: Bool = false, arrayEncoding: ArrayEncoding = .brackets,
         boolEncoding: BoolEncoding = .numeric, dataEncoding: DataEncoding = .base64,
@@ -58,13 +58,13 @@ public struct URLEncodedFormEncoder: Sendable {
         self.allowedCharacters = allowedCharacters
     }
 
-    /// The form of a value, whose outermost level must have keys.
+    /// Returns the value as a form. Throws if its outermost level has no keys.
     public func encode(_ value: some Encodable) throws -> String {
         String(decoding: try bytes(of: value), as: UTF8.self)
     }
 
-    /// The same form as UTF-8.
-    // Disfavoured, so that the text is what `let form = try encoder.encode(value)` gives.
+    /// Returns the value as a form in UTF-8.
+    // Disfavoured, so that `let form = try encoder.encode(value)` is a `String`.
     @_disfavoredOverload
     public func encode(_ value: some Encodable) throws -> Data { Data(try bytes(of: value)) }
 

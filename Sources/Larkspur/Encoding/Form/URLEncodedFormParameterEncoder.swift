@@ -1,24 +1,24 @@
-/// Parameters as `application/x-www-form-urlencoded`, in the query or in the body.
+/// A parameter encoder for `application/x-www-form-urlencoded`, in the query or in the body.
 public struct URLEncodedFormParameterEncoder: ParameterEncoder {
-    /// Where the form goes.
+    /// A place for the form in a request.
     public enum Destination: Sendable, Hashable {
-        /// The query of GET, HEAD and DELETE, whose bodies many servers ignore; the body of every other method.
+        /// The query for GET, HEAD and DELETE, whose bodies many servers ignore; the body for all other methods.
         case methodDependent
-        /// The query, whatever the method.
+        /// The query, for any method.
         case queryString
-        /// The body, whatever the method.
+        /// The body, for any method.
         case httpBody
     }
 
-    /// The default options and destination.
+    /// An encoder with the default options and destination.
     public static let `default` = URLEncodedFormParameterEncoder()
 
-    /// What writes the form.
+    /// The encoder that writes the form.
     public let encoder: URLEncodedFormEncoder
-    /// Where the form goes.
+    /// The place for the form.
     public let destination: Destination
 
-    /// Parameters as a form, in the place that the destination names.
+    /// Creates an encoder with the form's options and its destination.
     public init(
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Destination = .methodDependent
     ) {
@@ -26,14 +26,14 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
         self.destination = destination
     }
 
-    /// Appends the form to the query there is, or sets the body, and the content type if the request has none.
+    /// Appends the form to the URL's query, or sets the body, and the content type if the request has none.
     ///
-    /// A form without pairs leaves the URL as it is.
+    /// A form without pairs leaves the URL unchanged.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {
         if isForQuery(of: request.method) {
-            // Setting the URL would forgive one that a modifier set and that was refused.
+            // Setting the URL would clear the error of an invalid URL that a modifier has set.
             if let problem = request.problem { throw problem }
             request.url = try request.url.appendingQuery(encoder.encode(parameters))
         } else {
@@ -52,9 +52,9 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
-    /// A form in the query of GET, HEAD and DELETE, else in the body.
+    /// A form in the query for GET, HEAD and DELETE, else in the body.
     public static var urlEncodedForm: Self { .default }
-    /// A form by an encoder and at a place of your choice.
+    /// Returns an encoder with the form's options and its destination.
     public static func urlEncodedForm(
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Self.Destination = .methodDependent
     ) -> Self {

@@ -27,7 +27,8 @@ private func checkCookie(_ cookie: Cookie, for url: RequestURL, at now: Date) th
     try require(!PublicSuffix.contains(cookie.domain) || cookie.isHostOnly, "no cookie is for a public suffix")
     try require(url.path.hasPrefix(cookie.path), "a cookie goes to its paths")
     try require(
-        cookie.expires.map { $0 <= now.addingTimeInterval(SetCookie.longest) } ?? true, "no cookie lasts forever")
+        cookie.expires.map { $0 <= now.addingTimeInterval(SetCookie.maximumLifetime) } ?? true,
+        "no cookie lasts forever")
 }
 
 /// Checks that a server that splits the field finds each cookie as it was set.
