@@ -38,15 +38,15 @@ struct EventSequenceTests {
 
     @Test("Nothing is kept for a sequence that nobody has any more")
     func given() async {
-        weak var mailbox: MonitorMailbox?
+        weak var queue: MonitorQueue?
         do {
             let subscription = EventSubscription()
-            mailbox = subscription.mailbox
+            queue = subscription.queue
             _ = subscription.stream
             let request = await session.request(url)
-            mailbox?.post(.start, from: request)
+            queue?.post(.start, from: request)
         }
-        #expect(mailbox == nil)
+        #expect(queue == nil)
         _ = await session.events
         _ = await session.request(url)
         let request = await session.request(url)

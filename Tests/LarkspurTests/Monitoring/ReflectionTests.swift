@@ -4,7 +4,7 @@ import LarkspurTesting
 import Testing
 
 @Suite("Secrets in descriptions", .timeLimit(.minutes(3)))
-struct HiddenTests {
+struct ReflectionTests {
     private static let secret = "hunter2"
 
     private static func record<Record: Decodable>(_ text: String) -> Record? {
