@@ -66,7 +66,7 @@ struct ParsedSequenceTests {
         let error = await #expect(throws: RequestError.self) { try await iterator.next() }
         #expect(error?.code == .decodingFailed)
         #expect(error?.stage == .serializing)
-        #expect(error?.message.hasPrefix("element 3 of the stream: it is not a Tick: ") == true)
+        #expect(error?.message.hasPrefix("element 3 of the stream: ") == true)
         #expect(error?.underlying is DecodingError)
         #expect(try await iterator.next() == nil)
         #expect(chunks.asked.withLock { $0 } == 2)
@@ -78,7 +78,7 @@ struct ParsedSequenceTests {
         #expect(try await iterator.next() == Data("a".utf8))
         let error = await #expect(throws: RequestError.self) { try await iterator.next() }
         #expect(error?.code == .incompleteMessage)
-        #expect(error?.message == "element 2 of the stream: it was cut off")
+        #expect(error?.message.hasPrefix("element 2 of the stream: ") == true)
         #expect(try await iterator.next() == nil)
     }
 
