@@ -58,7 +58,7 @@ struct XMLSyntaxTests {
             "<a>x & y</a>",
             "unexpected \" \" at line 1, column 7: expected \"&amp;\", or the name of an entity and \";\""
         ),
-        ("<a>\u{1}</a>", "unexpected character U+1 at line 1, column 4: expected the characters that XML has"),
+        ("<a>\u{1}</a>", "unexpected character U+1 at line 1, column 4: expected a character that XML allows"),
         ("<p:a/>", "unexpected \"p\" at line 1, column 2: expected a prefix whose namespace is declared"),
         ("<a x='1' x='2'/>", "unexpected \"x\" at line 1, column 10: expected each attribute once"),
     ]
