@@ -14,8 +14,8 @@ struct PendingEvents {
 
     mutating func add(_ entry: Entry) { entries.append(entry) }
 
-    /// Returns the events to deliver. Returns none if another thread delivers, which then also delivers the events
-    /// added since.
+    /// Returns the events that the caller has to deliver. Returns none if another thread is delivering: that thread
+    /// also delivers the new events.
     mutating func begin() -> [Entry] {
         guard !entries.isEmpty, !isBeingDelivered else { return [] }
         isBeingDelivered = true

@@ -10,11 +10,11 @@ enum DecodingProblem {
         }
         let isJSON = essence.isEmpty || essence.contains("json")
         let body = isJSON ? "the body" : "the body, \(essence.prefix(60).debugDescription),"
-        return "\(body) is not a \(type): \(words(for: error))"
+        return "\(body) is not a \(type): \(description(of: error))"
     }
 
     /// Returns the error of a decoder in one line, without the names of Swift cases.
-    static func words(for error: any Error) -> String {
+    static func description(of error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         switch error {
         case .keyNotFound(let key, let context): return "no value for \(quoted(key.stringValue))\(place(of: context))"

@@ -85,7 +85,7 @@ public actor Session {
     ///
     ///     for await event in await session.events { print(event) }
     ///
-    /// It is a monitor with a mailbox of its own: a slow reader delays nobody, and is passed by as one is.
+    /// It is a monitor with a queue of its own: a slow reader delays nobody, and is passed by as one is.
     public var events: AsyncStream<IdentifiedEvent> {
         let subscription = EventSubscription()
         listeners.append(subscription.queue)

@@ -20,7 +20,7 @@ public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFramin
             return try decoder.decode(Value.self, from: message)
         } catch {
             throw RequestError(
-                .decodingFailed, "the message is not a \(Value.self): \(DecodingProblem.words(for: error))",
+                .decodingFailed, "the message is not a \(Value.self): \(DecodingProblem.description(of: error))",
                 underlying: error)
         }
     }

@@ -11,19 +11,19 @@ final class EventSource: Sendable {
         var isClaimed = false
         // Followers of the state
         var changes = 0
-        fileprivate var followers: [(follower: Follower, told: Int)] = []
-        var isTelling = false
+        fileprivate var followers: [(follower: Follower, notified: Int)] = []
+        var isNotifying = false
 
         /// Returns the state and the followers that do not have it. Returns nil if there are none or another thread is
         /// notifying.
-        fileprivate mutating func news() -> (ServerSentEventsState, [Follower])? {
-            let late = followers.indices.filter { followers[$0].told < changes }
-            guard !isTelling, !late.isEmpty else { return nil }
-            let news = late.map { followers[$0].follower }
-            for index in late { followers[index].told = changes }
+        fileprivate mutating func nextNotification() -> (ServerSentEventsState, [Follower])? {
+            let late = followers.indices.filter { followers[$0].notified < changes }
+            guard !isNotifying, !late.isEmpty else { return nil }
+            let notified = late.map { followers[$0].follower }
+            for index in late { followers[index].notified = changes }
             if case .closed = reconnection.state { followers = [] }
-            isTelling = true
-            return (reconnection.state, news)
+            isNotifying = true
+            return (reconnection.state, notified)
         }
     }
 
@@ -79,7 +79,7 @@ final class EventSource: Sendable {
             if case .none = action, case .closed(let error) = state.reconnection.state { return .finish(error) }
             return action
         }
-        tell()
+        notifyFollowers()
         return action
     }
 
@@ -167,18 +167,18 @@ final class EventSource: Sendable {
     func follow() -> AsyncStream<ServerSentEventsState> {
         let (follower, stream) = Follower.make(.bufferingNewest(1))
         box.withLock { $0.followers.append((follower, -1)) }
-        tell()
+        notifyFollowers()
         return stream
     }
 
     /// Notifies the followers, on one thread at a time, so that the latest state is the last one delivered.
-    private func tell() {
-        while let (state, followers) = box.withLock({ $0.news() }) {
-            let gone = followers.filter { !$0.tell(state) }
+    private func notifyFollowers() {
+        while let (state, followers) = box.withLock({ $0.nextNotification() }) {
+            let ended = followers.filter { !$0.tell(state) }
             _ = box.withLock { state in
-                state.isTelling = false
-                state.followers.removeAll { entry in gone.contains { $0 === entry.follower } }
-                return gone  // released after unlocking
+                state.isNotifying = false
+                state.followers.removeAll { entry in ended.contains { $0 === entry.follower } }
+                return ended  // released after unlocking
             }
         }
     }

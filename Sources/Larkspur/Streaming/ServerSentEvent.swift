@@ -28,7 +28,7 @@ public struct ServerSentEvent: Sendable, Hashable {
             return try decoder.decode(type, from: Data(data.utf8))
         } catch {
             throw RequestError(
-                .decodingFailed, "the event's data is not a \(type): \(DecodingProblem.words(for: error))",
+                .decodingFailed, "the event's data is not a \(type): \(DecodingProblem.description(of: error))",
                 underlying: error)
         }
     }

@@ -33,7 +33,7 @@ struct TrustMemory {
         let time: ContinuousClock.Instant
     }
 
-    private struct UnderWay {
+    private struct RunningEvaluation {
         let peer: TrustPeer
         /// The identity of the evaluation, with which its task is marked.
         let evaluation: Refresh
@@ -45,12 +45,12 @@ struct TrustMemory {
     private static let capacity = 1_000
 
     private var verdicts: [TrustPeer: Verdict] = [:]
-    private var underWay: [ObjectIdentifier: UnderWay] = [:]
+    private var running: [ObjectIdentifier: RunningEvaluation] = [:]
     /// The evaluation that further requests for the peer join.
     private var current: [TrustPeer: Refresh] = [:]
     private var lastTicket = 0
 
-    var waiting: Int { underWay.values.reduce(0) { $0 + $1.waiters.count } }
+    var waiting: Int { running.values.reduce(0) { $0 + $1.waiters.count } }
 
     func verdict(on peer: TrustPeer, at now: ContinuousClock.Instant) -> Verdict? {
         verdicts[peer].flatMap { $0.time.duration(to: now) < Self.lifetime ? $0 : nil }
@@ -73,29 +73,30 @@ struct TrustMemory {
                 let message = "the trust evaluator for \(peer.host) made a request to the peer that it evaluates"
                 return Action(answered: [waiter], answer: TransportError(.untrusted, message, phase: .securing))
             }
-            underWay[ObjectIdentifier(evaluation)]?.waiters[ticket] = waiter
+            running[ObjectIdentifier(evaluation)]?.waiters[ticket] = waiter
             return Action()
         }
         let evaluation = Refresh()
-        underWay[ObjectIdentifier(evaluation)] = UnderWay(peer: peer, evaluation: evaluation, waiters: [ticket: waiter])
+        running[ObjectIdentifier(evaluation)] = RunningEvaluation(
+            peer: peer, evaluation: evaluation, waiters: [ticket: waiter])
         current[peer] = evaluation
         return Action(begun: evaluation)
     }
 
     /// Stores the task of an evaluation. Returns false if the evaluation has already ended.
     mutating func keep(_ task: Task<Void, Never>, of evaluation: Refresh) -> Bool {
-        guard underWay[ObjectIdentifier(evaluation)] != nil else { return false }
-        underWay[ObjectIdentifier(evaluation)]?.task = task
+        guard running[ObjectIdentifier(evaluation)] != nil else { return false }
+        running[ObjectIdentifier(evaluation)]?.task = task
         return true
     }
 
     /// Removes a waiting request. Cancels the evaluation and ignores its result if no other request waits.
     mutating func withdraw(_ ticket: Int) -> Action {
-        guard let id = underWay.first(where: { $0.value.waiters[ticket] != nil })?.key,
-            let waiter = underWay[id]?.waiters.removeValue(forKey: ticket)
+        guard let id = running.first(where: { $0.value.waiters[ticket] != nil })?.key,
+            let waiter = running[id]?.waiters.removeValue(forKey: ticket)
         else { return Action() }
         var action = Action(answered: [waiter], answer: .cancelled)
-        if underWay[id]?.waiters.isEmpty == true { action.cancelled = remove(id)?.task }
+        if running[id]?.waiters.isEmpty == true { action.cancelled = remove(id)?.task }
         return action
     }
 
@@ -107,7 +108,7 @@ struct TrustMemory {
         _ evaluation: Refresh, _ error: TransportError?, isVerdict: Bool, at now: ContinuousClock.Instant
     ) -> Action {
         let id = ObjectIdentifier(evaluation)
-        let isCurrent = underWay[id].map { current[$0.peer] === evaluation } ?? false
+        let isCurrent = running[id].map { current[$0.peer] === evaluation } ?? false
         guard let ended = remove(id) else { return Action() }
         if isCurrent, isVerdict { remember(error, of: ended.peer, at: now) }
         return Action(answered: Array(ended.waiters.values), answer: error)
@@ -120,8 +121,8 @@ struct TrustMemory {
         current = current.filter { !isForgotten($0.key.host) }
     }
 
-    private mutating func remove(_ id: ObjectIdentifier) -> UnderWay? {
-        guard let removed = underWay.removeValue(forKey: id) else { return nil }
+    private mutating func remove(_ id: ObjectIdentifier) -> RunningEvaluation? {
+        guard let removed = running.removeValue(forKey: id) else { return nil }
         if current[removed.peer] === removed.evaluation { current[removed.peer] = nil }
         return removed
     }

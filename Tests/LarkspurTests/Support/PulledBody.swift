@@ -8,10 +8,10 @@ struct PulledBody {
     private var wakes: AsyncStream<Void>.Iterator
 
     init(_ body: TransportBody) {
-        let (wakes, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wakes = wakes.makeAsyncIterator()
         stream = body.open()
-        stream.begin { bell.yield() }
+        stream.begin { continuation.yield() }
     }
 
     /// Returns the next bytes, none at the end. Throws the error of the stream.
