@@ -1,9 +1,9 @@
 /// An observer of requests, for logs, metrics and tests. It cannot change them.
 ///
-/// The events of a request arrive in order. Each session has one queue and one thread at a time for each of its
-/// monitors. It calls a monitor with one event at a time, and never on a transport's thread, in the pool of Swift tasks
-/// or under a lock. A slow monitor delays neither requests nor other monitors. While 8,192 events wait for a monitor,
-/// it misses the requests that start, from their start to their finish.
+/// The events of a request arrive in order. Each session has a queue for each of its monitors, and calls a monitor with
+/// one event at a time. The calls are never on a transport's thread, in the pool of Swift tasks or under a lock. A slow
+/// monitor delays neither requests nor other monitors. While 8,192 events wait for a monitor, it misses the requests
+/// that start, from their start to their finish.
 public protocol EventMonitor: Sendable {
     /// Called with each event of a request.
     func request(_ request: any Request, did event: RequestEvent)

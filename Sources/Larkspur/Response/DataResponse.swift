@@ -55,8 +55,8 @@ extension DataResponse {
         with(result.map(transform))
     }
 
-    /// Returns the response with a transformed value. If the closure throws, the result is its error, with the facts of
-    /// the exchange.
+    /// Returns the response with a transformed value. If the closure throws, the response fails with that error, which
+    /// has the request, response and attempts of the exchange.
     public func tryMap<Other: Sendable>(_ transform: (Value) throws -> Other) -> DataResponse<Other> {
         with(result.flatMap { value in Result { try transform(value) }.mapError(wrapped) })
     }
@@ -66,8 +66,8 @@ extension DataResponse {
         with(result.mapError(transform))
     }
 
-    /// Returns the response with a transformed error. If the closure throws, the result is its error, with the facts of
-    /// the exchange.
+    /// Returns the response with a transformed error. If the closure throws, the response fails with that error, which
+    /// has the request, response and attempts of the exchange.
     public func tryMapError(_ transform: (RequestError) throws -> RequestError) -> DataResponse<Value> {
         mapError { error in
             do { return try transform(error) } catch { return wrapped(error) }

@@ -57,8 +57,8 @@ extension DataStreamRequest {
         public func cancel() { action() }
     }
 
-    /// The outcome of the request, after its finish. If the awaiting task is cancelled, the outcome is returned at
-    /// once.
+    /// The outcome of the request, after its finish. If the awaiting task is cancelled, its result is a cancellation,
+    /// without a wait for the request.
     ///
     ///     let end = await session.streamRequest(url).completion
     ///

@@ -68,7 +68,7 @@ struct ParsedElements<Parser: StreamParser> {
     enum Place { case open, ending, closed }
 
     @usableFromInline var parser: Parser
-    /// The request whose body is parsed; its facts are added to errors.
+    /// The request whose body is parsed. Errors get the head and the attempts of its exchange.
     @usableFromInline let request: DataStreamRequest?
     /// The flag of a cancelled request.
     @usableFromInline let isCut: Flag?
@@ -147,7 +147,7 @@ extension RequestError {
         self = parsing.adding(factsOf: request)
     }
 
-    /// Returns the error with the facts of the request whose body was read.
+    /// Returns the error with the head and the attempts of the request whose body was read.
     func adding(factsOf request: DataStreamRequest?) -> RequestError {
         guard let request else { return self }
         return adding(to: request.handle.core.read { $0.cancelledExchange }, requestID: nil)

@@ -293,7 +293,8 @@ struct SerializerRulesTests {
                             }
                             if request.status != .finished { early.increment() }
                             handles.append((name + 1, request.serializingString()))
-                            // From here on the serializers of this worker are late, whatever the others do.
+                            // Serializers that this worker attaches from here on are late, whatever the other workers
+                            // do.
                             if worker == 7, number == share / 2 { _ = await handles[0].1.response }
                             if number % 5 == worker % 5 { await Task.yield() }
                         }

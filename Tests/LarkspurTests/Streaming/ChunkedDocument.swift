@@ -30,8 +30,8 @@ extension StreamParser where Output: Equatable {
 
     func outcome(_ document: String) -> ParsingOutcome<Output> { outcome([Array(document.utf8)]) }
 
-    /// Returns the first split whose outcome differs from that of the whole document: in two at every position, and in
-    /// single bytes.
+    /// Splits the document in two at every position, and into single bytes. Returns the first split whose outcome
+    /// differs from that of the whole document.
     func firstDifference(in document: [UInt8]) -> (chunks: [[UInt8]], outcome: ParsingOutcome<Output>)? {
         let whole = outcome([document])
         let cuts = (0...document.count).map { [Array(document[..<$0]), Array(document[$0...])] }

@@ -30,7 +30,7 @@ final class UploadServer: Sendable {
     var state: State { box.withLock { $0 } }
     var methods: [String] { server.requests.map(\.method) }
 
-    /// Answers the next requests of this method with these responses, and does nothing else with them.
+    /// Adds responses for the next requests of this method, which then have no other effect.
     func script(_ method: String, _ answers: MockResponse...) {
         box.withLock { $0.script[method, default: []] += answers }
     }

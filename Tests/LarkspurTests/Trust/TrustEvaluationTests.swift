@@ -16,8 +16,8 @@ struct TrustEvaluationTests {
         other = try Certificate(Certificate.other)
     }
 
-    /// Returns a session whose servers show the first certificate, and as many others as the closure returns for a
-    /// request's number.
+    /// Returns a session whose servers present a chain: their own certificate, and as many others as the closure
+    /// returns for the number of the request.
     private func session(
         _ configuration: SessionConfiguration = SessionConfiguration(),
         showing others: @escaping @Sendable (Int) -> Int = { _ in 0 },

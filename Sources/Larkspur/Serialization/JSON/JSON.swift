@@ -106,8 +106,8 @@ public enum JSON: Sendable, Hashable {
 
     /// The element at the index; `.null` if it is missing or this is not an array.
     ///
-    /// Assigning replaces the element, or appends it at the index one past the end. A `null` becomes an array. Other
-    /// indices and values of other types are not changed.
+    /// Assigning replaces the element, or appends it at the index one past the end. A `null` counts as
+    /// an empty array. Other indices have no effect, and values of other types are not changed.
     public subscript(index: Int) -> JSON {
         get { array.flatMap { $0.indices.contains(index) ? $0[index] : nil } ?? .null }
         _modify {
