@@ -1,12 +1,14 @@
-/// The beginning of a body as lines for people: JSON indented, forms a field on each line, other text as it is.
+/// The beginning of a body as readable lines: JSON indented, one form field per line, other text unchanged.
 struct BodyPreview {
     let redaction: Redaction
-    /// How many characters are shown.
+    /// The maximum number of characters shown.
     let limit: Int
 
-    /// Longer bodies are not looked into: what is secret in them could not be told without reading them as a whole.
+    /// The maximum size in bytes of a body whose text is shown. Redaction needs the whole body, so the preview of a
+    /// longer one shows only its size.
     private static let sizeLimit = 256 * 1024
-    /// Of larger JSON, deep and wide, the indentation alone could fill the memory.
+    /// The maximum size in bytes of JSON that is indented. The indentation of deeply nested JSON can be far larger than
+    /// the JSON.
     private static let indentedLimit = 32 * 1024
 
     func lines(of data: Data, type: String?) -> [String] {
@@ -24,7 +26,7 @@ struct BodyPreview {
         return lines + (rest > 0 ? ["… \(UInt64(rest).byteText) more"] : [])
     }
 
-    /// What may be shown of it; nil for what is no text, or not the text that it should be.
+    /// Returns the redacted text of the body, or nil if the body is not text or does not match its type.
     private func text(_ data: Data, _ type: String, _ kind: String) -> String? {
         let isText = ["json", "xml", "text/", "javascript", "x-www-form-urlencoded", "multipart/form-data"]
         guard isText.contains(where: kind.contains) else { return nil }
@@ -32,7 +34,7 @@ struct BodyPreview {
         if let json = try? JSON(data: shown), json.array != nil || json.object != nil {
             return json.text(data.count <= Self.indentedLimit ? .prettyPrinted : [])
         }
-        // With zeros in it, it is of another encoding, in which no name was found.
+        // A zero byte points to another encoding, in which the redaction found no names.
         guard !shown.contains(0), let text = String(data: shown, encoding: .utf8) else { return nil }
         if kind.contains("x-www-form-urlencoded") { return form(text) }
         if kind.contains("multipart/form-data") { return text }

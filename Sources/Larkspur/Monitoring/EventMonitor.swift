@@ -1,17 +1,18 @@
-/// Is told what happens to requests: for logs, metrics, tests. It observes and changes nothing.
+/// An observer of requests, for logs, metrics and tests. It cannot change them.
 ///
-/// Events of one request arrive in order. A monitor has a mailbox of its own in each session that it was given to: there it
-/// is called one event at a time, never on a transport's thread, on one that tasks share or under a lock, and a slow one
-/// delays nobody else. While 8,192 events wait for it, requests that start pass it by, each from its start to its finish.
+/// The events of a request arrive in order. Each session has a queue for each of its monitors, and calls a monitor with
+/// one event at a time. The calls are never on a transport's thread, in the pool of Swift tasks or under a lock. A slow
+/// monitor delays neither requests nor other monitors. While 8,192 events wait for a monitor, it misses the requests
+/// that start, from their start to their finish.
 public protocol EventMonitor: Sendable {
-    /// Something has happened to the request.
+    /// Called with each event of a request.
     func request(_ request: any Request, did event: RequestEvent)
 
-    /// So many requests have passed the monitor by, because it was slow. Nothing by default.
+    /// Called with the number of requests that the monitor missed because it was slow. Does nothing by default.
     func didMiss(_ requests: Int)
 
-    /// The session was invalidated, with this error of its transport if that was the reason; its requests fail from here on.
-    /// Nothing by default.
+    /// Called when the session was invalidated, with the transport's error if that was the reason. All requests of the
+    /// session fail from then on. Does nothing by default.
     func sessionDidInvalidate(_ error: (any Error)?)
 }
 
@@ -20,7 +21,7 @@ extension EventMonitor {
     public func sessionDidInvalidate(_ error: (any Error)?) {}
 }
 
-/// A moment in a request's life. More may come: a `switch` over them has a `default`.
+/// An event of a request. Further cases may be added: give each `switch` a `default`.
 ///
 ///     start
 ///       adapt                                      where adapters have changed something
@@ -39,65 +40,68 @@ extension EventMonitor {
 ///     finish
 ///       serialize…                                 of late serializers
 ///
-/// Of `start` and `finish`, `beginHop` and `endHop` each has the other. What is in memory is decoded and validated when its
-/// hop has ended; a stream and a download are validated before their bytes are handed on, which is before `endHop`. At any
-/// time there may be `suspend`, `resume`, `cancel` and `ignoreOption`. A request that is cancelled unstarted has no `start`.
+/// Every `start` is followed by one `finish`, every `beginHop` by one `endHop`. A body in memory is decoded and
+/// validated after its hop has ended. A stream or a download is validated before its first bytes are delivered, which
+/// is before `endHop`. The events `suspend`, `resume`, `cancel` and `ignoreOption` can occur at any time. A request
+/// that is cancelled before it starts has no `start`.
 public enum RequestEvent: Sendable {
-    /// The first serializer or `resume()` set it going.
+    /// The first serializer or `resume()` has started the request.
     case start
-    /// Adapters have made another request of the one that was built.
+    /// An adapter has replaced the request that was built.
     case adapt(from: OutgoingRequest, to: OutgoingRequest)
-    /// An attempt's request could not be built or adapted: the error's stage says which.
+    /// Building or adapting the request of an attempt has failed; the error's stage says which.
     case failCreation(RequestError)
-    /// An attempt's request is built and adapted.
+    /// The request of an attempt is built and adapted.
     case create(OutgoingRequest)
-    /// A request is handed to the transport.
+    /// A request is passed to the transport.
     case beginHop(OutgoingRequest)
-    /// So many bytes of its body are sent by now.
+    /// The number of bytes of the request's body that are sent so far.
     case sendBody(UInt64)
-    /// The connection was lost, and the body is begun again.
+    /// The connection was lost, and the body is sent again from its beginning.
     case rewindBody
-    /// The response has begun; its body follows.
+    /// The head of a response was received.
     case receiveHead(ResponseHead)
-    /// The next bytes of the body, so many of them. Where a monitor is behind, it is told of several such moments as of one.
+    /// A part of the response's body was received, with its number of bytes. If a monitor is slow, several such events
+    /// can arrive as one.
     case receiveBody(Int)
-    /// The server sends the rest of a file, of which so many bytes are there.
+    /// The server sends the rest of a file, of which the given number of bytes are on disk.
     case continueFile(from: UInt64)
-    /// How long the hop has waited, looked up its host, connected, secured, sent, waited for the first byte, as far as the
-    /// transport can tell: `TransactionMetrics` makes a timeline of it.
+    /// The durations of the hop's phases (queue, lookup, connection, TLS, sending, first byte), as far as the transport
+    /// knows them. ``TransactionMetrics`` is a timeline of them.
     case gatherMetrics(TransportMetrics)
-    /// The hop is over, with the transport's error if it failed.
+    /// The hop has ended, with the transport's error if it failed.
     case endHop(TransportError?)
-    /// The response was a redirect, and this request follows it.
+    /// The response was a redirect, and the given request follows it.
     case redirect(OutgoingRequest)
-    /// The same server is asked once more, with this request: a challenge is answered, `Expect` left out, or a whole file
-    /// asked for in place of its rest.
+    /// The given request is sent to the same server again: it answers a challenge, omits `Expect`, or asks for a whole
+    /// file instead of its rest.
     case amend(OutgoingRequest)
-    /// The content codings of a body in memory are undone: so many bytes came, and so many became of them.
+    /// The content codings of a body in memory are decoded, with its size in bytes before and after.
     case decode([String], from: Int, to: Int)
-    /// Every validator has spoken.
+    /// Validation has ended, with an error if a validator failed.
     case validate(RequestError?)
-    /// A download's file is whole, and in its place, which is this one. A serializer that fails may still have a retrier
-    /// fetch it anew.
+    /// A download's file is complete and at the given URL. If a serializer fails, a retrier may still cause another
+    /// download.
     case placeFile(URL)
-    /// A serializer has ended, with a failure of its own or without.
+    /// A serializer has ended, with its own error if it failed.
     case serialize(RequestError?)
-    /// An attempt failed and another one follows, after the delay.
+    /// An attempt has failed, and the next one starts after the delay.
     case retry(RequestError, after: Duration?)
     /// The request waits for `resume()`.
     case suspend
-    /// The request goes on.
+    /// The request continues.
     case resume
-    /// Somebody has cancelled the request.
+    /// The request was cancelled.
     case cancel
-    /// Whole and final; completions are delivered next.
+    /// The request has finished. Its completions are delivered next.
     case finish(RequestError?)
-    /// A validator, interceptor or monitor came too late to count.
+    /// A setting came after the request had finished and has no effect. The string names it: a validator, interceptor,
+    /// monitor and so on.
     case ignoreOption(String)
 }
 
 extension RequestEvent {
-    /// The case's name, without what it carries, which may be secret.
+    /// The name of the case, without its associated values, which may be secret.
     public var name: String { Mirror(reflecting: self).children.first?.label ?? "\(self)" }
 
     init(_ event: TransportEvent) {

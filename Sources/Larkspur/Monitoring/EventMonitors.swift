@@ -1,10 +1,10 @@
-/// A monitor of a closure.
+/// A monitor that calls a closure.
 ///
 ///     ClosureEventMonitor { request, event in counter.count(event.name) }
 public struct ClosureEventMonitor: EventMonitor {
     private let perform: @Sendable (any Request, RequestEvent) -> Void
 
-    /// A monitor that calls the closure with each event.
+    /// Creates a monitor that calls the closure with each event.
     public init(_ perform: @escaping @Sendable (any Request, RequestEvent) -> Void) {
         self.perform = perform
     }
@@ -12,12 +12,12 @@ public struct ClosureEventMonitor: EventMonitor {
     public func request(_ request: any Request, did event: RequestEvent) { perform(request, event) }
 }
 
-/// Several monitors as one: they share a mailbox, and each is told of an event before any is told of the next.
+/// A monitor that passes each event on to several monitors, one after the other. They share one queue.
 public struct CompositeEventMonitor: EventMonitor {
-    /// In the order in which they are told.
+    /// The monitors, in the order in which they are called.
     public let monitors: [any EventMonitor]
 
-    /// A monitor that tells these, in their order.
+    /// Creates a monitor that calls the given monitors in their order.
     public init(_ monitors: [any EventMonitor]) { self.monitors = monitors }
 
     public func request(_ request: any Request, did event: RequestEvent) {
@@ -33,16 +33,16 @@ public struct CompositeEventMonitor: EventMonitor {
     }
 }
 
-/// Posts notifications of what happens to requests, for code that is far from where they are made.
+/// A monitor that posts notifications of the events of requests.
 ///
 ///     let session = Session(eventMonitors: [NotificationMonitor()])
 ///     center.addObserver(forName: .larkspurRequestDidFinish, object: nil, queue: nil) { print($0.larkspurRequest?.error ?? "done") }
 ///
-/// Their object is the request. Observers without a queue are called where monitors are.
+/// The object of a notification is the request. The center calls an observer without a queue on the monitor's thread.
 public struct NotificationMonitor: EventMonitor {
     private let center: NotificationCenter
 
-    /// A monitor that posts to this center.
+    /// Creates a monitor that posts to the center.
     public init(center: NotificationCenter = .default) { self.center = center }
 
     public func request(_ request: any Request, did event: RequestEvent) {
@@ -60,23 +60,23 @@ public struct NotificationMonitor: EventMonitor {
 }
 
 extension Notification.Name {
-    /// The first serializer or `resume()` set a request going.
+    /// Posted when the first serializer or `resume()` has started a request.
     public static let larkspurRequestDidStart = Self("larkspur.request.didStart")
-    /// A request waits for `resume()`.
+    /// Posted when a request waits for `resume()`.
     public static let larkspurRequestDidSuspend = Self("larkspur.request.didSuspend")
-    /// A request goes on.
+    /// Posted when a suspended request continues.
     public static let larkspurRequestDidResume = Self("larkspur.request.didResume")
-    /// Somebody has cancelled a request.
+    /// Posted when a request was cancelled.
     public static let larkspurRequestDidCancel = Self("larkspur.request.didCancel")
-    /// A request is handed to the transport, for the first time or once more.
+    /// Posted when a hop of a request is passed to the transport.
     public static let larkspurRequestDidBeginHop = Self("larkspur.request.didBeginHop")
-    /// A hop of a request is over.
+    /// Posted when a hop of a request has ended.
     public static let larkspurRequestDidEndHop = Self("larkspur.request.didEndHop")
-    /// A request is final.
+    /// Posted when a request has finished.
     public static let larkspurRequestDidFinish = Self("larkspur.request.didFinish")
 }
 
 extension Notification {
-    /// The request that a notification of `NotificationMonitor` is about.
+    /// The request of a notification that a ``NotificationMonitor`` has posted.
     public var larkspurRequest: (any Request)? { object as? any Request }
 }

@@ -1,25 +1,25 @@
-/// What waits for one reader of events, in order. Past a limit, requests that start are kept out as a whole, so that who is
-/// told of a beginning is told of its end.
+/// The events that wait for one reader, in order. Past a limit it refuses whole requests: a reader that gets a
+/// request's start also gets its finish.
 struct EventQueue {
-    struct Letter: Sendable {
+    struct Entry: Sendable {
         let request: any Request
         var event: RequestEvent
     }
 
     static let limit = 8_192
 
-    private(set) var letters: [Letter] = []
-    /// How many requests were kept out, and not yet told of.
+    private(set) var entries: [Entry] = []
+    /// The number of refused requests since the last ``take()``.
     private(set) var missed = 0
-    /// Let in, and not finished.
+    /// Requests that were admitted and have not finished.
     private var admitted: Set<RequestID>
-    /// Kept out, and not finished.
+    /// Requests that were refused and have not finished.
     private var refused: Set<RequestID> = []
-    /// Where the bodies stand that are told of while the queue is full: each is one letter, or a peer that sends on and on
+    /// The positions of body events in a full queue. Events of one body are merged into one entry, else an endless body
     /// would fill the memory.
     private var bodies: [RequestID: (sent: Int?, received: Int?)] = [:]
 
-    /// - Parameter request: What the events are of, where they are of one request: it is let in whatever has happened.
+    /// - Parameter request: A request that is admitted even if the queue is full.
     init(admitting request: RequestID? = nil) {
         admitted = request.map { [$0] } ?? []
     }
@@ -27,14 +27,14 @@ struct EventQueue {
     mutating func post(_ event: RequestEvent, from request: any Request) {
         let id = request.id
         guard admits(event, of: id) else { return }
-        if letters.count >= Self.limit, joins(event, of: id) { return }
-        letters.append(Letter(request: request, event: event))
+        if entries.count >= Self.limit, joins(event, of: id) { return }
+        entries.append(Entry(request: request, event: event))
     }
 
-    /// Everything that waits, and how many requests were kept out meanwhile.
-    mutating func take() -> (letters: [Letter], missed: Int) {
-        defer { (letters, missed, bodies) = ([], 0, [:]) }
-        return (letters, missed)
+    /// Removes and returns all waiting events, and the number of requests that were refused meanwhile.
+    mutating func take() -> (entries: [Entry], missed: Int) {
+        defer { (entries, missed, bodies) = ([], 0, [:]) }
+        return (entries, missed)
     }
 
     private mutating func admits(_ event: RequestEvent, of id: RequestID) -> Bool {
@@ -43,34 +43,34 @@ struct EventQueue {
             return false
         }
         switch event {
-        case .start where letters.count < Self.limit: admitted.insert(id)
+        case .start where entries.count < Self.limit: admitted.insert(id)
         case .finish: admitted.remove(id)
-        // A cancel of a request that was not started begins its end.
+        // A request that was cancelled before its start begins with its cancel.
         case .start, .cancel:
-            guard letters.count >= Self.limit, !admitted.contains(id) else { break }
+            guard entries.count >= Self.limit, !admitted.contains(id) else { break }
             refused.insert(id)
             missed += 1
             return false
-        default: return letters.count < Self.limit || admitted.contains(id)
+        default: return entries.count < Self.limit || admitted.contains(id)
         }
         return true
     }
 
-    /// Adds the event to an earlier one of the same body, if nothing but bodies has come since.
+    /// Merges the event into an earlier one of the same body, if that body had no other events since.
     private mutating func joins(_ event: RequestEvent, of id: RequestID) -> Bool {
         switch event {
         case .receiveBody(let count):
-            guard let place = bodies[id]?.received, case .receiveBody(let before) = letters[place].event else {
-                bodies[id, default: (nil, nil)].received = letters.count
+            guard let index = bodies[id]?.received, case .receiveBody(let before) = entries[index].event else {
+                bodies[id, default: (nil, nil)].received = entries.count
                 return false
             }
-            letters[place].event = .receiveBody(before + count)
+            entries[index].event = .receiveBody(before + count)
         case .sendBody:
-            guard let place = bodies[id]?.sent else {
-                bodies[id, default: (nil, nil)].sent = letters.count
+            guard let index = bodies[id]?.sent else {
+                bodies[id, default: (nil, nil)].sent = entries.count
                 return false
             }
-            letters[place].event = event
+            entries[index].event = event
         default:
             bodies[id] = nil
             return false

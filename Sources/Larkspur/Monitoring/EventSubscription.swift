@@ -1,17 +1,17 @@
-/// An event, and the request that it is of.
+/// An event with the identifier of its request.
 public struct IdentifiedEvent: Sendable, CustomStringConvertible {
-    /// Whose event it is.
+    /// The identifier of the request.
     public let request: RequestID
-    /// What has happened.
+    /// The event.
     public let event: RequestEvent
 
-    /// The request's name and the event's: `#1 beginHop`.
+    /// The request and the name of the event: `#1 beginHop`.
     public var description: String { "\(request) \(event.name)" }
 }
 
 extension Request {
-    /// What happens to the request from the first iteration on, up to its finish. Iterating starts the request, as a
-    /// serializer does; each iteration is told everything from its own beginning on, and a slow one delays nobody.
+    /// The events of the request, from the first iteration to its finish. Iterating starts the request, as a serializer
+    /// does. Each iteration gets the events since it began. A slow reader delays neither the request nor other readers.
     ///
     ///     for await event in request.events { print(event) }
     public var events: RequestSequence<IdentifiedEvent> {
@@ -19,35 +19,36 @@ extension Request {
             let core = self.handle.core
             let subscription = EventSubscription(to: core.id)
             let isLate = core.box.withLock { state in
-                if state.phase != .finished { state.settings.monitors.append(subscription.mailbox) }
+                if state.phase != .finished { state.settings.monitors.append(subscription.queue) }
                 return state.phase == .finished
             }
-            if isLate { subscription.mailbox.close() } else { core.demand(self) }
+            if isLate { subscription.queue.close() } else { core.demand(self) }
             return subscription.stream
         })
     }
 }
 
-/// A mailbox whose mail is read as a sequence. It closes when nobody keeps the sequence.
+/// A monitor queue that is read as an asynchronous sequence. The queue closes when the subscription is released.
 final class EventSubscription: Sendable {
-    let mailbox: MonitorMailbox
-    private let bell: AsyncStream<Void>
-    private let ringer: AsyncStream<Void>.Continuation
+    let queue: MonitorQueue
+    private let signals: AsyncStream<Void>
+    private let signal: AsyncStream<Void>.Continuation
     private let request: RequestID?
-    /// The next one is the last.
-    private let waiting = Protected<[EventQueue.Letter]>([])
+    /// Events taken from the queue, in reverse order.
+    private let waiting = Protected<[EventQueue.Entry]>([])
 
-    /// - Parameter request: What it is of; it ends with its finish.
+    /// - Parameter request: The request to observe, whose finish ends the sequence; nil observes all requests of a
+    ///   session.
     init(to request: RequestID? = nil) {
-        let (bell, ringer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        (self.bell, self.ringer, self.request) = (bell, ringer, request)
-        mailbox = MonitorMailbox(for: .sequence(ringer), of: request)
+        let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        (self.signals, self.signal, self.request) = (signals, signal, request)
+        queue = MonitorQueue(for: .sequence(signal), of: request)
     }
 
     deinit {
-        mailbox.close()
-        // What waits holds its request, and the request may hold the mailbox.
-        _ = mailbox.take()
+        queue.close()
+        // Waiting events hold their request, and the request may hold the queue: break this cycle.
+        _ = queue.take()
     }
 
     var stream: AsyncStream<IdentifiedEvent> { AsyncStream { await self.next() } }
@@ -55,23 +56,23 @@ final class EventSubscription: Sendable {
     private func next() async -> IdentifiedEvent? {
         while true {
             if let event = takeFirst() { return event }
-            var bell = bell.makeAsyncIterator()
-            guard await bell.next() != nil else { return Task.isCancelled ? nil : takeFirst() }
+            var signals = signals.makeAsyncIterator()
+            guard await signals.next() != nil else { return Task.isCancelled ? nil : takeFirst() }
         }
     }
 
     private func takeFirst() -> IdentifiedEvent? {
-        var (letter, isLast) = waiting.withLock { ($0.popLast(), $0.isEmpty) }
-        if letter == nil, let mail = mailbox.take() {
-            (letter, isLast) = waiting.withLock { letters in
-                letters.insert(contentsOf: mail.letters.reversed(), at: 0)
-                return (letters.popLast(), letters.isEmpty)
+        var (entry, isLast) = waiting.withLock { ($0.popLast(), $0.isEmpty) }
+        if entry == nil, let batch = queue.take() {
+            (entry, isLast) = waiting.withLock { entries in
+                entries.insert(contentsOf: batch.entries.reversed(), at: 0)
+                return (entries.popLast(), entries.isEmpty)
             }
         }
-        guard let letter else { return nil }
-        // Another reader may be asleep, and this one may not come again.
-        if !isLast, request == nil { ringer.yield() }
-        if case .finish = letter.event, request != nil { mailbox.close() }
-        return IdentifiedEvent(request: letter.request.id, event: letter.event)
+        guard let entry else { return nil }
+        // Another reader may be suspended, and this one may never return: wake it.
+        if !isLast, request == nil { signal.yield() }
+        if case .finish = entry.event, request != nil { queue.close() }
+        return IdentifiedEvent(request: entry.request.id, event: entry.event)
     }
 }

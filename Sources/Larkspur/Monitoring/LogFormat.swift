@@ -1,4 +1,4 @@
-/// What a log says of an exchange: the same text for the same exchange.
+/// The text that a ``LogMonitor`` writes about an exchange. Equal exchanges have equal text.
 struct LogFormat: Sendable {
     let level: LogMonitor.Level
     let redaction: Redaction
@@ -9,14 +9,14 @@ struct LogFormat: Sendable {
 
     // MARK: Lines and blocks
 
-    /// The summary and, from `headers` on, what belongs to it, each line indented.
+    /// Returns the summary and, from the level `headers` on, the indented details.
     func block(about exchange: CompletedExchange, of id: RequestID) -> String {
         var lines = ["\(id) \(summary(of: exchange))"]
         if level >= .headers { lines += details(of: exchange).map { "  \($0)" } }
         return lines.map { "\($0)\n" }.joined()
     }
 
-    /// A serializer's failure, which is none of the exchange's.
+    /// Returns a line about the failure of a serializer, which the exchange's own error does not include.
     func line(about error: RequestError, of request: any Request) -> String {
         "\(request.id) \(request.request.map(target) ?? "a request") → \(failure(error))\n"
     }
@@ -48,7 +48,7 @@ struct LogFormat: Sendable {
                 lines.append("again\(delay ?? ""): \(failure(error))")
             }
         }
-        // A server may well send back what it was sent.
+        // A server may echo the secrets of the request, so its rules apply to the response too.
         let redaction = exchange.request?.redaction(redaction) ?? redaction
         if let request = exchange.request {
             lines += block(">", request.headers, redaction, body: body(of: request, redaction))
@@ -95,7 +95,7 @@ struct LogFormat: Sendable {
         level < .body ? [] : BodyPreview(redaction: redaction, limit: bodyLimit).lines(of: data, type: type)
     }
 
-    // MARK: Words
+    // MARK: Parts of a line
 
     private func target(_ request: OutgoingRequest) -> String {
         "\(request.method) \(redaction.url(request.url))".printable
@@ -104,7 +104,7 @@ struct LogFormat: Sendable {
     private func failure(_ error: RequestError) -> String {
         if error.isCancelled { return paint("cancelled", .yellow) }
         let problem = error.serverProblem.map { ": \($0)" } ?? ""
-        // The status stands beside it.
+        // The message is omitted, because the status is printed beside the error.
         if error.code == .unacceptableStatus { return paint(StatusText.problem(error.statusCode) + problem, .red) }
         let what = error.message.isEmpty ? error.code.rawValue : error.message
         return paint("\(error.stage.map { "\($0.rawValue) failed: " } ?? "")\(what)\(problem)".printable, .red)
@@ -128,7 +128,7 @@ struct LogFormat: Sendable {
         return counted.byteText + (there > counted ? " (\(there.byteText) decoded)" : "")
     }
 
-    /// The time with the transport, and between attempts.
+    /// Returns the sum of the durations of all hops and the delays between attempts.
     private func time(of history: [Attempt]) -> String? {
         let hops = history.flatMap(\.hops).compactMap { $0.metrics?.time }.reduce(.zero, +)
         let time = history.compactMap(\.delay).reduce(hops, +)

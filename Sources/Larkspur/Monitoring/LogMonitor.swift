@@ -1,4 +1,4 @@
-/// Writes a line or a block about each request when it has finished, for people to read.
+/// A monitor that writes a readable line or block about each request when it has finished.
 ///
 ///     let session = Session(eventMonitors: [LogMonitor(level: .headers)])
 ///
@@ -10,18 +10,20 @@
 ///       < HTTP/2 200
 ///       < Content-Type: application/json
 ///
-/// Secrets are hidden by the redaction's rules; user, password and fragment of URLs are never shown. What a peer sends cannot
-/// break a line or steer a terminal. A body is decoded and laid out on the monitor's own time, and costs requests nothing.
+/// Secrets are hidden by the rules of the redaction. User, password and fragment of a URL are never shown. Characters
+/// from a server cannot break a line or control a terminal. Bodies are decoded and formatted on the monitor's thread
+/// and do not delay requests.
 public struct LogMonitor: EventMonitor {
-    /// How much is written.
+    /// The amount of detail.
     public enum Level: Int, Sendable, Comparable, CaseIterable {
-        /// Nothing.
+        /// Writes nothing.
         case off
-        /// A line for each request: method, URL, status or error, retries, redirects, sizes, time on the network.
+        /// Writes a line per request: method, URL, status or error, retries, redirects, sizes, time on the network.
         case basic
-        /// And a block with each hop, why attempts failed, and the header fields of the last request and its response.
+        /// Adds a block with each hop, the errors of failed attempts, and the header fields of the last request and its
+        /// response.
         case headers
-        /// And the beginnings of bodies that are text; of all others their sizes.
+        /// Adds the beginnings of bodies that are text, and the sizes of all others.
         case body
 
         public static func < (lhs: Level, rhs: Level) -> Bool { lhs.rawValue < rhs.rawValue }
@@ -30,13 +32,15 @@ public struct LogMonitor: EventMonitor {
     private let format: LogFormat
     private let sink: LogSink
 
-    /// A monitor that tells as much as the level says.
+    /// Creates a monitor that writes to the sink.
     ///
     /// - Parameters:
-    ///   - sink: Where it is written to.
-    ///   - redaction: What is hidden, beside a request's `confidentialHeaders` and `confidentialQueryItems`, and fields that
-    ///     are marked as secrets. `.standard` can be extended by names and words.
-    ///   - bodyLimit: Of a longer body, so many characters are shown.
+    ///   - level: The amount of detail; by default a line per request.
+    ///   - sink: The destination of the log; by default the standard error.
+    ///   - redaction: The rules for secrets, in addition to a request's `confidentialHeaders` and
+    ///     `confidentialQueryItems`, and to fields that are marked as secrets. `.standard` can be extended by names and
+    ///     words.
+    ///   - bodyLimit: The maximum number of characters shown of a body; 4,000 by default.
     public init(
         level: Level = .basic, to sink: LogSink = .standardError, redacting redaction: Redaction = .standard,
         bodyLimit: Int = 4_000

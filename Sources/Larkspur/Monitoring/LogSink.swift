@@ -2,13 +2,13 @@
     public import os
 #endif
 
-/// Where a log goes: each block as a whole, one after the other, whatever sessions and requests they are of.
+/// The destination of a log. Blocks of all sessions and requests are written whole, one after the other.
 public struct LogSink: Sendable {
     private let writer: BlockWriter
     /// Whether blocks are coloured for a terminal.
     public let hasColors: Bool
 
-    /// A sink of a closure, which is given one block at a time, with the line end of its last line.
+    /// Creates a sink that calls the closure with one block at a time, including its last line end.
     public init(hasColors: Bool = false, write: @escaping @Sendable (String) -> Void) {
         writer = BlockWriter(write)
         self.hasColors = hasColors
@@ -16,43 +16,44 @@ public struct LogSink: Sendable {
 
     func write(_ block: String) { writer.write(block) }
 
-    /// The process's standard error, in colours if that is a terminal and the environment does not say `NO_COLOR`.
+    /// The process's standard error, with colors if it is a terminal and the environment does not set `NO_COLOR`.
     public static let standardError = LogSink(
         hasColors: wantsColors(isTerminal: isatty(STDERR_FILENO) == 1, ProcessInfo.processInfo.environment)
     ) { FileDescriptor.append($0, to: STDERR_FILENO) }
 
-    /// A file to whose end blocks are written, each with one call. It is made, for its owner alone, if it is not there. A block
-    /// that the disk has no room for is lost.
+    /// Returns a sink that appends each block to a file with one system call. Creates the file, accessible by its owner
+    /// only, if it does not exist. A block is lost if the disk is full.
+    ///
+    /// - Throws: ``RequestError`` if the file cannot be opened.
     public static func file(_ url: URL) throws(RequestError) -> LogSink {
         let file = try FileDescriptor(appendingTo: url.filePath)
         return LogSink { FileDescriptor.append($0, to: file.number) }
     }
 
     #if canImport(os)
-        /// The system's log. Entries are public: what is secret in them is hidden before.
+        /// Returns a sink that writes to the system's log. Entries are marked public, because their secrets are
+        /// redacted before.
         public static func logger(_ logger: Logger, level: OSLogType = .default) -> LogSink {
             LogSink { logger.log(level: level, "\($0, privacy: .public)") }
         }
     #endif
 
-    /// What https://no-color.org says, and a terminal that knows no colours.
+    /// Returns whether to use colors, by https://no-color.org: not with `NO_COLOR` or on a terminal without colors.
     static func wantsColors(isTerminal: Bool, _ environment: [String: String]) -> Bool {
         isTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
     }
 }
 
-/// Has blocks written by one thread at a time, which is not made to wait for another: whoever finds somebody writing leaves
-/// its block to that one.
+/// Writes blocks on one thread at a time. If a thread is writing, other threads queue their blocks for it and do not
+/// wait.
 private final class BlockWriter: Sendable {
-    private enum Writer { case nobody, somebody }
-
     private struct State {
-        var writer = Writer.nobody
+        var isWriting = false
         var blocks: [String] = []
         var missed = 0
     }
 
-    /// So many may wait where somebody writes for too long.
+    /// The maximum number of queued blocks; further ones are dropped and counted.
     private static let limit = 1_024
 
     private let perform: @Sendable (String) -> Void
@@ -61,12 +62,12 @@ private final class BlockWriter: Sendable {
     init(_ perform: @escaping @Sendable (String) -> Void) { self.perform = perform }
 
     func write(_ block: String) {
-        let before = box.withLock { state in
+        let isWriting = box.withLock { state in
             if state.blocks.count < Self.limit { state.blocks.append(block) } else { state.missed += 1 }
-            defer { state.writer = .somebody }
-            return state.writer
+            defer { state.isWriting = true }
+            return state.isWriting
         }
-        guard before == .nobody else { return }
+        guard !isWriting else { return }
         while let blocks = take() {
             for block in blocks { perform(block) }
         }
@@ -75,7 +76,7 @@ private final class BlockWriter: Sendable {
     private func take() -> [String]? {
         box.withLock { state in
             if state.blocks.isEmpty {
-                state.writer = .nobody
+                state.isWriting = false
                 return nil
             }
             defer { (state.blocks, state.missed) = ([], 0) }
@@ -94,7 +95,7 @@ private final class FileDescriptor: Sendable {
 
     deinit { close(number) }
 
-    /// Writes the text with one call, or more if the system takes less; gives up where it takes nothing.
+    /// Writes the text with one call, or several if the system writes only a part. Stops at an error.
     static func append(_ text: String, to descriptor: Int32) {
         var text = text
         text.withUTF8 { bytes in

@@ -1,33 +1,33 @@
 /// The threads on which monitors are called.
 ///
-/// They are not those that all tasks share: of these there are as many as the machine has cores, and a monitor that writes
-/// to a slow disk, or does not return, would keep one from everybody. A thread is started when a mailbox has mail and all
-/// others are busy; past 64, mailboxes wait for each other, and nobody else does.
+/// They are separate from the pool of Swift tasks, which has one thread per core. A monitor that writes to a slow disk,
+/// or does not return, would block a thread of the pool. A thread is started when a queue has events and all other
+/// threads are busy. From 64 threads on, queues wait for each other; requests never wait.
 ///
-/// The end of the process waits for what is to be told by then, a second at most: else a program that ends with its last
+/// The end of the process waits up to one second for undelivered events. Otherwise a program that ends with its last
 /// request would seldom log it.
 enum MonitorThreads {
     private static let limit = 64
-    /// More than these do not wait for further mail.
+    /// The maximum number of threads that wait for further events; others end.
     private static let idleLimit = 2
 
     private struct State {
-        var mailboxes: [MonitorMailbox] = []
+        var queues: [MonitorQueue] = []
         var threads = 0
         var idle = 0
-        /// The process waits for its end.
+        /// Whether the process is ending.
         var isEnding = false
 
-        var isBusy: Bool { threads > idle || !mailboxes.isEmpty }
+        var isBusy: Bool { threads > idle || !queues.isEmpty }
     }
 
-    private enum Action { case none, ring, start }
+    private enum Action { case none, wake, start }
 
     private static let box = Protected(State())
-    /// Rung for a thread that waits.
-    private static let bell = DispatchSemaphore(value: 0)
+    /// Signalled to wake an idle thread.
+    private static let wakeUp = DispatchSemaphore(value: 0)
 
-    /// Rung when nothing is left to tell, for the end of the process.
+    /// Signalled when no events are left, while the process is ending.
     private static let done = DispatchSemaphore(value: 0)
     private static let atEnd: Int32 = atexit {
         let isBusy = box.withLock { state in
@@ -37,13 +37,13 @@ enum MonitorThreads {
         if isBusy { _ = done.wait(timeout: .now() + 1) }
     }
 
-    static func drain(_ mailbox: MonitorMailbox) {
+    static func drain(_ queue: MonitorQueue) {
         _ = atEnd
         let action = box.withLock { state -> Action in
-            state.mailboxes.append(mailbox)
+            state.queues.append(queue)
             if state.idle > 0 {
                 state.idle -= 1
-                return .ring
+                return .wake
             }
             guard state.threads < limit else { return .none }
             state.threads += 1
@@ -51,7 +51,7 @@ enum MonitorThreads {
         }
         switch action {
         case .none: break
-        case .ring: bell.signal()
+        case .wake: wakeUp.signal()
         case .start:
             let thread = Thread { work() }
             thread.name = "Larkspur events"
@@ -61,14 +61,14 @@ enum MonitorThreads {
 
     private static func work() {
         while true {
-            let (mailbox, stays, isLast) = box.withLock { state -> (MonitorMailbox?, Bool, Bool) in
-                if !state.mailboxes.isEmpty { return (state.mailboxes.removeFirst(), true, false) }
+            let (queue, stays, isLast) = box.withLock { state -> (MonitorQueue?, Bool, Bool) in
+                if !state.queues.isEmpty { return (state.queues.removeFirst(), true, false) }
                 let stays = state.idle < idleLimit
                 if stays { state.idle += 1 } else { state.threads -= 1 }
                 return (nil, stays, state.isEnding && !state.isBusy)
             }
             if isLast { done.signal() }
-            if let mailbox { mailbox.run() } else if stays { bell.wait() } else { return }
+            if let queue { queue.run() } else if stays { wakeUp.wait() } else { return }
         }
     }
 }

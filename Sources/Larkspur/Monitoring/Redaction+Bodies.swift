@@ -1,9 +1,9 @@
 extension Redaction {
-    /// A body of this type without the values of secrets: JSON, whatever its type, and GraphQL and forms of both kinds
-    /// by theirs.
+    /// Returns a body without the values of secrets. JSON is redacted whatever its type, GraphQL and both kinds of
+    /// forms by their types.
     ///
-    /// Any other body is returned as it is, unless the name of a secret stands in it. Then the place of the secret is
-    /// unknown, and only the number of bytes is told.
+    /// Any other body is returned unchanged, unless it contains the name of a secret. Then the position of the secret
+    /// is unknown, and the result has only the number of bytes.
     func body(_ data: Data, type: String?) -> Data {
         if isNone || data.isEmpty { return data }
         let kind = type?.lowercased() ?? ""
@@ -26,9 +26,10 @@ extension Redaction {
         return isSecret ? Data("\(Self.replacement) (\(data.count) bytes)".utf8) : data
     }
 
-    /// A form of parts (RFC 7578): the content of those with secret names goes, and what is secret in the others.
+    /// Returns a multipart form (RFC 7578) without the content of parts with secret names, and without secrets in the
+    /// other parts.
     ///
-    /// Nil where the boundary that the type names does not occur.
+    /// Returns nil if the boundary of the type does not occur.
     private func parts(_ data: Data, _ type: String) -> Data? {
         guard let boundary = type.parameters["boundary"], !boundary.isEmpty,
             data.range(of: Data("--\(boundary)".utf8)) != nil
@@ -55,7 +56,7 @@ extension Redaction {
         }
         let types = /(?i)\ncontent-type:[ \t]*([^\r\n]*)/.matchingSemantics(.unicodeScalar)
         let type = header.firstMatch(of: types).map { String($0.output.1) }
-        // A form in a form is text: who sends it could nest as many as take all the stack.
+        // A nested multipart form is handled as text: a deep nesting could overflow the stack.
         let isForm = type?.lowercased().hasPrefix("multipart") ?? false
         return data[..<end] + body(Data(data[end...]), type: isForm ? nil : type)
     }

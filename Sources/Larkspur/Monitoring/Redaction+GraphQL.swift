@@ -1,5 +1,5 @@
 extension Redaction {
-    /// Whether a member of JSON is a GraphQL document: by its name, or by its first word.
+    /// Returns whether a JSON string is a GraphQL document, by its member's name or its first word.
     func isGraphQL(_ text: String, of name: String?) -> Bool {
         guard text.contains("{") else { return false }
         let start = text.drop { $0.isWhitespace }
@@ -8,7 +8,7 @@ extension Redaction {
             || name == "query" && (start.first == "{" || start.first == "#")
     }
 
-    /// A GraphQL document without the values of arguments with secret names.
+    /// Returns a GraphQL document without the values of arguments with secret names.
     func graphQL(_ text: String) -> String {
         if isNone { return text }
         var reader = GraphQLReader(text, redaction: self)
@@ -16,7 +16,7 @@ extension Redaction {
     }
 }
 
-/// Reads a document from token to token. By scalars: a quote with a combining mark is another character to Swift.
+/// A reader of a document's tokens. It reads scalars, because a quote with a combining mark is another `Character`.
 private struct GraphQLReader {
     private typealias Scalars = String.UnicodeScalarView
 
@@ -49,7 +49,8 @@ private struct GraphQLReader {
         return String(output)
     }
 
-    /// After the name of an argument: hides its value. A name there is an enumeration's value, or an alias stands before it.
+    /// Hides the value of an argument whose name was read. Does nothing without a colon: then the name is an
+    /// enumeration value or a field.
     private mutating func hideArgument() {
         skipBlanks()
         guard rest.first == ":" else { return }
@@ -58,7 +59,7 @@ private struct GraphQLReader {
         hideValue()
     }
 
-    /// After the name of a variable: shows its type, and hides the default.
+    /// Copies the type of a variable whose name was read, and hides its default value.
     private mutating func hideDefault() {
         skipBlanks()
         guard rest.first == ":" else { return }
@@ -100,13 +101,13 @@ private struct GraphQLReader {
 
     // MARK: Tokens
 
-    /// Copies a comment, unless it names a secret.
+    /// Copies a comment, or a replacement if it names a secret.
     private mutating func copyComment() {
         let text = String(comment())
         output += (redaction.namesSecret(in: text) ? "# \(Redaction.replacement)" : text).unicodeScalars
     }
 
-    /// Copies a string without secrets of a URL in it, and no string that names a secret.
+    /// Copies a string without the secrets of a URL in it, or a replacement if it names a secret.
     private mutating func copyString() {
         let text = String(string())
         let quotes = text.hasPrefix("\"\"\"") ? "\"\"\"" : "\""
@@ -124,7 +125,7 @@ private struct GraphQLReader {
         rest = rest.dropFirst(count)
     }
 
-    /// Commas are blanks, and comments may stand anywhere between tokens.
+    /// Copies white space, commas and comments, which may occur between any tokens.
     private mutating func skipBlanks() {
         while let next = rest.first {
             if next == "#" {
@@ -145,7 +146,7 @@ private struct GraphQLReader {
         take(rest.prefix { $0 != "\n" && $0 != "\r" })
     }
 
-    /// A string or a block string, its quotes included; one without an end goes to the end of the document.
+    /// Reads a string or a block string with its quotes. An unterminated string ends with the document.
     private mutating func string() -> Substring.UnicodeScalarView {
         let quotes = rest.starts(with: "\"\"\"".unicodeScalars) ? 3 : 1
         let end = String(repeating: "\"", count: quotes).unicodeScalars

@@ -1,10 +1,10 @@
 extension Redaction {
-    /// A JSON value without its secrets: members with secret names, and secrets in texts that are URLs, forms, JSON or
-    /// GraphQL themselves.
+    /// Returns a JSON value without its secrets: the values of members with secret names, and secrets in strings that
+    /// are URLs, forms, JSON or GraphQL.
     func json(_ value: JSON) -> JSON { json(value, of: nil, depth: 0) }
 
-    /// - Parameter name: The member that the value is of, or that the array around it is of.
-    /// - Parameter depth: How many texts the value is inside of.
+    /// - Parameter name: The name of the member that has the value, or the array around it.
+    /// - Parameter depth: The number of strings with JSON around the value.
     private func json(_ value: JSON, of name: String?, depth: Int) -> JSON {
         switch value {
         case .null, .bool, .number: return value
@@ -22,7 +22,7 @@ extension Redaction {
         }
     }
 
-    /// Whether the object names a secret that another member is the value of: `{"name": "password", "value": "hunter2"}`.
+    /// Returns whether one member names a secret and another has its value: `{"name": "password", "value": "hunter2"}`.
     private func isNamedSecret(_ members: JSON.Object) -> Bool {
         members.contains { key, value in
             Self.names.contains(key.lowercased()) && value.string.map { hides($0) } == true
@@ -31,7 +31,7 @@ extension Redaction {
 
     private static let names: Set = ["field", "header", "key", "name", "parameter"]
     private static let values: Set = ["data", "text", "val", "value", "values"]
-    /// Texts in texts deeper than this are not taken apart: each could hold the next one.
+    /// The maximum nesting of JSON in strings of JSON that is parsed.
     private static let depthLimit = 2
 
     private func text(_ text: String, of name: String?, depth: Int) -> String {

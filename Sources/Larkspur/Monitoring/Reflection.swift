@@ -1,28 +1,29 @@
-// What `dump`, `print` and debuggers show of types that hold secrets, or a request that does: no stored properties.
+// Mirrors without stored properties, for types that hold secrets or requests. `dump`, `print` and debuggers use them.
 
 extension RequestCore: CustomReflectable {
     package var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension CompletedExchange: CustomReflectable {
-    /// Keeps `dump` from showing bodies.
+    /// A mirror without bodies.
     public var customMirror: Mirror {
         Mirror(self, children: ["hop": hop as Any, "attempts": attempts, "error": error as Any])
     }
 }
 
 extension Session: CustomReflectable {
-    /// Keeps `dump` from showing what requests of the session hold.
+    /// A mirror without the session's requests.
     public nonisolated var customMirror: Mirror { Mirror(self, children: ["configuration": configuration]) }
 }
 
 extension SessionConfiguration: CustomStringConvertible, CustomReflectable {
-    /// The base URL without user, password and secrets, if there is one.
+    /// The base URL without user, password and secrets, if the configuration has one.
     public var description: String {
         "SessionConfiguration" + (baseURL.map { "(\(Redaction.shown($0)))" } ?? "")
     }
 
-    /// Shows what a configuration is most often asked for; interceptors, monitors and the like may hold secrets of their own.
+    /// A mirror of common settings. It shows only the number of interceptors, middleware and monitors, which may hold
+    /// secrets.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -35,41 +36,42 @@ extension SessionConfiguration: CustomStringConvertible, CustomReflectable {
 }
 
 extension Endpoint: CustomStringConvertible, CustomReflectable {
-    /// Method and path, without user, password and secrets.
+    /// The method and the path, without user, password and secrets.
     public var description: String { "\(method) \(Redaction.shown(path))" }
-    /// Keeps `dump` from showing what the description hides.
+    /// A mirror without children, because they may hold secrets.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension OAuth2Client: CustomStringConvertible, CustomReflectable {
     /// The client's identifier and the token URL, without secrets.
     public var description: String { "OAuth2Client(\(clientID) at \(Redaction.shown(tokenURL)))" }
-    /// Keeps `dump` from showing what the description hides.
+    /// A mirror without children, because they hold secrets.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension AuthenticationInterceptor: CustomReflectable {
-    /// Keeps `dump` from showing the credential.
+    /// A mirror without the credential.
     public nonisolated var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension ResumableUpload: CustomReflectable {
-    /// Keeps `dump` from showing the upload's URL and headers.
+    /// A mirror without the upload's URL and headers.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension ServerSentEvents: CustomReflectable {
-    /// Keeps `dump` from showing what the stream's request holds.
+    /// A mirror without the stream's request.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension MultipartFormData: CustomReflectable {
-    /// Keeps `dump` from showing the parts.
+    /// A mirror without the parts.
     public var customMirror: Mirror { Mirror(self, children: ["boundary": boundary]) }
 }
 
 extension Redaction {
-    /// A URL of any kind without its secrets. A type of the user's own is told by its name: asking it for its URL runs code.
+    /// Returns a URL of any type without its secrets. For types outside the library it returns the type's name, because
+    /// asking for their URL runs user code.
     fileprivate static func shown(_ url: any URLConvertible) -> String {
         switch url {
         case let url as RequestURL: url.description

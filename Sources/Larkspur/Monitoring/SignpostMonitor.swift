@@ -1,15 +1,15 @@
 #if canImport(os)
     import os
 
-    /// Shows requests and their hops as intervals in Instruments, and what happens within them as events.
+    /// A monitor that shows requests and their hops as intervals in Instruments, and other events as points.
     ///
     ///     let session = Session(eventMonitors: [SignpostMonitor(subsystem: "com.example.shop")])
     ///
-    /// An interval says which request it is of and nothing that may be secret.
+    /// The entries have the number of the request and the name of the event or error code, and no secrets.
     public struct SignpostMonitor: EventMonitor {
         private let signposter: OSSignposter
 
-        /// Intervals stand under these names.
+        /// Creates a monitor whose entries have the given subsystem and category.
         public init(subsystem: String, category: String = "Larkspur") {
             signposter = OSSignposter(subsystem: subsystem, category: category)
         }
@@ -17,7 +17,7 @@
         public func request(_ request: any Request, did event: RequestEvent) {
             let number = request.id.number
             let id = OSSignpostID(number)
-            // Intervals of one request nest, and names tell them apart, so a state can be made anew where one ends.
+            // Intervals of one request nest and have different names, so an interval's end needs no stored state.
             let open = OSSignpostIntervalState.beginState(id: id)
             switch event {
             case .start: _ = signposter.beginInterval("request", id: id, "#\(number)")

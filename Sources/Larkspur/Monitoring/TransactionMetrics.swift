@@ -1,4 +1,4 @@
-/// Where the time of one hop went, as a line of phases: the same on every transport, as far as it can tell.
+/// The durations of the phases of one hop, as far as the transport reports them.
 ///
 ///     print(request.timeline.map(\.description).joined(separator: "\n"))
 ///
@@ -11,45 +11,45 @@
 ///       waiting     30.2 ms                         ███████████████
 ///       receiving    6.3 ms                                        ███
 public struct TransactionMetrics: Sendable {
-    /// What a hop does in its phases.
+    /// A phase of a hop.
     public enum Phase: String, Sendable, CaseIterable {
-        /// Waits for a place among the transport's hops, before the hop's time begins.
+        /// Waits for a free slot of the transport, before the hop's time begins.
         case queue
-        /// Asks for the host's addresses.
+        /// Resolves the host's name.
         case lookup
-        /// Connects to one of them.
+        /// Connects to one of the host's addresses.
         case connection
-        /// Agrees on keys, and sees who the peer is.
+        /// Performs the TLS handshake.
         case tls = "TLS"
-        /// Sends the request, its body included.
+        /// Sends the request with its body.
         case sending
-        /// The request is sent, and the response has not begun.
+        /// Waits for the first byte of the response.
         case waiting
-        /// Takes the response, from its first byte to its last.
+        /// Receives the response, from its first to its last byte.
         case receiving
     }
 
-    /// A phase from its beginning to its end, counted from the hop's start.
+    /// A phase with its start and end, relative to the hop's start.
     public struct Interval: Sendable, Equatable {
-        /// What the hop does in it.
+        /// The phase of the hop.
         public let phase: Phase
-        /// From the hop's start on.
+        /// The start, relative to the hop's start.
         public let start: Duration
-        /// From the hop's start on, too.
+        /// The end, relative to the hop's start.
         public let end: Duration
-        /// From its beginning to its end.
+        /// The time from start to end.
         public var duration: Duration { end - start }
     }
 
-    /// The number of the attempt, from 1.
+    /// The number of the attempt; the first one is 1.
     public let attempt: Int
-    /// What was sent.
+    /// The request that was sent.
     public let request: OutgoingRequest
-    /// Nil if there was no response.
+    /// The status of the response; nil without a response.
     public let status: Int?
-    /// Why the hop failed, if it did.
+    /// The reason why the hop failed; nil if it succeeded.
     public let error: TransportError?
-    /// What the transport has measured.
+    /// The values that the transport measured.
     public let transport: TransportMetrics
 
     init?(_ hop: Hop, attempt: Int) {
@@ -57,8 +57,8 @@ public struct TransactionMetrics: Sendable {
         (self.attempt, request, status, error, transport) = (attempt, hop.request, hop.head?.status, hop.error, metrics)
     }
 
-    /// The phases that there were, in order. A kept connection has no lookup, no connection and no TLS. Of a hop that was sent
-    /// again they are those of the last sending, and the last one has the time that was lost, too.
+    /// The phases of the hop, in order. On a reused connection there are no lookup, connection and TLS phases. If the
+    /// hop was sent again, the phases are those of the last sending, and the last phase includes the time lost.
     public var intervals: [Interval] {
         var marks: [(Phase, Duration?)] = [
             (.lookup, transport.nameLookup), (.connection, transport.connected), (.tls, transport.secured),
@@ -68,7 +68,7 @@ public struct TransactionMetrics: Sendable {
         var intervals = transport.queued.map { [Interval(phase: .queue, start: .zero - $0, end: .zero)] } ?? []
         var start = Duration.zero
         for case (let phase, let mark?) in marks {
-            // An answer may begin before all of the request is sent.
+            // A response may begin before the whole request is sent.
             let end = max(start, mark)
             intervals.append(Interval(phase: phase, start: start, end: end))
             start = end
@@ -76,7 +76,7 @@ public struct TransactionMetrics: Sendable {
         return intervals
     }
 
-    /// What the hop did when it ended: a response was received, or it was given up on the way there.
+    /// The phase in which the hop ended: receiving if there was a response, else the phase in which it failed.
     private var lastPhase: Phase? {
         if status != nil || transport.firstByte != nil { return .receiving }
         if transport.requestSent != nil { return .waiting }
@@ -89,7 +89,7 @@ public struct TransactionMetrics: Sendable {
 extension TransactionMetrics: CustomStringConvertible {
     private static let width = 40
 
-    /// A line about the hop, and one for each phase, drawn along the time. Secrets in the URL are hidden.
+    /// A summary of the hop and a line with a bar for each phase. Secrets in the URL are redacted.
     public var description: String {
         let outcome = status.map(String.init) ?? error?.code.rawValue ?? "no response"
         let facts = [
@@ -119,12 +119,12 @@ extension TransactionMetrics: CustomStringConvertible {
 }
 
 extension Request {
-    /// The time of every hop that has ended, over all attempts.
+    /// The metrics of every hop that has ended, over all attempts.
     public var timeline: [TransactionMetrics] { attempts.timeline }
 }
 
 extension DataResponse {
-    /// The time of every hop, over all attempts.
+    /// The metrics of every hop, over all attempts.
     public var timeline: [TransactionMetrics] { attempts.timeline }
 }
 
@@ -137,6 +137,6 @@ extension [Attempt] {
 }
 
 extension TransportMetrics {
-    /// All of it, with the wait for a place.
+    /// The whole duration, including the wait in the transport's queue.
     var time: Duration { (queued ?? .zero) + (total ?? .zero) }
 }

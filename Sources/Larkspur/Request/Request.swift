@@ -149,8 +149,8 @@ extension Request {
     /// Adds a monitor for this request, which is told of what happens from now on.
     @discardableResult
     public func eventMonitor(_ monitor: any EventMonitor) -> Self {
-        let mailbox = MonitorMailbox(for: .monitor(monitor), of: id)
-        handle.core.set("event monitor", of: self) { $0.monitors.append(mailbox) }
+        let queue = MonitorQueue(for: .monitor(monitor), of: id)
+        handle.core.set("event monitor", of: self) { $0.monitors.append(queue) }
         return self
     }
 

@@ -17,7 +17,7 @@ package final class RequestCore: Sendable {
 
     init(
         id: RequestID, source: consuming RequestSource, session: Session, interceptor: (any RequestInterceptor)? = nil,
-        startsAutomatically: Bool? = nil, receiver: (any BodyReceiver)? = nil, listeners: [MonitorMailbox] = []
+        startsAutomatically: Bool? = nil, receiver: (any BodyReceiver)? = nil, listeners: [MonitorQueue] = []
     ) {
         self.id = id
         self.source = source
@@ -231,13 +231,13 @@ package final class RequestCore: Sendable {
         let task = context.transport.task(for: transportRequest, id: id, delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
-        let (verdict, mail, followers, step) = box.withLock { state in
+        let (verdict, events, followers, step) = box.withLock { state in
             let verdict = begin(&state, HopProgress(task, request, sink, waiter, isGated: isGated))
             let step = verdict == .proceed ? state.nextPaceStep(after: nil) : nil
             if verdict == .proceed { state.note(.beginHop(request)) }
-            return (verdict, state.outbox.begin(), state.settings.followers.requests, step)
+            return (verdict, state.pendingEvents.begin(), state.settings.followers.requests, step)
         }
-        post(mail)
+        post(events)
         guard verdict == .proceed else {
             context.didComplete(id)
             task.cancel()
@@ -261,7 +261,7 @@ package final class RequestCore: Sendable {
         if let place = finish.place { context.forget(id, in: place) }
         receiver?.end(exchange.error)
         finish.deadlines.stop()
-        post(finish.mail)
+        post(finish.events)
         finish.settings.followers.end()
         finish.deliveries.forEach { $0() }
     }
@@ -297,10 +297,10 @@ package final class RequestCore: Sendable {
 
     /// A fact of the transport, on the transport's thread.
     package func receive(_ event: TransportEvent, for id: TransportTaskID) {
-        let (action, mail, news) = box.withLock { state in
-            (state.receive(event, for: id), state.outbox.begin(), state.news(of: event, for: id))
+        let (action, events, news) = box.withLock { state in
+            (state.receive(event, for: id), state.pendingEvents.begin(), state.news(of: event, for: id))
         }
-        post(mail)
+        post(events)
         if let news { tell(news) }
         switch action {
         case .none: break

@@ -5,7 +5,7 @@
 struct RequestSettings: Sendable {
     struct Content: Sendable {
         var validators: [ResponseValidator] = []
-        var monitors: [MonitorMailbox] = []
+        var monitors: [MonitorQueue] = []
         var followers = RequestFollowers()
         var interceptors: [any RequestInterceptor] = []
         var middleware: [any RequestMiddleware] = []
@@ -46,7 +46,7 @@ struct RequestSettings: Sendable {
     init(_ content: Content = Content()) { box = Box(content) }
 
     /// What a session's requests begin with.
-    init(_ configuration: SessionConfiguration, _ monitors: [MonitorMailbox]) {
+    init(_ configuration: SessionConfiguration, _ monitors: [MonitorQueue]) {
         box = Box(
             Content(
                 validators: configuration.validation, monitors: monitors, middleware: configuration.middleware,
@@ -72,7 +72,7 @@ struct RequestSettings: Sendable {
         set { self[dynamicMember: \.validators] = newValue }
     }
 
-    var monitors: [MonitorMailbox] {
+    var monitors: [MonitorQueue] {
         _read { yield box.content.monitors }
         set { self[dynamicMember: \.monitors] = newValue }
     }

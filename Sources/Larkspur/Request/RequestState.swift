@@ -36,7 +36,7 @@ struct RequestState: ~Copyable {
 
     // What the user asked for
     var settings: RequestSettings
-    var outbox = EventOutbox()
+    var pendingEvents = PendingEvents()
     var queue = SerializerQueue()
     private var waiters: UInt64 = 0
 
@@ -218,7 +218,7 @@ struct RequestState: ~Copyable {
     struct Finish: Sendable {
         let deliveries: Few<Delivery>
         let callsHandlers: Bool
-        let mail: [EventOutbox.Letter]
+        let events: [PendingEvents.Entry]
         let session: Session?
         let place: UInt64?
         let face: (any Request)?
@@ -246,7 +246,7 @@ struct RequestState: ~Copyable {
         (settings, deadlines) = (released.remains, Deadlines())
         return .finished(
             Finish(
-                deliveries: deliveries, callsHandlers: queue.beginHandlers(), mail: outbox.begin(),
+                deliveries: deliveries, callsHandlers: queue.beginHandlers(), events: pendingEvents.begin(),
                 session: session.take(), place: place, face: face.take(), settings: released, deadlines: limits))
     }
 

@@ -1,23 +1,23 @@
-/// One try at the exchange: built and adapted anew, one hop or several.
+/// One try of an exchange. Each attempt builds and adapts its request and has one or more hops.
 public struct Attempt: Sendable {
-    /// What was built and adapted; nil if that failed.
+    /// The request after building and adapting; nil if that failed.
     public internal(set) var request: OutgoingRequest?
-    /// The hops in order: the first request, then one for each redirect that was followed.
+    /// The hops in order: the first request, then one per redirect, answered challenge and so on.
     public var hops: [Hop] { first.map { [$0] + later } ?? [] }
-    /// Kept apart from those after it, because most attempts have only this one.
+    /// The first hop; stored apart from the array, because most attempts have only this one.
     private var first: Hop?
     private var later: [Hop] = []
-    /// Why the attempt failed; nil while it is under way or if it did not.
+    /// The reason why the attempt failed; nil if it succeeded or is running.
     public internal(set) var error: RequestError?
-    /// How long was waited before the next attempt, if there was one.
+    /// The wait before the next attempt; nil for the last one.
     public internal(set) var delay: Duration?
 
-    /// How many response gates have let the response pass.
+    /// The number of response gates that have accepted the response.
     var passedGates = 0
 
-    /// The head of the last hop's response.
+    /// The response head of the last hop.
     public var head: ResponseHead? { lastHop?.head }
-    /// The last hop's metrics.
+    /// The metrics of the last hop.
     public var metrics: TransportMetrics? { lastHop?.metrics }
 
     var lastHop: Hop? { later.last ?? first }
@@ -27,15 +27,15 @@ public struct Attempt: Sendable {
     }
 }
 
-/// One request sent and what came back for it. Immutable, and shared by everybody who looks at it.
+/// One request on the wire and its response. Immutable.
 public final class Hop: Sendable {
-    /// What was sent.
+    /// The request that was sent.
     public let request: OutgoingRequest
-    /// Nil if there was no response.
+    /// The head of the response; nil without a response.
     public let head: ResponseHead?
-    /// Nil if the transport measured nothing.
+    /// The metrics of the hop; nil if the transport measured nothing.
     public let metrics: TransportMetrics?
-    /// Why the hop failed, if it did.
+    /// The reason why the hop failed; nil if it succeeded.
     public let error: TransportError?
 
     package init(

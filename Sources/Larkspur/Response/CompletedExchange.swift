@@ -1,12 +1,12 @@
-/// What came of an exchange: the record that validators and serializers work on, shared by every response made of it.
+/// The final record of an exchange, for validators and serializers. All responses of a request share it.
 public final class CompletedExchange: Sendable {
-    /// The last hop, or nil if there was none.
+    /// The last hop; nil if nothing was sent.
     public let hop: Hop?
-    /// The body; nil if there was no response.
+    /// The body in memory; nil without a response.
     public let data: Data?
-    /// How many attempts were made.
+    /// The number of attempts.
     public let attempts: Int
-    /// Why the exchange failed, if it did.
+    /// The reason why the exchange failed; nil if it succeeded.
     public let error: RequestError?
     private let past: Past
     private let download: Download?
@@ -16,7 +16,7 @@ public final class CompletedExchange: Sendable {
         case record(DownloadRecord)
     }
 
-    /// What came before; kept in parts, because most exchanges have one attempt of one hop.
+    /// The attempts. The last one is apart from the array, because most exchanges have only one attempt.
     struct Past: Sendable {
         var earlier: [Attempt] = []
         var last: Attempt?
@@ -34,24 +34,24 @@ public final class CompletedExchange: Sendable {
         self.download = download
     }
 
-    /// The file that a download has written; nil if it failed.
+    /// The file of a successful download; nil if the download failed.
     public var fileURL: URL? {
         if case .file(let url) = download { url } else { nil }
     }
 
-    /// What a failed download can be gone on with.
+    /// The data to resume a failed download with; nil if it cannot be resumed.
     public var resumeRecord: DownloadRecord? {
         if case .record(let record) = download { record } else { nil }
     }
 
-    /// The last hop's request.
+    /// The request of the last hop.
     public var request: OutgoingRequest? { hop?.request }
-    /// The last hop's response head, or nil if none came.
+    /// The response head of the last hop; nil without a response.
     public var head: ResponseHead? { hop?.head }
-    /// The last hop's metrics.
+    /// The metrics of the last hop.
     public var metrics: TransportMetrics? { hop?.metrics }
 
-    /// Every attempt, each with its hops, their requests, heads and metrics.
+    /// All attempts in order, with their hops.
     public var history: [Attempt] {
         guard var last = past.last else { return past.earlier }
         last.error = last.error ?? error
@@ -73,7 +73,7 @@ public final class CompletedExchange: Sendable {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }
 
-    /// The same exchange with an error that was found out about it later.
+    /// Returns the same exchange with an error that occurred later.
     func failed(with error: RequestError) -> CompletedExchange {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }

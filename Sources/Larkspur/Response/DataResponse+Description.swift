@@ -1,5 +1,6 @@
 extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The value's type or the error. A value may hold secrets under any name, so it does not show: print ``value`` to see it.
+    /// The type of the value, or the error. A value may hold secrets under any name, so it is not shown: print
+    /// ``value`` to see it.
     public var description: String {
         switch result {
         case .success: "success: \(Value.self)"
@@ -7,11 +8,11 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible, C
         }
     }
 
-    /// Keeps `dump` from showing what the description hides.
+    /// A mirror without children, because they may hold secrets.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 
-    /// The whole exchange for a person to read: request, response, bodies that are text, attempts and times. Secrets are
-    /// hidden by `Redaction.standard`; of a value only its type is told.
+    /// A readable text of the whole exchange: request, response, text bodies, attempts and times. Secrets are redacted
+    /// by `Redaction.standard`; of the value only the type is shown.
     public var debugDescription: String {
         let redaction = request?.redaction(.standard) ?? .standard
         var blocks = exchange.history.dropLast().map { attempt in
@@ -55,7 +56,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible, C
         headers.sorted().map { "  \($0.name): \(redaction.value(of: $0))" }
     }
 
-    /// The text of what a person may want to read, and the size of everything else.
+    /// Returns the text of a text body, and the size of any other body.
     private static func body(_ data: Data, type: String?, _ redaction: Redaction) -> String {
         let kind = type?.essence ?? ""
         let isText = ["json", "xml", "text/", "x-www-form-urlencoded"].contains { kind.contains($0) }

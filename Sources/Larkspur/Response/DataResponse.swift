@@ -1,10 +1,10 @@
-/// One serializer's answer: its value or why there is none, with everything about the exchange.
+/// The result of one serializer, with the exchange.
 public struct DataResponse<Value: Sendable>: Sendable {
     /// The exchange that was serialized.
     public let exchange: CompletedExchange
-    /// The value, or why there is none.
+    /// The value, or the reason why there is none.
     public let result: Result<Value, RequestError>
-    /// How long the serializer took.
+    /// The time that the serializer took.
     public let serializationDuration: Duration
 
     package init(
@@ -15,31 +15,31 @@ public struct DataResponse<Value: Sendable>: Sendable {
         self.serializationDuration = serializationDuration
     }
 
-    /// The request of the last hop; its `urlRequest` is Foundation's value of it.
+    /// The request of the last hop. Its `urlRequest` is the `URLRequest` of Foundation.
     public var request: OutgoingRequest? { exchange.request }
-    /// The response head as it came, with order, repeats and bytes.
+    /// The response head as received, with the order, repetitions and bytes of its fields.
     public var head: ResponseHead? { exchange.head }
-    /// The body, its content codings undone; nil if there is none in memory.
+    /// The body without its content codings; nil if there is none in memory.
     public var data: Data? { exchange.data }
-    /// The last hop's metrics; `attempts` has those of all others.
+    /// The metrics of the last hop; ``attempts`` has those of all hops.
     public var metrics: TransportMetrics? { exchange.metrics }
-    /// Every attempt, each with its hops, their requests, heads and metrics.
+    /// All attempts in order, with their hops.
     public var attempts: [Attempt] { exchange.history }
-    /// The redirects that were followed, in order.
+    /// The redirects that the last attempt followed, in order.
     public var redirects: [Hop] { exchange.redirects }
 
-    /// The response head as Foundation's value, made when asked for.
+    /// The response head as `HTTPURLResponse`, created on each access.
     public var response: HTTPURLResponse? {
         guard let head, let request else { return nil }
         return head.httpURLResponse(url: request.url)
     }
 
-    /// The value, if there is one.
+    /// The value; nil if the request or its serializer failed.
     public var value: Value? {
         if case .success(let value) = result { value } else { nil }
     }
 
-    /// Why there is no value, if there is none.
+    /// The reason why there is no value; nil if there is one.
     public var error: RequestError? {
         if case .failure(let error) = result { error } else { nil }
     }
@@ -50,22 +50,24 @@ extension DataResponse {
         DataResponse<Other>(exchange: exchange, result: result, serializationDuration: serializationDuration)
     }
 
-    /// The same response with another value.
+    /// Returns the response with a transformed value.
     public func map<Other: Sendable>(_ transform: (Value) -> Other) -> DataResponse<Other> {
         with(result.map(transform))
     }
 
-    /// The same response with another value; what the closure throws is its error, with all that is known of the exchange.
+    /// Returns the response with a transformed value. If the closure throws, the response fails with that error, which
+    /// has the request, response and attempts of the exchange.
     public func tryMap<Other: Sendable>(_ transform: (Value) throws -> Other) -> DataResponse<Other> {
         with(result.flatMap { value in Result { try transform(value) }.mapError(wrapped) })
     }
 
-    /// The same response with another error.
+    /// Returns the response with a transformed error.
     public func mapError(_ transform: (RequestError) -> RequestError) -> DataResponse<Value> {
         with(result.mapError(transform))
     }
 
-    /// The same response with another error; what the closure throws takes its place, with all that is known of the exchange.
+    /// Returns the response with a transformed error. If the closure throws, the response fails with that error, which
+    /// has the request, response and attempts of the exchange.
     public func tryMapError(_ transform: (RequestError) throws -> RequestError) -> DataResponse<Value> {
         mapError { error in
             do { return try transform(error) } catch { return wrapped(error) }

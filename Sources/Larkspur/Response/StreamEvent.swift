@@ -1,15 +1,15 @@
 extension DataStreamRequest {
-    /// What a handler of a stream is called with: an event, and a way to stop the stream.
+    /// The argument of a stream's handler: an event, and a token to cancel the stream.
     public struct Stream<Value: Sendable>: Sendable {
-        /// What has happened.
+        /// The event.
         public let event: Event<Value>
-        /// Stops the stream, from wherever it is kept.
+        /// A token that cancels the stream, and can be kept.
         public let token: CancellationToken
 
-        /// The value, unless there is none in this event.
+        /// The value; nil if the event has none.
         public var value: Value? { if case .stream(.success(let value)) = event { value } else { nil } }
 
-        /// Why there is no value, or why the request failed.
+        /// The reason why a value is missing or the request failed.
         public var error: RequestError? {
             switch event {
             case .stream(.success): nil
@@ -18,22 +18,22 @@ extension DataStreamRequest {
             }
         }
 
-        /// What came of the request, if this is the last event.
+        /// The outcome of the request; nil before the last event.
         public var completion: Completion? { if case .complete(let completion) = event { completion } else { nil } }
 
         /// Cancels the request.
         public func cancel() { token.cancel() }
     }
 
-    /// What happens to a stream: values, and at the end one completion.
+    /// An event of a stream: any number of values, then one completion.
     public enum Event<Value: Sendable>: Sendable {
-        /// The next value, or why one could not be had.
+        /// The next value, or the error in its place.
         case stream(Result<Value, RequestError>)
-        /// The last event: the request has finished.
+        /// The last event, when the request has finished.
         case complete(Completion)
     }
 
-    /// What came of a request whose body was read while it came.
+    /// The outcome of a streaming request.
     public struct Completion: Sendable {
         /// The request of the last hop.
         public let request: OutgoingRequest?
@@ -41,11 +41,11 @@ extension DataStreamRequest {
         public let head: ResponseHead?
         /// The last hop's metrics.
         public let metrics: TransportMetrics?
-        /// Why the request failed; nil if it did not.
+        /// The reason why the request failed; nil if it succeeded.
         public let error: RequestError?
     }
 
-    /// Cancels a request without holding it.
+    /// A token that cancels a request, without a strong reference to it.
     public struct CancellationToken: Sendable {
         private let action: @Sendable () -> Void
 
@@ -57,13 +57,14 @@ extension DataStreamRequest {
         public func cancel() { action() }
     }
 
-    /// What came of the request, once it has finished; a cancelled awaiter is told of that at once.
+    /// The outcome of the request, after its finish. If the awaiting task is cancelled, its result is a cancellation,
+    /// without a wait for the request.
     ///
     ///     let end = await session.streamRequest(url).completion
     ///
-    /// Awaiting it starts the request. It waits until the body was taken by those who read it, not until their closures have
-    /// worked on it, and from now on for nobody else: where nobody reads, the body is thrown away. So have the readers,
-    /// `let bytes = request.bytes`, before it is awaited.
+    /// Awaiting it starts the request. It waits until the readers have received the whole body, but not until their
+    /// closures have handled it. Readers must exist before: a body without readers is discarded. So create them first,
+    /// as in `let bytes = request.bytes`.
     public var completion: Completion {
         get async {
             hub.expectNobody()
@@ -72,7 +73,8 @@ extension DataStreamRequest {
         }
     }
 
-    /// - Parameter problem: What a reader found out that the request itself may not have: it can have finished before.
+    /// - Parameter problem: The error of a reader, used if the request itself has none, because it may have finished
+    ///   before.
     func finished(with problem: RequestError? = nil) async -> Completion {
         for await _ in handle.core.follow(.responses) {}
         guard let exchange = handle.core.read({ $0.exchange }) else {

@@ -1,10 +1,10 @@
-/// Tries serializers in order; the first that succeeds gives the value.
+/// A serializer that tries several serializers in order, and returns the first value.
 ///
 ///     request.serializingResponse(using: .firstOf([.decodable(of: NewUser.self), LegacyUserSerializer()]))
 public struct CompoundResponseSerializer<Value: Sendable>: ResponseSerializer {
     private let serializers: [any ResponseSerializer<Value>]
 
-    /// `.firstOf` is the same.
+    /// Creates a serializer; `.firstOf(_:)` is equivalent.
     public init(_ serializers: [any ResponseSerializer<Value>]) { self.serializers = serializers }
 
     public var readsDownloadedFile: Bool { serializers.contains(where: \.readsDownloadedFile) }
@@ -17,7 +17,8 @@ public struct CompoundResponseSerializer<Value: Sendable>: ResponseSerializer {
         do {
             return try await first { try await $0.recover(from: error, exchange) }
         } catch let failures as CompoundFailure {
-            // None made a value of the failure: it stands, unless one of them has something else to say.
+            // No serializer recovered. Throw the first error that differs from the exchange's error, else the
+            // exchange's error.
             throw failures.errors.first { ($0 as? RequestError)?.isSame(as: error) != true } ?? error
         }
     }
@@ -32,19 +33,20 @@ public struct CompoundResponseSerializer<Value: Sendable>: ResponseSerializer {
     }
 }
 
-/// Why each of a compound's serializers failed, in their order.
+/// The errors of all serializers of a ``CompoundResponseSerializer``.
 public struct CompoundFailure: Error, Sendable, CustomStringConvertible {
-    /// In the order of the serializers.
+    /// The errors, in the order of the serializers.
     public let errors: [any Error]
 
     public var description: String {
         errors.isEmpty
-            ? "there is no serializer to try" : "none succeeded: " + errors.map { "\($0)" }.joined(separator: "; ")
+            ? "the list of serializers is empty"
+            : "all serializers failed: " + errors.map { "\($0)" }.joined(separator: "; ")
     }
 }
 
 extension ResponseSerializer {
-    /// The first of these that succeeds.
+    /// Tries the serializers in order, and returns the first value.
     public static func firstOf<Value>(
         _ serializers: [any ResponseSerializer<Value>]
     ) -> Self where Self == CompoundResponseSerializer<Value> {

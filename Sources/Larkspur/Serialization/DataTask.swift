@@ -1,13 +1,13 @@
-/// One serializer's answer, to be awaited: now or later, once or often, by one task or by many.
+/// A handle to await the response of one serializer, at any time, repeatedly and from several tasks.
 ///
-/// The serializer runs whether or not anybody awaits it. A cancelled awaiter is answered at once; the request is
-/// cancelled with it only if nobody else wants anything of that request.
+/// The serializer runs even if no task awaits it. A cancelled awaiter gets its response at once. The request is
+/// cancelled with it only if it has no other serializer, handler or awaiter.
 public struct DataTask<Value: Sendable>: Sendable {
     private let request: any Request
     private let slot: Int
     private let automaticallyCancelling: Bool
-    /// Made where the serializer's type is known, and called from code that is compiled into the caller's: generic code
-    /// that is specialised costs a fraction.
+    /// A closure created where the serializer's type is known. Inlinable code calls it, because specialized code is
+    /// much faster than generic code.
     @usableFromInline let answer: @Sendable () async -> DataResponse<Value>
 
     init(
@@ -20,13 +20,13 @@ public struct DataTask<Value: Sendable>: Sendable {
         self.answer = answer
     }
 
-    /// The response; when the awaiting task is cancelled, one whose error `isCancelled`.
+    /// The response. If the awaiting task is cancelled, its error is a cancellation.
     @inlinable public var response: DataResponse<Value> { get async { await answer() } }
 
-    /// The value, or why there is none.
+    /// The value, or the reason why there is none.
     @inlinable public var result: Result<Value, RequestError> { get async { await response.result } }
 
-    /// The value. Throws `CancellationError` for a cancel, else a `RequestError`.
+    /// The value. Throws `CancellationError` if the request was cancelled, else a ``RequestError``.
     @inlinable public var value: Value {
         get async throws {
             switch await response.result {
@@ -37,13 +37,13 @@ public struct DataTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// Withdraws this serializer; the request is cancelled with it only if it was the last that anybody wanted.
+    /// Removes this serializer. Cancels the request if it has no other serializer, handler or awaiter.
     public func cancel() {
         request.handle.core.withdraw(slot, automaticallyCancelling: automaticallyCancelling, request)
     }
 
-    /// Suspends the whole request, for all its serializers.
+    /// Suspends the whole request with all its serializers.
     public func suspend() { request.suspend() }
-    /// Starts the request, or lets it go on.
+    /// Starts or resumes the request.
     public func resume() { request.resume() }
 }

@@ -1,20 +1,20 @@
-/// Says why a body makes no value of a type: in words, with the place in the value, and with the beginning of a page that came
-/// instead of data.
+/// Error messages of failed decoding: the reason, the coding path, and the beginning of an HTML page that came instead
+/// of data.
 enum DecodingProblem {
     private static let shownCount = 120
 
     static func message(_ error: any Error, decoding type: Any.Type, from data: Data, contentType: String?) -> String {
         let essence = contentType?.essence ?? ""
         if isHTML(data, essence) {
-            return "the body is HTML, and not the data of a \(type): it begins with \(beginning(of: data))"
+            return "the body is HTML instead of a \(type); it begins with \(beginning(of: data))"
         }
         let isJSON = essence.isEmpty || essence.contains("json")
         let body = isJSON ? "the body" : "the body, \(essence.prefix(60).debugDescription),"
-        return "\(body) is not a \(type): \(words(for: error))"
+        return "\(body) is not a \(type): \(description(of: error))"
     }
 
-    /// An error of a decoder in one line, without the names of its Swift cases.
-    static func words(for error: any Error) -> String {
+    /// Returns the error of a decoder in one line, without the names of Swift cases.
+    static func description(of error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         switch error {
         case .keyNotFound(let key, let context): return "no value for \(quoted(key.stringValue))\(place(of: context))"
@@ -28,7 +28,7 @@ enum DecodingProblem {
         }
     }
 
-    /// ` at users[3].name`; nothing for the value as a whole.
+    /// Returns the coding path, `, at "users[3].name"`; empty for the whole value.
     private static func place(of context: DecodingError.Context) -> String {
         guard !context.codingPath.isEmpty else { return "" }
         let path = context.codingPath.reduce(into: "") { path, key in
@@ -41,7 +41,7 @@ enum DecodingProblem {
         return ", at \(quoted(path))"
     }
 
-    /// Names in a path may be the server's.
+    /// Returns the text in quotes, shortened and escaped, because the server may control the keys of a path.
     private static func quoted(_ text: String) -> String { String(text.prefix(shownCount)).debugDescription }
 
     private static func isHTML(_ data: Data, _ essence: String) -> Bool {
@@ -50,7 +50,7 @@ enum DecodingProblem {
         return text.hasPrefix("<!doctype html") || text.hasPrefix("<html")
     }
 
-    /// In quotes, on one line and without secrets.
+    /// Returns the beginning of the text in quotes, on one line and without secrets.
     private static func beginning(of data: Data) -> String {
         let words = String(decoding: data.prefix(1_000), as: UTF8.self).split(whereSeparator: \.isWhitespace)
         let text = words.joined(separator: " ")

@@ -1,13 +1,14 @@
 internal import CLarkspur
 
-/// Decodes text by the system's iconv.
+/// A text decoder of the system's iconv.
 struct IconvDecoder: ~Copyable {
-    /// The size of the output of one call: that of a whole short text, and a part of a long one.
+    /// Returns the size of the output buffer: enough for a short text, and for a part of a long one.
     private static func roomCount(for count: Int) -> Int { min(16 * 1_024, 32 + 3 * count) }
 
     private let decoder: UnsafeMutableRawPointer
 
-    /// Nil if the system does not have the encoding: on Linux its module may not be installed.
+    /// Creates a decoder. Returns nil if the system does not have the encoding; on Linux its module may not be
+    /// installed.
     init?(_ encoding: String) {
         guard let decoder = clarkspur_text_open(encoding) else { return nil }
         self.decoder = decoder
@@ -15,7 +16,7 @@ struct IconvDecoder: ~Copyable {
 
     deinit { clarkspur_text_close(decoder) }
 
-    /// Appends the whole text in UTF-8; false if the bytes are not text in the encoding.
+    /// Appends the whole text in UTF-8. Returns false if the bytes are not text in the encoding.
     func decode(_ bytes: UnsafeRawBufferPointer, into text: inout [UInt8]) -> Bool {
         var step = clarkspur_text_step()
         step.input = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)

@@ -1,21 +1,21 @@
 #if canImport(UIKit)
     import UIKit
 
-    /// The platform's type of images.
+    /// The image type of the platform.
     public typealias PlatformImage = UIImage
 #elseif canImport(AppKit)
     import AppKit
 
-    /// The platform's type of images.
+    /// The image type of the platform.
     public typealias PlatformImage = NSImage
 #endif
 
 #if canImport(UIKit) || canImport(AppKit)
-    /// The body as an image. An empty body is a failure: no image is empty.
+    /// A serializer that returns the body as an image. An empty body fails with `.emptyBody`.
     ///
     ///     let photo = try await request.serializingResponse(using: .image(scale: 2)).value
     public struct ImageResponseSerializer: ResponseSerializer {
-        /// The content types that images come with.
+        /// The content types of images, accepted by default.
         public static let contentTypes: Set<String> = [
             "image/avif", "image/bmp", "image/gif", "image/heic", "image/heif", "image/jpeg", "image/png",
             "image/tiff", "image/vnd.microsoft.icon", "image/webp", "image/x-icon",
@@ -24,9 +24,11 @@
         private let imageScale: CGFloat
         private let validator: ResponseValidator
 
+        /// Creates a serializer.
+        ///
         /// - Parameters:
-        ///   - imageScale: How many pixels of the image make a point.
-        ///   - contentTypes: What the response may be; ranges such as `image/*` count.
+        ///   - imageScale: The number of pixels per point; 1 by default.
+        ///   - contentTypes: The accepted content types; ranges such as `image/*` are possible.
         public init(imageScale: CGFloat = 1, contentTypes: Set<String> = ImageResponseSerializer.contentTypes) {
             self.imageScale = imageScale
             validator = .contentType(contentTypes)
@@ -34,11 +36,11 @@
 
         public func serialize(_ exchange: CompletedExchange) async throws -> PlatformImage {
             guard let data = exchange.data, !data.isEmpty else {
-                throw RequestError(.emptyBody, "the response has no body to make an image of")
+                throw RequestError(.emptyBody, "the response has no body; an image was expected")
             }
             try await validator.validate(exchange)
             guard let image = Self.image(data, scale: imageScale) else {
-                throw RequestError(.invalidImage, "the body is no image that this system can read")
+                throw RequestError(.invalidImage, "the body is not an image that this system can read")
             }
             return image
         }
@@ -48,7 +50,7 @@
                 UIImage(data: data, scale: scale)
             }
         #else
-            /// AppKit counts in points, so a scale makes the image smaller.
+            /// The size of an AppKit image is in points, so the scale makes it smaller.
             private static func image(_ data: Data, scale: CGFloat) -> PlatformImage? {
                 guard let bitmap = NSBitmapImageRep(data: data) else { return nil }
                 let size = NSSize(
@@ -62,9 +64,11 @@
     }
 
     extension ResponseSerializer where Self == ImageResponseSerializer {
-        /// The body as an image.
+        /// A serializer that returns the body as an image.
         public static var image: Self { ImageResponseSerializer() }
-        /// The body as an image, with so many pixels to a point.
+        /// Returns a serializer of the body as an image.
+        ///
+        /// - Parameter scale: The number of pixels per point.
         public static func image(scale: CGFloat) -> Self { ImageResponseSerializer(imageScale: scale) }
     }
 #endif

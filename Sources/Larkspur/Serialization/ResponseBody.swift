@@ -1,19 +1,20 @@
-/// Changes a response's body before it is serialized; not called for an empty one.
+/// Changes a response's body before it is serialized. It is not called for an empty body.
 public protocol DataPreprocessor: Sendable {
-    /// The body to be serialized in place of this one; what it throws is the serializer's failure.
+    /// Returns the body to serialize. An error becomes the error of the serializer.
     func preprocess(_ data: Data) throws -> Data
 }
 
-/// Leaves the body as it is.
+/// A preprocessor that does not change the body.
 public struct PassthroughPreprocessor: DataPreprocessor {
-    /// `.passthrough` is the same.
+    /// Creates the preprocessor; `.passthrough` is equivalent.
     public init() {}
     public func preprocess(_ data: Data) -> Data { data }
 }
 
-/// Takes away the line that some servers put in front of JSON so that no page can run it as a script: `)]}',`.
+/// A preprocessor that removes the line `)]}',`, which some servers send before JSON so that no page can run it as a
+/// script.
 public struct GoogleXSSIPreprocessor: DataPreprocessor {
-    /// `.googleXSSI` is the same.
+    /// Creates the preprocessor; `.googleXSSI` is equivalent.
     public init() {}
 
     public func preprocess(_ data: Data) -> Data {
@@ -22,41 +23,42 @@ public struct GoogleXSSIPreprocessor: DataPreprocessor {
     }
 }
 
-/// Takes the members that are null away from JSON, at every level, for types to which a missing key means something else.
+/// A preprocessor that removes null members of JSON objects at all levels, for types that distinguish null from a
+/// missing key.
 public struct NullRemovingPreprocessor: DataPreprocessor {
-    /// `.removingNulls` is the same.
+    /// Creates the preprocessor; `.removingNulls` is equivalent.
     public init() {}
 
     public func preprocess(_ data: Data) throws -> Data { try JSON(data: data).removingNulls().data() }
 }
 
 extension DataPreprocessor where Self == NullRemovingPreprocessor {
-    /// Takes null members away from JSON.
+    /// A preprocessor that removes null members of JSON objects.
     public static var removingNulls: Self { NullRemovingPreprocessor() }
 }
 
 extension DataPreprocessor where Self == PassthroughPreprocessor {
-    /// Leaves the body as it is.
+    /// A preprocessor that does not change the body.
     public static var passthrough: Self { PassthroughPreprocessor() }
 }
 
 extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
-    /// Takes the line `)]}',` away.
+    /// A preprocessor that removes the line `)]}',`.
     public static var googleXSSI: Self { GoogleXSSIPreprocessor() }
 }
 
 /// A type that has a value for a response without a body.
 public protocol EmptyResponse {
-    /// The value for a response without a body.
+    /// Returns the value for a response without a body.
     static func emptyValue() -> Self
 }
 
-/// What is decoded where a response has nothing to say beyond that it went well.
+/// The value of a successful response without content.
 public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
     /// The only value.
     public static let value = Empty()
     public static func emptyValue() -> Empty { value }
-    /// The only value, as decoders make it.
+    /// Creates the only value, as decoders do.
     public init() {}
 }
 
@@ -64,25 +66,25 @@ extension Optional: EmptyResponse {
     public static func emptyValue() -> Wrapped? { nil }
 }
 
-/// How a serializer that needs a body comes by one.
+/// The rules of serializers that need a body.
 struct ResponseBody: Sendable {
     let preprocessor: any DataPreprocessor
     let emptyResponseCodes: Set<Int>
     let emptyRequestMethods: Set<HTTPMethod>
 
-    /// The body, or nil if there is none and none was to be expected.
+    /// Returns the preprocessed body, or nil if an empty body is allowed. Throws `.emptyBody` if it is not.
     func data(of exchange: CompletedExchange) throws -> Data? {
         if let data = exchange.data, !data.isEmpty { return try preprocessor.preprocess(data) }
         let isExpected =
             exchange.head.map { emptyResponseCodes.contains($0.status) } == true
             || exchange.request.map { emptyRequestMethods.contains($0.method) } == true
         if isExpected { return nil }
-        throw RequestError(.emptyBody, "the response has no body to make a value of")
+        throw RequestError(.emptyBody, "the response has no body; a value was expected")
     }
 }
 
 extension Set<Int> {
-    /// The status codes of responses that have no body: 204 and 205.
+    /// The statuses of responses that have no body: 204 and 205.
     public static let emptyResponseCodes: Set<Int> = [204, 205]
 }
 

@@ -1,29 +1,29 @@
-/// Turns a completed exchange into a value.
+/// A conversion of a completed exchange into a value.
 ///
-/// Serializers of one request run one after another, on the request's task, in the order they were attached. Their responses
-/// are delivered together after the last one has ended. So a serializer must not await a response of its own request: that
-/// await fails with `.serializerAwaitsItself`. To use another serializer, call its `serialize(_:)` with the exchange.
+/// The serializers of a request run one after another, on the request's task, in the order in which they were attached.
+/// Their responses are delivered together after the last one has ended. So a serializer must not await a response of
+/// its own request: that await fails with `.serializerAwaitsItself`. To use another serializer, call its
+/// `serialize(_:)` with the exchange.
 public protocol ResponseSerializer<SerializedObject>: Sendable {
-    /// What it makes of an exchange.
+    /// The type of the value.
     associatedtype SerializedObject: Sendable
 
-    /// The value of an exchange that went well. What this throws asks the retriers.
+    /// Returns the value of a successful exchange. If it throws, the retriers decide whether the request is sent again.
     func serialize(_ exchange: CompletedExchange) async throws -> SerializedObject
 
-    /// Whether a downloaded file is read to become the exchange's `data`. The default is true; a serializer that is content
-    /// with `fileURL` says false, and no file is too large for it.
+    /// Whether a downloaded file is read into the exchange's `data`; true by default. A serializer that uses only
+    /// `fileURL` returns false, so that large files are not read into memory.
     var readsDownloadedFile: Bool { get }
 
-    /// The value of an exchange that failed: here a serializer may make something of the server's error body.
+    /// Returns a value of a failed exchange, for example from the server's error body, or throws an error.
     ///
-    /// The default throws the error again, which is why nobody can forget to.
+    /// The default throws the given error.
     func recover(from error: RequestError, _ exchange: CompletedExchange) async throws -> SerializedObject
 }
 
-/// A serializer of the library's own that a transport's thread may run: it does not wait, calls nobody's code and is done
-/// in no time.
+/// A built-in serializer that may run on a transport's thread: it does not wait, runs no user code and is fast.
 protocol PromptSerializer: ResponseSerializer {
-    /// The longest body for which that holds; negative if it does for none.
+    /// The maximum size in bytes of a body that is fast to serialize; negative if the serializer runs user code.
     var promptLimit: Int { get }
     func serialize(_ exchange: CompletedExchange) throws -> SerializedObject
 }

@@ -1,21 +1,23 @@
-// Each serializer in two forms: `serializingX` gives a handle to await, `responseX` calls a closure.
+// Each serializer has two forms: `serializingX` returns a handle to await, `responseX` calls a closure.
 //
-// Closures of one request are called in the order of their attachment, one after another, after the last serializer
-// has ended. A closure may be isolated to an actor (`{ @MainActor response in … }`) and may attach further serializers.
+// The closures of a request are called one after another, in the order in which they were attached, after the last
+// serializer has ended. A closure may be isolated to an actor (`{ @MainActor response in … }`) and may attach further
+// serializers.
 
 extension SerializableRequest {
-    /// Attaches a serializer of your own and gives a handle to await its response by. The first one starts the request.
+    /// Attaches a serializer of your own, and returns a handle to await its response. The first serializer starts the
+    /// request.
     ///
-    /// - Parameter automaticallyCancelling: Whether a cancelled awaiter takes the request along, if nobody else wants
-    ///   anything of it.
+    /// - Parameter automaticallyCancelling: Whether cancelling the awaiting task cancels the request, if it has no
+    ///   other serializer, handler or awaiter; true by default.
     public func serializingResponse<Serializer: ResponseSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DataTask<Serializer.SerializedObject> {
         handle.core.task(serializer, for: self, automaticallyCancelling)
     }
 
-    /// Attaches a serializer of your own and calls the closure with its response: on the request's task, or on an actor
-    /// with `{ @MainActor response in … }`.
+    /// Attaches a serializer of your own, and calls the closure with its response. The closure runs on the request's
+    /// task, or on an actor with `{ @MainActor response in … }`.
     @discardableResult
     public func response<Serializer: ResponseSerializer>(
         using serializer: Serializer,
@@ -25,14 +27,14 @@ extension SerializableRequest {
         return self
     }
 
-    /// The body as it is.
+    /// Returns a handle to await the unchanged body.
     public func serializingData(
         preprocessor: any DataPreprocessor = .passthrough, automaticallyCancelling: Bool = true
     ) -> DataTask<Data> {
         handle.core.task(DataResponseSerializer(preprocessor: preprocessor), for: self, automaticallyCancelling)
     }
 
-    /// Calls the closure with the body as it is.
+    /// Calls the closure with the unchanged body.
     @discardableResult
     public func responseData(
         preprocessor: any DataPreprocessor = .passthrough,
@@ -41,9 +43,10 @@ extension SerializableRequest {
         response(using: .data(preprocessor: preprocessor), completion: completion)
     }
 
-    /// The body as text.
+    /// Returns a handle to await the body as text.
     ///
-    /// - Parameter encoding: nil takes the charset that the response names, or else UTF-8, or else Latin-1.
+    /// - Parameter encoding: The encoding of the text. Nil, the default, means the charset of the response; without a
+    ///   charset, UTF-8, or Latin-1 if the body is not UTF-8.
     public func serializingString(
         encoding: String.Encoding? = nil, preprocessor: any DataPreprocessor = .passthrough,
         automaticallyCancelling: Bool = true
@@ -62,7 +65,8 @@ extension SerializableRequest {
         response(using: .string(encoding: encoding, preprocessor: preprocessor), completion: completion)
     }
 
-    /// The body as a `JSON` value. An empty body is a failure, unless it was to be expected: then it is `.null`.
+    /// Returns a handle to await the body as a ``JSON`` value. An empty body is `.null` if the status or method allows
+    /// it, else it fails with `.emptyBody`.
     public func serializingJSON(
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
@@ -73,7 +77,7 @@ extension SerializableRequest {
         return handle.core.task(serializer, for: self, automaticallyCancelling)
     }
 
-    /// Calls the closure with the body as a `JSON` value.
+    /// Calls the closure with the body as a ``JSON`` value.
     @discardableResult
     public func responseJSON(
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
@@ -86,11 +90,12 @@ extension SerializableRequest {
         return response(using: serializer, completion: completion)
     }
 
-    /// The body as a value of your type, by the session's decoder unless another is given. An empty body is a failure,
-    /// unless it was to be expected and the type is an `EmptyResponse`.
+    /// Returns a handle to await the body as a value of your type, decoded by the session's decoder unless another is
+    /// given. An empty body fails with `.emptyBody`, unless the status or method allows it and the type is an
+    /// ``EmptyResponse``.
     ///
-    /// - Parameter failure: What the server's body is decoded as where validation refuses the response; see
-    ///   `RequestError.failure(as:)`.
+    /// - Parameter failure: The type of the server's error body, decoded if validation rejects the response; see
+    ///   ``RequestError/failure(as:)``.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, failure: (any (Decodable & Error & Sendable).Type)? = nil,
         decoder: (any DataDecoder)? = nil, preprocessor: any DataPreprocessor = .passthrough,
@@ -103,7 +108,8 @@ extension SerializableRequest {
         return handle.core.task(serializer, for: self, automaticallyCancelling)
     }
 
-    /// Calls the closure with the body as a value of your type, by the session's decoder unless another is given.
+    /// Calls the closure with the body as a value of your type, decoded by the session's decoder unless another is
+    /// given.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, failure: (any (Decodable & Error & Sendable).Type)? = nil,
@@ -118,7 +124,7 @@ extension SerializableRequest {
         return response(using: serializer, completion: completion)
     }
 
-    /// The body as XML.
+    /// Returns a handle to await the body as XML.
     public func serializingXML(automaticallyCancelling: Bool = true) -> DataTask<XML> {
         handle.core.task(XMLResponseSerializer(), for: self, automaticallyCancelling)
     }
@@ -129,7 +135,7 @@ extension SerializableRequest {
         response(using: .xml, completion: completion)
     }
 
-    /// The body, a property list of any format, as a value of your type.
+    /// Returns a handle to await the body, a property list of any format, as a value of your type.
     public func serializingPropertyList<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {

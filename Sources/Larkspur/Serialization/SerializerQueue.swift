@@ -1,15 +1,15 @@
-/// A request's serializers in the order they were attached, and how far each stage has got with them.
+/// A request's serializers in the order in which they were attached, with the progress of each stage.
 ///
-/// Part of the request's box. While the request runs, responses are held until the last serializer has ended and then
-/// delivered in order; after the finish each late one is delivered as it ends.
+/// Part of the request's state. While the request runs, responses are held until the last serializer has ended, and
+/// then delivered in order. After the finish each late response is delivered when its serializer has ended.
 struct SerializerQueue {
-    /// Whether a task works on something; it takes up whatever is added until it finds nothing more.
+    /// Whether a task is working. It continues with added work until none is left.
     enum Worker { case idle, running }
 
     private var slots: [SerializerSlot] = []
-    /// All slots before this one are answered.
+    /// The number of slots at the front that have their final response.
     private var delivered = 0
-    /// All slots before this one have been serialized in this attempt.
+    /// The number of slots at the front that were serialized in this attempt.
     private var serialized = 0
     private var lateWorker = Worker.idle
 
@@ -18,7 +18,7 @@ struct SerializerQueue {
 
     var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
 
-    /// What gives the only slot its response at once, if there is no other slot.
+    /// The prompt serializer of the only slot; nil if there are other slots.
     var solePrompt: SerializerJob.Prompt? { slots.count == 1 ? slots[0].prompt : nil }
 
     var hasSolePrompt: Bool { slots.count == 1 && slots[0].hasPrompt }
@@ -41,14 +41,14 @@ struct SerializerQueue {
         return nil
     }
 
-    /// A new attempt begins: nothing from the last one is delivered. Returns the responses, to be let go of after
-    /// unlocking: the ends of their values may be somebody's code (R1).
+    /// Resets the slots for a new attempt, so that no response of the last one is delivered. The caller releases the
+    /// returned responses after unlocking, because releasing their values may run user code (R1).
     mutating func discardHeld() -> [AnyResponse] {
         serialized = delivered
         return (delivered..<slots.count).compactMap { slots[$0].discard() }
     }
 
-    /// Ends every slot that has its response, in order: its waiters are answered, its handler is queued.
+    /// Ends every slot that has its response, in order: resumes its waiters and queues its handler.
     mutating func deliverHeld() -> Few<Delivery> {
         var deliveries = Few<Delivery>()
         while delivered < slots.count {
@@ -59,28 +59,28 @@ struct SerializerQueue {
         return deliveries
     }
 
-    /// Asks for the work on late serializers; whoever gets true does it.
+    /// Claims the work on late serializers. Returns true to the caller that has to do it.
     mutating func beginLateWork() -> Bool {
         guard lateWorker == .idle, delivered < slots.count else { return false }
         lateWorker = .running
         return true
     }
 
-    /// The next late serializer, or nil, and the worker's part is over.
+    /// Returns the next late serializer. Returns nil if there is none, and ends the worker.
     mutating func nextLate() -> (slot: Int, job: SerializerJob)? {
         if let next = nextWaiting() { return next }
         lateWorker = .idle
         return nil
     }
 
-    /// Asks for the handlers' part; whoever gets true calls them.
+    /// Claims the calls of the handlers. Returns true to the caller that has to call them.
     mutating func beginHandlers() -> Bool {
         guard handlerWorker == .idle, !handlers.isEmpty else { return false }
         handlerWorker = .running
         return true
     }
 
-    /// Handlers to call now, in order, or nil, and the worker's part is over.
+    /// Returns the handlers to call now, in order. Returns nil if there are none, and ends the worker.
     mutating func nextHandlers() -> [SerializerSlot.Call]? {
         guard !handlers.isEmpty else {
             handlerWorker = .idle

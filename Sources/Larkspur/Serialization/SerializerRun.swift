@@ -1,13 +1,14 @@
-/// Marks the tasks that work for a serializer while it runs.
+/// A mark of the tasks that work for a running serializer.
 ///
-/// Responses of a request are delivered when its last serializer has ended. A serializer that awaits one of them would wait
-/// for itself, so the request answers such an awaiter with an error. Child tasks and unstructured tasks inherit the mark,
-/// because the serializer may wait for them; detached tasks do not.
+/// The responses of a request are delivered when its last serializer has ended. A serializer that awaits one of them
+/// would wait for itself, so the request returns an error to such an awaiter. Child tasks and unstructured tasks
+/// inherit the mark, because the serializer may wait for them; detached tasks do not.
 final class SerializerRun: Sendable {
-    /// The serializers that the current task works for: one serializer may wait for another request's.
+    /// The serializers that the current task works for. There are several if one waits for another request's
+    /// serializer.
     @TaskLocal static var current: [SerializerRun] = []
 
-    /// The request whose serializer runs; nil after its end, which a task that goes on may outlive.
+    /// The request whose serializer runs; nil after its end, because a task with the mark may run longer.
     private let core: Protected<RequestCore?>
 
     init(of core: RequestCore) { self.core = Protected(core) }
@@ -20,9 +21,9 @@ final class SerializerRun: Sendable {
 }
 
 extension RequestCore {
-    /// Runs a serializer, marked as one of this request.
+    /// Runs a serializer with a mark for this request.
     ///
-    /// The library's own prompt serializers await nothing, so they run without a mark.
+    /// Prompt serializers await nothing, so they run without a mark.
     func run(
         _ job: SerializerJob, _ exchange: CompletedExchange
     ) async -> (response: AnyResponse, failure: RequestError?) {

@@ -1,8 +1,8 @@
-/// A response whose type only its serializer and its awaiters know: a `ValueBox` or a `FailureBox`.
+/// A type-erased response: a `ValueBox` or a `FailureBox`. Only the serializer and its awaiters know the type.
 typealias AnyResponse = any AnyObject & Sendable
 
-/// What is to be done for a slot that has ended, after unlocking: its waiters are resumed, and what it held is let go
-/// of, whose end may be somebody's code (R1).
+/// The work for an ended slot, done after unlocking: it resumes the waiters, and releases objects whose `deinit` may
+/// run user code (R1).
 struct Delivery: Sendable {
     fileprivate let waiters: Few<SerializerSlot.Waiter>
     fileprivate let released: (job: SerializerJob, discarded: AnyResponse?)
@@ -10,16 +10,16 @@ struct Delivery: Sendable {
     func callAsFunction() { waiters.forEach { $0.continuation?.resume(returning: .ready) } }
 }
 
-/// What the pipeline runs for one attached serializer.
+/// The work of one attached serializer.
 ///
-/// Closures, made where the serializer's type is known: the queue is then the same for all types, and what is generic is
-/// specialised for the library's own serializers, which an existential's methods are not.
+/// Its closures are created where the serializer's type is known. So the queue is independent of the type, and the
+/// closures are specialized for built-in serializers, unlike the methods of an existential.
 struct SerializerJob: Sendable {
-    /// The response, and a failure in it that was not the exchange's own.
+    /// Returns the response, and the serializer's own error if it failed.
     let run: @Sendable (CompletedExchange) async -> (response: AnyResponse, failure: RequestError?)
     let fail: @Sendable (CompletedExchange, RequestError) -> AnyResponse
-    /// The response to an exchange that went well, from a serializer that a transport's thread may run; the closure gives
-    /// nil where `run` is to be called all the same.
+    /// Returns the response of a successful exchange from a prompt serializer, or nil if `run` must be called instead.
+    /// Nil for other serializers.
     private(set) var prompt: Prompt?
 
     typealias Prompt = @Sendable (CompletedExchange) -> AnyResponse?
@@ -39,7 +39,7 @@ struct SerializerJob: Sendable {
         }
     }
 
-    /// What the closures share: a closure over one reference needs no memory of its own.
+    /// The data that the closures share. A closure that captures a single reference needs no allocation.
     private final class Source<Serializer: ResponseSerializer>: Sendable {
         let serializer: Serializer
         let requestID: RequestID
@@ -77,8 +77,8 @@ struct SerializerJob: Sendable {
     }
 }
 
-/// A typed response as the untyped queue keeps it. In parts: the end of a whole one, whose type depends on the value's,
-/// would be looked up each time.
+/// A successful response without its type. It stores the parts, because destroying a whole response of a generic type
+/// needs a type lookup each time.
 private final class ValueBox<Value: Sendable>: Sendable {
     let exchange: CompletedExchange
     let value: Value
@@ -89,7 +89,7 @@ private final class ValueBox<Value: Sendable>: Sendable {
     }
 }
 
-/// A response without a value, of whatever type it would be.
+/// A failed response, independent of the value's type.
 private final class FailureBox: Sendable {
     let exchange: CompletedExchange
     let error: RequestError
@@ -101,31 +101,32 @@ private final class FailureBox: Sendable {
 }
 
 extension DataResponse {
-    /// Who attached a serializer knows the type of its response.
+    /// Creates a response from a type-erased one. Its type is the one with which the serializer was attached.
     init(_ response: AnyResponse) {
         if let box = response as? ValueBox<Value> {
             self.init(exchange: box.exchange, result: .success(box.value), serializationDuration: box.duration)
         } else if let box = response as? FailureBox {
             self.init(exchange: box.exchange, result: .failure(box.error), serializationDuration: box.duration)
         } else {
-            preconditionFailure("a serializer's response was asked for with a type other than its own")
+            preconditionFailure("the type of a response does not match its serializer")
         }
     }
 }
 
-/// The box's record of one attached serializer: where it stands, and who waits for it.
+/// One attached serializer with its status and its waiters.
 struct SerializerSlot {
-    /// Somebody who wants the answer; without a continuation while at work for it, to ask again afterwards.
+    /// A task that waits for the response. Its continuation is nil while the task works for the response, after which
+    /// it asks again.
     typealias Waiter = (number: UInt64, continuation: Suspension<Answer>?)
     typealias Handler = @Sendable (AnyResponse) async -> Void
     typealias Call = (handler: Handler, response: AnyResponse)
 
-    /// What an awaiter goes on with. The response it takes out of the box itself.
+    /// The reason why an awaiter is resumed. It reads the response from the request's state.
     enum Answer: Sendable {
         case ready
-        /// The awaiter was cancelled, and waits for nothing any more.
+        /// The awaiter was cancelled and no longer waits.
         case cancelled
-        /// The hop has ended well: do the rest.
+        /// The hop has ended successfully; the awaiter does the remaining work.
         case shortWork
     }
 
@@ -134,16 +135,17 @@ struct SerializerSlot {
         case waiting
         /// Serialized; held back until the last serializer of the request has ended.
         case held(AnyResponse)
-        /// Ended by its own `cancel()`.
+        /// Ended by the handle's `cancel()`.
         case withdrawn(AnyResponse)
-        /// Answered; the response stays for awaiters to come.
+        /// Delivered; the response is kept for later awaiters.
         case delivered(AnyResponse)
     }
 
-    /// Whether anybody is left who wants the answer.
+    /// Whether a caller still wants the response.
     enum Interest { case wanted, abandoned }
 
-    /// Given up when the slot has ended, or a closure that mentions its own request would keep it for ever.
+    /// The serializer's work. Released when the slot has ended, because a closure that captures its own request would
+    /// be a reference cycle.
     private(set) var job: SerializerJob?
     private var handler: Handler?
     private(set) var status = Status.waiting
@@ -155,7 +157,7 @@ struct SerializerSlot {
         self.handler = handler
     }
 
-    /// What gives this slot its response at once, if its serializer can and no closure of the user's is to be called.
+    /// The prompt serializer of this slot; nil if it is not prompt or a user's closure has to be called.
     var prompt: SerializerJob.Prompt? { hasPrompt ? job?.prompt : nil }
 
     var hasPrompt: Bool {
@@ -163,7 +165,7 @@ struct SerializerSlot {
         return job?.prompt != nil
     }
 
-    /// Whether the request still owes somebody this answer.
+    /// Whether the request still has to deliver this response.
     var isOwed: Bool {
         switch status {
         case .waiting, .held: interest == .wanted
@@ -171,7 +173,7 @@ struct SerializerSlot {
         }
     }
 
-    /// The response once it is not held back any more.
+    /// The delivered or withdrawn response; nil before.
     var finalResponse: AnyResponse? {
         switch status {
         case .waiting, .held: nil
@@ -179,7 +181,7 @@ struct SerializerSlot {
         }
     }
 
-    /// Takes a serializer's response, unless the slot was withdrawn meanwhile; gives back the one it replaces.
+    /// Stores a serializer's response, unless the slot was withdrawn meanwhile. Returns the response that it replaces.
     mutating func hold(_ response: AnyResponse) -> (isHeld: Bool, replaced: AnyResponse?) {
         guard finalResponse == nil else { return (false, nil) }
         defer { status = .held(response) }
@@ -187,14 +189,14 @@ struct SerializerSlot {
         return (true, nil)
     }
 
-    /// A new attempt begins: the response of the last one never was. It is given back, to be let go of after unlocking.
+    /// Resets the slot for a new attempt. Returns the discarded response, which the caller releases after unlocking.
     mutating func discard() -> AnyResponse? {
         guard case .held(let response) = status else { return nil }
         status = .waiting
         return response
     }
 
-    /// Keeps the waiter for the response; false if it is final.
+    /// Adds or updates a waiter. Returns false if the response is final.
     mutating func keep(_ waiter: Waiter) -> Bool {
         guard finalResponse == nil else { return false }
         _ = waiters.remove { $0.number == waiter.number }
@@ -203,14 +205,14 @@ struct SerializerSlot {
         return true
     }
 
-    /// Takes one waiter out; the slot is abandoned if it was the last who wanted the answer.
+    /// Removes a waiter. The slot is abandoned if it was the last one.
     mutating func removeWaiter(_ number: UInt64, abandons: Bool) -> Waiter? {
         guard let waiter = waiters.remove(where: { $0.number == number && $0.continuation != nil }) else { return nil }
         if waiters.count == 0, abandons { interest = .abandoned }
         return waiter
     }
 
-    /// Ends the slot before its time, with this response; nil if it has ended already.
+    /// Ends the slot early with the response. Returns nil if it has already ended.
     mutating func withdraw(with response: AnyResponse) -> Delivery? {
         guard finalResponse == nil, let job else { return nil }
         let discarded = discard()
@@ -219,7 +221,7 @@ struct SerializerSlot {
         return Delivery(waiters: takeWaiters(), released: (job, discarded))
     }
 
-    /// Ends the slot that has its response: queues its handler's call, and gives what is to be done for its waiters.
+    /// Ends a slot that has its response and queues its handler. Returns the remaining work for its waiters.
     mutating func deliver(queueing calls: inout [Call]) -> Delivery? {
         guard case .held(let response) = status, let job = job.take() else { return nil }
         status = .delivered(response)
@@ -227,7 +229,8 @@ struct SerializerSlot {
         return Delivery(waiters: takeWaiters(), released: (job, nil))
     }
 
-    /// The only one who waits, to be given work instead of a response: of several, one could have to wait for another.
+    /// Returns the continuation of the only waiter, which then works for the response. With several waiters one might
+    /// wait for another.
     mutating func takeSoleWaiter() -> Suspension<Answer>? {
         guard waiters.count == 1, let (number, continuation) = waiters.first else { return nil }
         waiters.first = (number, nil)
@@ -240,9 +243,9 @@ struct SerializerSlot {
     }
 }
 
-/// A list that has one element as a rule, and needs no memory of its own then.
+/// A list that usually has one element, and then needs no allocation.
 struct Few<Element> {
-    /// Nil if there is none at all.
+    /// The first element; nil if the list is empty.
     var first: Element?
     private var others: [Element] = []
 

@@ -1,8 +1,8 @@
-/// The body as it is; an empty one is data like any other.
+/// A serializer that returns the body unchanged. An empty body is empty data, not an error.
 public struct DataResponseSerializer: ResponseSerializer {
     private let preprocessor: any DataPreprocessor
 
-    /// `.data` is the same.
+    /// Creates a serializer; `.data` is equivalent.
     public init(preprocessor: any DataPreprocessor = .passthrough) { self.preprocessor = preprocessor }
 
     public func serialize(_ exchange: CompletedExchange) throws -> Data {
@@ -11,19 +11,23 @@ public struct DataResponseSerializer: ResponseSerializer {
     }
 }
 
-/// The body as text; an empty body is an empty text.
+/// A serializer that returns the body as text. An empty body is an empty text.
 ///
-/// The charset of the response's `Content-Type` names the encoding: UTF-8, UTF-16, UTF-32, ASCII, and the encodings of the WHATWG
-/// Encoding Standard, such as windows-1251, iso-8859-2, koi8-r, shift_jis, euc-kr, gbk and big5, by all their labels.
-/// As in browsers, `iso-8859-1` is read as windows-1252, and `gb2312` as GBK. A body that is not text in its encoding, and a charset
-/// that is not known, fail with `.invalidText`. Encodings other than Unicode, ASCII and windows-1252 need the system's iconv; on
-/// Linux its modules are a package of their own in small images.
+/// The charset of the response's `Content-Type` sets the encoding. It can be UTF-8, UTF-16, UTF-32, ASCII, or an
+/// encoding of the WHATWG Encoding Standard with any of its labels. Examples are windows-1251, iso-8859-2, koi8-r,
+/// shift_jis, euc-kr, gbk and big5. As in browsers, `iso-8859-1` is read as windows-1252, and `gb2312` as GBK.
+///
+/// A body that is not text in its encoding, or an unknown charset, fails with `.invalidText`. Encodings other than
+/// Unicode, ASCII and windows-1252 need the system's iconv. On Linux its modules are a separate package in small
+/// images.
 public struct StringResponseSerializer: ResponseSerializer {
     private let encoding: String.Encoding?
     private let body: DataResponseSerializer
 
-    /// - Parameter encoding: nil takes the charset that the response names; without a charset, UTF-8, or Latin-1 if the body is
-    ///   not UTF-8.
+    /// Creates a serializer.
+    ///
+    /// - Parameter encoding: The encoding of the text. Nil, the default, means the charset of the response; without a
+    ///   charset, UTF-8, or Latin-1 if the body is not UTF-8.
     public init(encoding: String.Encoding? = nil, preprocessor: any DataPreprocessor = .passthrough) {
         self.encoding = encoding
         body = DataResponseSerializer(preprocessor: preprocessor)
@@ -47,7 +51,7 @@ public struct StringResponseSerializer: ResponseSerializer {
         guard let encoding = charset == "utf-8" ? .utf8 : TextEncoding(label: charset) else {
             throw RequestError(
                 .invalidText,
-                "the charset \(charset.prefix(60).debugDescription) that the response names is not known; give the encoding to "
+                "the response has the unknown charset \(charset.prefix(60).debugDescription); pass the encoding to "
                     + "serializingString(encoding:), or read the bytes with serializingData()")
         }
         do {
@@ -55,29 +59,32 @@ public struct StringResponseSerializer: ResponseSerializer {
         } catch .invalid {
             throw RequestError(
                 .invalidText,
-                "the body is not text in \(encoding.name), which the response's charset names; if that is wrong, give the encoding "
-                    + "to serializingString(encoding:)")
+                "the body is not text in the response's charset \(encoding.name); if the charset is wrong, pass the "
+                    + "encoding to serializingString(encoding:)")
         } catch .unavailable {
             throw RequestError(
                 .invalidText,
-                "this system's iconv does not have \(encoding.name), the encoding of the body; install the modules of its C library "
-                    + "(gconv), or read the bytes with serializingData()")
+                "this system's iconv does not support the body's encoding \(encoding.name); install the modules "
+                    + "of its C library (gconv), or read the bytes with serializingData()")
         }
     }
 }
 
 extension ResponseHead {
-    /// The charset that the content type names, in lower case.
+    /// The charset of the content type, in lower case; nil if there is none.
     var charset: String? { self["Content-Type"]?.parameters["charset"]?.lowercased() }
 }
 
-/// The body as a `JSON` value; `.null` where none was to be expected.
+/// A serializer that returns the body as a ``JSON`` value. An empty body is `.null` if the status or method allows it.
 public struct JSONResponseSerializer: ResponseSerializer {
     private let body: ResponseBody
 
+    /// Creates a serializer.
+    ///
     /// - Parameters:
-    ///   - emptyResponseCodes: The statuses with which an empty body is no failure.
-    ///   - emptyRequestMethods: The methods with which an empty body is no failure.
+    ///   - preprocessor: The preprocessor of the body; by default the body is not changed.
+    ///   - emptyResponseCodes: The statuses that allow an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods that allow an empty body; HEAD by default.
     public init(
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
@@ -97,14 +104,14 @@ public struct JSONResponseSerializer: ResponseSerializer {
     }
 }
 
-/// The body as XML. An empty body is a failure: no document is empty.
+/// A serializer that returns the body as XML. An empty body fails with `.emptyBody`.
 public struct XMLResponseSerializer: ResponseSerializer {
-    /// `.xml` is the same.
+    /// Creates a serializer; `.xml` is equivalent.
     public init() {}
 
     public func serialize(_ exchange: CompletedExchange) throws -> XML {
         guard let data = exchange.data, !data.isEmpty else {
-            throw RequestError(.emptyBody, "the response has no body to make a value of")
+            throw RequestError(.emptyBody, "the response has no body; an XML document was expected")
         }
         do {
             return try XML(data: data, charset: exchange.head?.charset)
@@ -114,18 +121,22 @@ public struct XMLResponseSerializer: ResponseSerializer {
     }
 }
 
-/// The body as a value of the caller's type. Where no body was to be expected, the type must have a value for that:
-/// `Empty`, or one of your own that is an `EmptyResponse`.
+/// A serializer that decodes the body as a value of your type. If the status or method allows an empty body, the type
+/// must be an ``EmptyResponse``, such as ``Empty``.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: ResponseSerializer {
     private let decoder: any DataDecoder
     private let body: ResponseBody
     private let failure: (any (Decodable & Error & Sendable).Type)?
 
+    /// Creates a serializer.
+    ///
     /// - Parameters:
-    ///   - failure: What the server's body is decoded as where validation refuses the response; it becomes the
-    ///     underlying error of the `RequestError`.
-    ///   - emptyResponseCodes: The statuses with which an empty body is no failure.
-    ///   - emptyRequestMethods: The methods with which an empty body is no failure.
+    ///   - failure: The type of the server's error body, decoded if validation rejects the response. The value becomes
+    ///     the underlying error of the ``RequestError``.
+    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    ///   - preprocessor: The preprocessor of the body; by default the body is not changed.
+    ///   - emptyResponseCodes: The statuses that allow an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods that allow an empty body; HEAD by default.
     public init(
         failure: (any (Decodable & Error & Sendable).Type)? = nil, decoder: any DataDecoder = JSONDecoder(),
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
@@ -143,7 +154,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
             if let value = (Value.self as? any EmptyResponse.Type)?.emptyValue() as? Value { return value }
             throw RequestError(
                 .emptyBody,
-                "the response has no body, and \(Value.self) has no value for that; make it an EmptyResponse")
+                "the response has no body, and \(Value.self) is not an EmptyResponse")
         }
         do {
             return try decoder.decode(Value.self, from: data)
@@ -162,9 +173,9 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
     }
 }
 
-/// What can make values of bytes; `JSONDecoder` and `PropertyListDecoder` can.
+/// A decoder of values from data, such as `JSONDecoder` and `PropertyListDecoder`.
 public protocol DataDecoder: Sendable {
-    /// A value of the type, made of these bytes.
+    /// Returns a value of the type, decoded from the data.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 
@@ -184,18 +195,18 @@ extension JSONResponseSerializer: PromptSerializer {
 }
 
 extension ResponseSerializer where Self == DataResponseSerializer {
-    /// The body as it is.
+    /// A serializer that returns the body unchanged.
     public static var data: Self { DataResponseSerializer() }
-    /// The body as the preprocessor makes it.
+    /// Returns a serializer of the preprocessed body.
     public static func data(preprocessor: any DataPreprocessor) -> Self {
         DataResponseSerializer(preprocessor: preprocessor)
     }
 }
 
 extension ResponseSerializer where Self == StringResponseSerializer {
-    /// The body as text.
+    /// A serializer that returns the body as text.
     public static var string: Self { StringResponseSerializer() }
-    /// The body as text.
+    /// Returns a serializer of the body as text.
     public static func string(
         encoding: String.Encoding?, preprocessor: any DataPreprocessor = .passthrough
     ) -> Self {
@@ -204,9 +215,9 @@ extension ResponseSerializer where Self == StringResponseSerializer {
 }
 
 extension ResponseSerializer where Self == JSONResponseSerializer {
-    /// The body as a `JSON` value.
+    /// A serializer that returns the body as a ``JSON`` value.
     public static var json: Self { JSONResponseSerializer() }
-    /// The body as a `JSON` value.
+    /// Returns a serializer of the body as a ``JSON`` value.
     public static func json(
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
@@ -218,13 +229,13 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
 }
 
 extension ResponseSerializer where Self == XMLResponseSerializer {
-    /// The body as XML.
+    /// A serializer that returns the body as XML.
     public static var xml: Self { XMLResponseSerializer() }
 }
 
 extension ResponseSerializer {
-    /// A value of the caller's type. A serializer made by itself does not know the session's decoder: give it one where
-    /// it is not a plain `JSONDecoder`.
+    /// Returns a serializer that decodes the body as a value of your type. It does not use the session's decoder: pass
+    /// a decoder if a plain `JSONDecoder` is not enough.
     public static func decodable<Value>(
         of type: Value.Type, failure: (any (Decodable & Error & Sendable).Type)? = nil,
         decoder: any DataDecoder = JSONDecoder(), preprocessor: any DataPreprocessor = .passthrough,

@@ -1,13 +1,13 @@
 extension TextEncoding {
-    /// The encoding of a charset, in lower case; nil if the charset is not known.
+    /// Creates the encoding of a charset in lower case. Returns nil if the charset is unknown.
     init?(label: String) {
         let known = Self.labels[label] ?? Self.labels[label.trimmingCharacters(in: .whitespaces)]
         guard let encoding = known else { return nil }
         self = encoding
     }
 
-    /// The WHATWG Encoding Standard's labels, and a few more. Other than there, ASCII is not taken for Windows-1252: bytes beyond
-    /// ASCII are an error, because they are UTF-8 as often.
+    /// The labels of the WHATWG Encoding Standard, and a few more. Unlike the standard, ASCII is not read as
+    /// windows-1252: bytes beyond ASCII are an error, because they are just as often UTF-8.
     private static let labels: [String: TextEncoding] = {
         var labels: [String: TextEncoding] = [:]
         for (name, decoder, names) in unicode + singleByte + multiByte {
@@ -67,7 +67,8 @@ extension TextEncoding {
         ),
     ]
 
-    /// Where the standard knows more characters than the encoding has by its own rules, iconv's name is that of the larger set.
+    /// The multi-byte encodings. If the standard has more characters than an encoding, iconv's name is that of the
+    /// larger set.
     private static let multiByte: [Row] = [
         (
             "GBK", .multiByte(iconv: ["GB18030"]),

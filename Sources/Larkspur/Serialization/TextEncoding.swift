@@ -1,16 +1,18 @@
 /// A character encoding that a response's charset can name.
 ///
-/// Foundation decodes ASCII and Unicode encodings. The system's iconv decodes the others, because FoundationEssentials does not
-/// support them. Bytes that are not text in the encoding are a failure, as with UTF-8, and never a replacement character.
+/// Foundation decodes ASCII and the Unicode encodings. The system's iconv decodes the others, because
+/// FoundationEssentials does not support them. Bytes that are not text in the encoding are an error, never a
+/// replacement character.
 struct TextEncoding: Sendable {
     enum Decoder: Sendable {
         case foundation(String.Encoding)
         /// Windows-1252, which needs no library.
         case western
-        /// Every byte is one character. `iconv` is the encoding's name there; `exceptions` are the bytes that iconv reads
-        /// otherwise than the WHATWG Encoding Standard.
+        /// An encoding with one byte per character. `iconv` is its name for iconv. `exceptions` are the bytes that
+        /// iconv decodes differently from the WHATWG Encoding Standard.
         case singleByte(iconv: String, exceptions: [UInt8: Unicode.Scalar] = [:])
-        /// A character has one or more bytes. Of these names the first one that reads the whole text counts.
+        /// An encoding with one or more bytes per character. The first of these names with which iconv decodes the
+        /// whole text is used.
         case multiByte(iconv: [String])
     }
 
@@ -26,7 +28,7 @@ struct TextEncoding: Sendable {
     let name: String
     let decoder: Decoder
 
-    /// Returns the text of the bytes. A byte order mark of UTF-8 counts for more than a legacy encoding's name, as in browsers.
+    /// Returns the text of the bytes. As in browsers, a byte order mark of UTF-8 overrides a legacy encoding.
     func text(of data: Data) throws(Failure) -> String {
         switch decoder {
         case .foundation(let encoding): try Self.text(of: data, encoding)
@@ -44,7 +46,7 @@ struct TextEncoding: Sendable {
 
     // MARK: Single bytes
 
-    /// The UTF-8 of the bytes from 0x80 on, each empty where the encoding does not have the byte.
+    /// The UTF-8 of the characters for the bytes from 0x80 on; empty for bytes without a character.
     private typealias Table = [[UInt8]]
 
     private static let western: Table = {
@@ -58,14 +60,15 @@ struct TextEncoding: Sendable {
         return (first + Array(0xA0...0xFF)).map { Unicode.Scalar($0).map(bytes) ?? [] }
     }()
 
-    /// Asks iconv about each byte by itself: it joins letters and marks of a text into other characters than the standard does.
+    /// Decodes each byte separately, because iconv may combine letters and marks into other characters than the
+    /// standard does.
     private static func table(of name: String, _ exceptions: [UInt8: Unicode.Scalar]) throws(Failure) -> Table {
         guard let decoder = IconvDecoder(name) else { throw .unavailable }
         return (0x80...0xFF).map { (byte: UInt8) in
             if let exception = exceptions[byte] { return bytes(of: exception) }
             var text: [UInt8] = []
             if withUnsafeBytes(of: byte, { decoder.decode($0, into: &text) }) { return text }
-            // The standard has control characters where the encoding has nothing.
+            // For unassigned bytes the standard has control characters.
             return byte < 0xA0 ? bytes(of: Unicode.Scalar(byte)) : []
         }
     }
@@ -91,7 +94,7 @@ struct TextEncoding: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    // MARK: More bytes
+    // MARK: Multiple bytes
 
     private static func text(of data: Data, firstOf names: [String]) throws(Failure) -> String {
         var failure = Failure.unavailable

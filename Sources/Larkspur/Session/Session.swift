@@ -13,7 +13,7 @@ public actor Session {
     nonisolated let context: SessionContext
     nonisolated let delegate: SessionDelegate
     private var lastID: UInt64 = 0
-    private var listeners: [MonitorMailbox] = []
+    private var listeners: [MonitorQueue] = []
 
     /// A session of what is given, and the defaults for the rest.
     ///
@@ -85,10 +85,10 @@ public actor Session {
     ///
     ///     for await event in await session.events { print(event) }
     ///
-    /// It is a monitor with a mailbox of its own: a slow reader delays nobody, and is passed by as one is.
+    /// It is a monitor with a queue of its own: a slow reader delays nobody, and is passed by as one is.
     public var events: AsyncStream<IdentifiedEvent> {
         let subscription = EventSubscription()
-        listeners.append(subscription.mailbox)
+        listeners.append(subscription.queue)
         return subscription.stream
     }
 

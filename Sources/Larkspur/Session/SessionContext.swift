@@ -5,7 +5,7 @@ package final class SessionContext: SessionStateProvider {
     // Immutable
     let configuration: SessionConfiguration
     let transport: any Transport
-    let monitors: [MonitorMailbox]
+    let monitors: [MonitorQueue]
     /// What a request's settings are before anything is set.
     let settings: RequestSettings
     /// Where downloads are written.
@@ -59,7 +59,7 @@ package final class SessionContext: SessionStateProvider {
             parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }
                 ?? RetryAccount(budget, on: configuration.clock)
         }
-        monitors = configuration.eventMonitors.map { MonitorMailbox(for: .monitor($0)) }
+        monitors = configuration.eventMonitors.map { MonitorQueue(for: .monitor($0)) }
         settings = RequestSettings(configuration, monitors)
         baseURL = configuration.baseURL.map { base in
             Result { try base.asRequestURL().asFolder }.mapError {

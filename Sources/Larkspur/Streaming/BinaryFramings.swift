@@ -1,10 +1,10 @@
-/// Messages that each begin with their length.
+/// A framing of messages that each begin with their length.
 public struct LengthPrefixedFraming: MessageFraming {
-    /// In which order a length's bytes come.
+    /// The byte order of a length.
     public enum Endianness: Sendable {
-        /// The byte that counts most comes first, as in most protocols.
+        /// Most significant byte first, as in most protocols.
         case big
-        /// The byte that counts least comes first.
+        /// Least significant byte first.
         case little
     }
 
@@ -12,7 +12,7 @@ public struct LengthPrefixedFraming: MessageFraming {
     private let endianness: Endianness
     private var remainder: Remainder
     private var prefix: [UInt8] = []
-    /// Of the message whose prefix is read.
+    /// The length of the message whose prefix was read.
     private var length: Int?
 
     init(width: Int, endianness: Endianness, limit: Int) {
@@ -52,9 +52,9 @@ public struct LengthPrefixedFraming: MessageFraming {
     }
 }
 
-/// Messages that a closure finds.
+/// A framing whose messages a closure finds.
 public struct CustomFraming: MessageFraming {
-    /// Where the message is in the bytes, and where what belongs to it ends.
+    /// The range of the message in the bytes, and the end of its frame.
     public typealias Frame = (message: Range<Int>, end: Int)
 
     private let find: @Sendable (UnsafeRawBufferPointer) throws -> Frame?
@@ -75,7 +75,8 @@ public struct CustomFraming: MessageFraming {
             guard let (message, end) = try find(rest) else { return nil }
             guard (1...rest.count).contains(end), message.lowerBound >= 0, message.upperBound <= end else {
                 throw RequestError(
-                    .malformedMessage, "its framing found it at \(message) in \(end) of \(rest.count) bytes")
+                    .malformedMessage,
+                    "the framing's closure returned the range \(message) and the end \(end) for \(rest.count) bytes")
             }
             guard end <= limit else { throw Remainder.tooLarge(limit) }
             used += end

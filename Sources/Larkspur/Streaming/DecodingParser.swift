@@ -1,9 +1,9 @@
-/// Decodes each message of a framing.
+/// A parser that decodes each message of a framing.
 public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFraming>: StreamParser {
     private var framing: Framing
     private let decoder: any DataDecoder
 
-    /// Tells messages apart by the framing, and decodes each by the decoder.
+    /// Creates a parser with a framing and a decoder.
     public init(framing: Framing, decoder: any DataDecoder = JSONDecoder()) {
         self.framing = framing
         self.decoder = decoder
@@ -20,7 +20,8 @@ public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFramin
             return try decoder.decode(Value.self, from: message)
         } catch {
             throw RequestError(
-                .decodingFailed, "it is not a \(Value.self): \(DecodingProblem.words(for: error))", underlying: error)
+                .decodingFailed, "the message is not a \(Value.self): \(DecodingProblem.description(of: error))",
+                underlying: error)
         }
     }
 }

@@ -1,4 +1,4 @@
-/// One connection of an event stream: it lasts until it is let go of.
+/// One connection of an event stream. Its release cancels the request.
 final class EventConnection {
     private let reader: StreamReader
     var request: DataStreamRequest { reader.request }
@@ -18,13 +18,13 @@ final class EventConnection {
     }
 }
 
-/// Ends a request whose response has begun and then was silent for too long. What its reader takes does not count.
+/// Cancels a request whose response has begun, after too long a silence. The time that the reader needs does not count.
 final class SilenceWatch: Sendable {
     private enum Timer { case unset, set(Task<Void, Never>), stopped }
 
     private struct State {
         var timer = Timer.unset
-        /// How long bytes have been awaited; nil while nobody does.
+        /// The time for which the reader has waited for bytes; nil while it does not wait.
         var silence: (@Sendable () -> Duration)?
     }
 
@@ -45,7 +45,8 @@ final class SilenceWatch: Sendable {
         box.withLock { $0.silence = silence }
     }
 
-    /// The response has begun. Unstructured, one for each connection: its reader's task waits for bytes.
+    /// Starts the timer when the response has begun. The task is unstructured, one per connection, because the reader's
+    /// own task waits for bytes.
     func start(for request: DataStreamRequest) {
         setAwaiting(true)
         let timer = Task { [weak request] in

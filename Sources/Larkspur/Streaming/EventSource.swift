@@ -1,28 +1,29 @@
-/// An event stream's state, which its reader, its connections and those who follow it share.
+/// The state of an event stream, shared by its reader, its connections and the followers of its state.
 final class EventSource: Sendable {
     struct State {
         var reconnection: ServerSentEventsReconnection
         var reconnectHandler: (@Sendable (ServerSentEventsInterruption) -> Void)?
-        /// What makes the later requests like the first one, taken when that is sent.
+        /// The settings of the first request, for later requests; nil before the first one is sent.
         var settings: RequestSettings?
         var request: DataStreamRequest
         /// Whether the next connection follows a failure.
         var isRetry = false
         var isClaimed = false
-        // Who follows the state
+        // Followers of the state
         var changes = 0
-        fileprivate var followers: [(follower: Follower, told: Int)] = []
-        var isTelling = false
+        fileprivate var followers: [(follower: Follower, notified: Int)] = []
+        var isNotifying = false
 
-        /// Whom to tell of the state; nil if nobody has to be, or somebody else is telling it.
-        fileprivate mutating func news() -> (ServerSentEventsState, [Follower])? {
-            let late = followers.indices.filter { followers[$0].told < changes }
-            guard !isTelling, !late.isEmpty else { return nil }
-            let news = late.map { followers[$0].follower }
-            for index in late { followers[index].told = changes }
+        /// Returns the state and the followers that do not have it. Returns nil if there are none or another thread is
+        /// notifying.
+        fileprivate mutating func nextNotification() -> (ServerSentEventsState, [Follower])? {
+            let late = followers.indices.filter { followers[$0].notified < changes }
+            guard !isNotifying, !late.isEmpty else { return nil }
+            let notified = late.map { followers[$0].follower }
+            for index in late { followers[index].notified = changes }
             if case .closed = reconnection.state { followers = [] }
-            isTelling = true
-            return (reconnection.state, news)
+            isNotifying = true
+            return (reconnection.state, notified)
         }
     }
 
@@ -32,7 +33,7 @@ final class EventSource: Sendable {
         .alreadyIterated,
         "a stream of events is iterated once; have the session make another request for another stream")
 
-    /// Its fields and its validator would come too late.
+    /// The error of a started request: fields and validators can no longer be added to it.
     private static let alreadyStarted = RequestError(
         .alreadyStarted,
         "the request was started before its events were read; leave it to the stream, which starts it")
@@ -41,7 +42,7 @@ final class EventSource: Sendable {
     let clock: any Clock<Duration>
     let random: RandomSource
     private let context: SessionContext
-    /// Held while the stream may be connected again: no request of it may be under way.
+    /// The session, held while the stream may connect again. Between two connections no request holds it.
     private let session: Session?
 
     // Guarded by the box
@@ -69,7 +70,7 @@ final class EventSource: Sendable {
 
     var parser: ServerSentEventParser { box.withLock { $0.reconnection.parser } }
 
-    /// Tells the reconnection what happened, and its followers what came of it; gives what is to be done.
+    /// Passes an event to the reconnection and its state to the followers. Returns the next action.
     func handle(_ event: ServerSentEventsReconnection.Event) -> ServerSentEventsReconnection.Action {
         let action = box.withLock { state -> ServerSentEventsReconnection.Action in
             let before = state.reconnection.state
@@ -78,11 +79,12 @@ final class EventSource: Sendable {
             if case .none = action, case .closed(let error) = state.reconnection.state { return .finish(error) }
             return action
         }
-        tell()
+        notifyFollowers()
         return action
     }
 
-    /// A connection is over, which the parser has read. There is another one only if the body can be sent again.
+    /// Handles the end of a connection that the parser has read. Ends the stream if the request's body cannot be sent
+    /// again.
     func lose(_ parser: ServerSentEventParser, _ error: RequestError?) -> ServerSentEventsReconnection.Action {
         let request = box.withLock { state in
             state.reconnection.parser = parser
@@ -107,7 +109,7 @@ final class EventSource: Sendable {
 
     // MARK: Connections
 
-    /// Connects with these fields: by the request itself, and later by others like it.
+    /// Opens a connection with the given fields: first with the request itself, later with copies of it.
     func connect(_ fields: HTTPHeaders) async throws(RequestError) -> EventConnection {
         let (last, settings, policy) = box.withLock { ($0.request, $0.settings, $0.reconnection.policy) }
         var request = last
@@ -132,8 +134,8 @@ final class EventSource: Sendable {
         return EventConnection(request, watch)
     }
 
-    /// Adds the fields to a request that has none of its own; those of its session are for all requests, and give way. So do
-    /// the session's limits of time: an event stream is to last.
+    /// Returns an adapter that adds the fields that the request itself does not set; they override the session's
+    /// defaults. It also removes the session's default time limits, because an event stream is long-lived.
     private static func adapter(
         _ fields: HTTPHeaders, _ defaults: HTTPHeaders, session limits: RequestTimeouts,
         request own: [RequestTimeouts.Limit]
@@ -155,7 +157,8 @@ final class EventSource: Sendable {
         })
     }
 
-    /// Refuses what is no event stream before a byte of it is read, so that the error has the server's words.
+    /// Returns a validator that rejects other responses before their bodies are read, so that the error has the
+    /// server's text.
     private func validator(_ didOpen: @escaping @Sendable () -> Void) -> ResponseValidator {
         ResponseValidator { [weak self] exchange in
             guard let head = exchange.head else { return }
@@ -169,18 +172,18 @@ final class EventSource: Sendable {
     func follow() -> AsyncStream<ServerSentEventsState> {
         let (follower, stream) = Follower.make(.bufferingNewest(1))
         box.withLock { $0.followers.append((follower, -1)) }
-        tell()
+        notifyFollowers()
         return stream
     }
 
-    /// One tells at a time, so that the last that everybody hears is the latest.
-    private func tell() {
-        while let (state, followers) = box.withLock({ $0.news() }) {
-            let gone = followers.filter { !$0.tell(state) }
+    /// Notifies the followers, on one thread at a time, so that the latest state is the last one delivered.
+    private func notifyFollowers() {
+        while let (state, followers) = box.withLock({ $0.nextNotification() }) {
+            let ended = followers.filter { !$0.tell(state) }
             _ = box.withLock { state in
-                state.isTelling = false
-                state.followers.removeAll { entry in gone.contains { $0 === entry.follower } }
-                return gone  // to be let go of after unlocking
+                state.isNotifying = false
+                state.followers.removeAll { entry in ended.contains { $0 === entry.follower } }
+                return ended  // released after unlocking
             }
         }
     }

@@ -1,4 +1,4 @@
-/// One JSON text a line (NDJSON, JSON Lines). Blank lines are skipped; a last line needs no end.
+/// A framing of one JSON text per line (NDJSON, JSON Lines). Blank lines are skipped; the last line needs no line end.
 public struct JSONLinesFraming: MessageFraming {
     private var splitter: LineSplitter
 
@@ -13,20 +13,21 @@ public struct JSONLinesFraming: MessageFraming {
 
     public mutating func end() throws -> Data? { try splitter.end(Self.message) ?? nil }
 
-    /// Nil for a line of nothing but white space.
+    /// Returns nil for a line of only white space.
     private static func message(_ line: UnsafeRawBufferPointer) -> Data? {
         line.allSatisfy(JSONSequenceFraming.isBlank) ? nil : Data(line)
     }
 }
 
-/// JSON texts that each begin with a record separator, 0x1E, and end with a line feed: RFC 7464.
+/// A framing of JSON texts that each begin with a record separator, 0x1E, and end with a line feed (RFC 7464).
 ///
-/// A text is handed over when its line feed is there, and does not wait for the next one to begin. One that was cut off
-/// is an `.incompleteMessage`: an open bracket or string, or a number or word with nothing behind it, `12` of `1234`.
+/// A text is delivered when its line feed has arrived, before the next text begins. A truncated text fails with
+/// `.incompleteMessage`: an open bracket or string, or a number or word without white space after it, such as `12` of
+/// `1234`.
 public struct JSONSequenceFraming: MessageFraming {
     private var remainder: Remainder
     private var isInText = false
-    /// How far the text has come.
+    /// The state of the current text.
     private var first: UInt8?
     private var last: UInt8 = 0
     private var depth = 0
@@ -41,7 +42,7 @@ public struct JSONSequenceFraming: MessageFraming {
             let byte = bytes[index]
             index += 1
             if byte == 0x1E {
-                // It begins the next text, and ends this one if a line feed has not.
+                // A record separator begins the next text. It also ends the current one if no line feed did.
                 let text = bytes.take(index - 1)
                 _ = bytes.take(1)
                 index = 0
@@ -52,7 +53,7 @@ public struct JSONSequenceFraming: MessageFraming {
                 guard Self.isBlank(byte) else {
                     throw RequestError(
                         .malformedMessage,
-                        "it does not begin with a record separator (0x1E), as JSON sequences' texts do")
+                        "the text does not begin with a record separator (0x1E), as JSON sequences require")
                 }
                 _ = bytes.take(index)
                 index = 0
@@ -68,7 +69,7 @@ public struct JSONSequenceFraming: MessageFraming {
 
     public mutating func end() throws -> Data? { try finish(UnsafeRawBufferPointer(start: nil, count: 0)) }
 
-    /// The text, whose last bytes these are; nil if there is none.
+    /// Returns the text with these last bytes; nil if there is none.
     private mutating func finish(_ bytes: UnsafeRawBufferPointer) throws -> Data? {
         let text = try remainder.completed(with: bytes)
         guard let first else {
@@ -93,7 +94,7 @@ public struct JSONSequenceFraming: MessageFraming {
             switch byte {
             case UInt8(ascii: "\""): isInString = true
             case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
-            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth = max(0, depth - 1)  // too many fail when they are decoded
+            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth = max(0, depth - 1)  // extra brackets fail in decoding
             default: break
             }
         }

@@ -1,30 +1,39 @@
-/// A way to tell the messages of a stream apart: `.jsonLines`, `.jsonSequence`, `.lengthPrefixed()`, `.serverSentEvents`,
-/// `.custom`, or a type of your own.
+/// A parser that splits a stream into messages: `.jsonLines`, `.jsonSequence`, `.lengthPrefixed()`,
+/// `.serverSentEvents`, `.custom`, or a type of your own.
 public protocol MessageFraming: StreamParser where Output == Data {}
 
 extension MessageFraming {
-    /// How large a message may be unless one says otherwise: 16 MiB.
+    /// The default of the maximum size of a message: 16 MiB.
     public static var defaultMaximumSize: Int { 16 << 20 }
 
-    var incompleteMessage: RequestError { RequestError(.incompleteMessage, "it was cut off") }
+    var incompleteMessage: RequestError { RequestError(.incompleteMessage, "the stream ended within the message") }
 }
 
 extension MessageFraming where Self == JSONLinesFraming {
-    /// One JSON text a line: NDJSON, JSON Lines.
+    /// A framing of one JSON text per line: NDJSON, JSON Lines.
     public static var jsonLines: Self { jsonLines() }
-    /// One JSON text a line: NDJSON, JSON Lines.
+    /// Returns a framing of one JSON text per line: NDJSON, JSON Lines.
+    ///
+    /// - Parameter maximumSize: The maximum size of a message in bytes; 16 MiB by default.
     public static func jsonLines(maximumSize: Int = defaultMaximumSize) -> Self { Self(limit: maximumSize) }
 }
 
 extension MessageFraming where Self == JSONSequenceFraming {
-    /// JSON texts behind record separators, `application/json-seq`.
+    /// A framing of JSON texts with record separators, `application/json-seq`.
     public static var jsonSequence: Self { jsonSequence() }
-    /// JSON texts behind record separators, `application/json-seq`.
+    /// Returns a framing of JSON texts with record separators, `application/json-seq`.
+    ///
+    /// - Parameter maximumSize: The maximum size of a message in bytes; 16 MiB by default.
     public static func jsonSequence(maximumSize: Int = defaultMaximumSize) -> Self { Self(limit: maximumSize) }
 }
 
 extension MessageFraming where Self == LengthPrefixedFraming {
-    /// Messages behind their length, a number of one to eight bytes without a sign.
+    /// Returns a framing of messages that begin with their length, an unsigned integer.
+    ///
+    /// - Parameters:
+    ///   - bytes: The size of the length in bytes, from 1 to 8; 4 by default.
+    ///   - endianness: The byte order of the length; big endian by default.
+    ///   - maximumSize: The maximum size of a message in bytes; 16 MiB by default.
     public static func lengthPrefixed(
         bytes: Int = 4, endianness: LengthPrefixedFraming.Endianness = .big, maximumSize: Int = defaultMaximumSize
     ) -> Self {
@@ -33,15 +42,17 @@ extension MessageFraming where Self == LengthPrefixedFraming {
 }
 
 extension MessageFraming where Self == ServerSentEventFraming {
-    /// The data of server-sent events.
+    /// A framing of the data of server-sent events.
     public static var serverSentEvents: Self { serverSentEvents() }
-    /// The data of server-sent events.
+    /// Returns a framing of the data of server-sent events.
+    ///
+    /// - Parameter maximumSize: The maximum size of an event in bytes; 16 MiB by default.
     public static func serverSentEvents(maximumSize: Int = defaultMaximumSize) -> Self { Self(limit: maximumSize) }
 }
 
 extension MessageFraming where Self == CustomFraming {
-    /// Messages that the closure finds. It is given all bytes that came and were not used, and says where in them the first
-    /// message is, and where what belongs to it ends; nil when more bytes are needed.
+    /// Returns a framing whose messages the closure finds. The closure gets all bytes that were not consumed yet. It
+    /// returns the range of the first message and the end of its frame, or nil if it needs more bytes.
     ///
     ///     .custom { bytes in
     ///         bytes.firstIndex(of: 0).map { (0..<$0, $0 + 1) }  // zero bytes between messages
@@ -54,7 +65,7 @@ extension MessageFraming where Self == CustomFraming {
     }
 }
 
-/// The data of server-sent events, for those whose data alone matters.
+/// A framing of the data of server-sent events, without their other fields.
 public struct ServerSentEventFraming: MessageFraming {
     private var parser: ServerSentEventParser
 

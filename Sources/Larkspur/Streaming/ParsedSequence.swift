@@ -1,8 +1,8 @@
-/// The values that a parser makes of a sequence of chunks.
+/// The values that a parser reads from a sequence of chunks.
 ///
-/// It asks for a chunk when the last one is used up and the reader wants another value: nothing is read ahead, so a slow
-/// reader slows the sender down. It ends with the first error. One of the base is thrown as it is; one of the parser is a
-/// `RequestError` that says which element, counted from 1, was at fault.
+/// It requests a chunk only when the last one is used up and the reader wants another value. So a slow reader slows the
+/// sender down. It ends with the first error. Errors of the base sequence are thrown unchanged. Errors of the parser
+/// become a ``RequestError`` with the number of the element, counted from 1.
 public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSequence where Base.Element == Data {
     public typealias Element = Parser.Output
 
@@ -20,12 +20,12 @@ public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSe
         Iterator(base: base.makeAsyncIterator(), elements: ParsedElements(parser: parser, of: request))
     }
 
-    /// Reads chunks and parses them, for one reader.
+    /// The iterator of a parsed sequence, for one reader.
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline var base: Base.AsyncIterator
         @usableFromInline var elements: ParsedElements<Parser>
 
-        /// The next value, on the caller's actor.
+        /// Returns the next value, on the caller's actor.
         @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Parser.Output? {
@@ -41,7 +41,7 @@ public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSe
             }
         }
 
-        /// The next value. It leaves the caller's actor, as the base does on systems that know no other way.
+        /// Returns the next value. It leaves the caller's actor, as the base does on older systems.
         @inlinable
         @concurrent public mutating func next() async throws -> Parser.Output? {
             while true {
@@ -60,17 +60,17 @@ public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSe
 
 extension ParsedSequence: Sendable where Base: Sendable {}
 
-/// The part of an iterator that does not wait: a chunk, how much of it is used, and the parser. It is compiled into the
-/// caller's code as the iterator is: where it is not specialised, values that are small cost as much here as their parsing.
+/// The part of an iterator that does not wait: the parser, a chunk, and its used bytes. It is inlinable like the
+/// iterator, because unspecialized code would double the cost of small values.
 @usableFromInline
 struct ParsedElements<Parser: StreamParser> {
     @usableFromInline
     enum Place { case open, ending, closed }
 
     @usableFromInline var parser: Parser
-    /// Whose body it is, if it is a request's: for errors to say.
+    /// The request whose body is parsed. Errors get the head and the attempts of its exchange.
     @usableFromInline let request: DataStreamRequest?
-    /// Raised when the request is cancelled.
+    /// The flag of a cancelled request.
     @usableFromInline let isCut: Flag?
     @usableFromInline var place = Place.open
     @usableFromInline var chunk = Data()
@@ -83,10 +83,10 @@ struct ParsedElements<Parser: StreamParser> {
         isCut = request?.hub.isCut
     }
 
-    /// Whether there can be another chunk.
+    /// Returns whether further chunks can follow.
     @inlinable var isOpen: Bool { place == .open }
 
-    /// The next chunk; nil at the end.
+    /// Stores the next chunk, or nil at the end.
     @inlinable
     mutating func receive(_ next: Data?) {
         chunk = next ?? Data()
@@ -104,7 +104,7 @@ struct ParsedElements<Parser: StreamParser> {
     @inlinable
     mutating func next() throws -> Parser.Output? {
         if let isCut, place == .open, isCut.isRaised || Task.isCancelled {
-            // The base says why there is no more: it has dropped what waited there.
+            // The base sequence throws the reason, and has dropped its waiting chunks.
             (chunk, used) = (Data(), 0)
             return nil
         }
@@ -136,7 +136,7 @@ struct ParsedElements<Parser: StreamParser> {
 }
 
 extension RequestError {
-    /// What a parser said about an element of a stream, counted from 1.
+    /// Creates the error of a parser, with the number of the element, counted from 1.
     @usableFromInline
     init(parsing error: any Error, ofElement number: Int, of request: DataStreamRequest?) {
         let error = RequestError(wrapping: error, as: .serializationFailed)
@@ -147,7 +147,7 @@ extension RequestError {
         self = parsing.adding(factsOf: request)
     }
 
-    /// The same error with what is known of the request whose body it is about.
+    /// Returns the error with the head and the attempts of the request whose body was read.
     func adding(factsOf request: DataStreamRequest?) -> RequestError {
         guard let request else { return self }
         return adding(to: request.handle.core.read { $0.cancelledExchange }, requestID: nil)
@@ -155,23 +155,25 @@ extension RequestError {
 }
 
 extension AsyncSequence where Element == Data {
-    /// The values that the parser makes of the chunks.
+    /// Returns the values that the parser reads from the chunks.
     public func parsed<Parser: StreamParser>(by parser: Parser) -> ParsedSequence<Self, Parser> {
         ParsedSequence(self, parser)
     }
 
-    /// The lines, without their ends: `\n` or `\r\n`. Empty ones count; after the last end there is no further line.
+    /// The lines, without their ends `\n` or `\r\n`. Empty lines count. No empty line follows the last line end.
     public var lines: ParsedSequence<Self, LineParser> { parsed(by: LineParser()) }
 
-    /// The lines, each of at most so many bytes.
+    /// Returns the lines.
+    ///
+    /// - Parameter maximumLength: The maximum length of a line in bytes.
     public func lines(maximumLength: Int) -> ParsedSequence<Self, LineParser> {
         parsed(by: LineParser(maximumLength: maximumLength))
     }
 
-    /// The chunks as text, in which no character's bytes are torn apart. What is not UTF-8 becomes U+FFFD.
+    /// The chunks as text. A character is never split. Bytes that are not UTF-8 become U+FFFD.
     public var strings: ParsedSequence<Self, TextParser> { parsed(by: TextParser()) }
 
-    /// The events of a `text/event-stream`.
+    /// Returns the events of a `text/event-stream`.
     ///
     ///     for try await event in chunks.serverSentEvents() { print(event.event, event.data) }
     public func serverSentEvents(
@@ -180,12 +182,12 @@ extension AsyncSequence where Element == Data {
         parsed(by: ServerSentEventParser(maximumEventSize: maximumEventSize))
     }
 
-    /// The messages, as they are framed.
+    /// Returns the messages of the framing.
     public func messages<Framing: MessageFraming>(framing: Framing) -> ParsedSequence<Self, Framing> {
         parsed(by: framing)
     }
 
-    /// The messages as values of the caller's type.
+    /// Returns the messages of the framing, decoded as values of a type.
     ///
     ///     for try await tick in chunks.decodables(of: Tick.self, framing: .jsonLines) { … }
     public func decodables<Value, Framing>(

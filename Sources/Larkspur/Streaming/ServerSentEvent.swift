@@ -1,16 +1,16 @@
 /// One event of a `text/event-stream`.
 public struct ServerSentEvent: Sendable, Hashable {
-    /// The last event ID, which says where a later connection goes on. An event without one of its own has that of the
-    /// event before; empty if there was none yet.
+    /// The last event ID, which tells the server where a later connection continues. An event without an ID has that of
+    /// the event before; empty if there was none yet.
     public var id: String
-    /// What kind of event it is; `message` unless the server says otherwise.
+    /// The event type; `message` if the server sets none.
     public var event: String
-    /// The event's data; several lines of it are joined with line feeds.
+    /// The event's data. Several `data` lines are joined with line feeds.
     public var data: String
-    /// The reconnection time that came with the event.
+    /// The reconnection time that was sent with the event.
     public var retry: Duration?
 
-    /// An event of one's own, for previews and tests.
+    /// Creates an event, for previews and tests.
     public init(id: String = "", event: String = "message", data: String, retry: Duration? = nil) {
         self.id = id
         self.event = event
@@ -18,7 +18,9 @@ public struct ServerSentEvent: Sendable, Hashable {
         self.retry = retry
     }
 
-    /// The data as a value of the caller's type.
+    /// Returns the data, decoded as a value of a type.
+    ///
+    /// - Throws: ``RequestError`` with the code `.decodingFailed`.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) throws -> Value {
@@ -26,48 +28,53 @@ public struct ServerSentEvent: Sendable, Hashable {
             return try decoder.decode(type, from: Data(data.utf8))
         } catch {
             throw RequestError(
-                .decodingFailed, "the event's data is not a \(type): \(DecodingProblem.words(for: error))",
+                .decodingFailed, "the event's data is not a \(type): \(DecodingProblem.description(of: error))",
                 underlying: error)
         }
     }
 }
 
-/// Reads a `text/event-stream` as the HTML standard says, whatever chunks it comes in.
+/// A parser of a `text/event-stream` by the HTML standard, for chunks of any size.
 ///
 ///     var parser = ServerSentEventParser()
 ///     for event in try parser.parse(chunk) { print(event.data) }
 ///
-/// Lines end with `\r\n`, `\n` or `\r`; an event ends with an empty line, and is lost if the stream ends before. Bytes that
-/// are not UTF-8 become U+FFFD.
+/// Lines end with `\r\n`, `\n` or `\r`. An event ends with an empty line; an unfinished event at the end of the stream
+/// is dropped. Bytes that are not UTF-8 become U+FFFD.
 public struct ServerSentEventParser: StreamParser {
-    /// How large an event may be unless one says otherwise: 16 MiB.
+    /// The default of the maximum size of an event: 16 MiB.
     public static let defaultMaximumEventSize = 16 << 20
 
-    /// The ID that a later connection sends as `Last-Event-ID`, of the last block that was complete; empty if there is none.
+    /// The ID of the last complete event block, which a later connection sends as `Last-Event-ID`; empty if there is
+    /// none.
     public private(set) var lastEventID: String
-    /// The last reconnection time that the server asked for.
+    /// The last reconnection time from the server; nil if there was none.
     public private(set) var reconnectionTime: Duration?
 
-    /// Called with each comment, a line that begins with a colon, without the colon and a space after it. Servers send comments to
-    /// keep a connection alive.
+    /// A closure that is called with each comment, a line that begins with a colon, without the colon and one space
+    /// after it. Servers send comments to keep a connection alive.
     public var onComment: (@Sendable (String) -> Void)?
 
     private var remainder: Remainder
     private var isAtStart = true
-    /// After a carriage return: a line feed belongs to the same line end, also in the next chunk.
+    /// Whether the last byte was a carriage return. Then a line feed belongs to the same line end, also in the next
+    /// chunk.
     private var skipsLineFeed = false
 
     // The block that is being read
     private var data = ""
-    /// Of all lines of data with their ends, as they came; 0 if there was none.
+    /// The size of all data lines with their ends, in bytes as received; 0 without data lines.
     private var dataSize = 0
     private var type = ""
     private var id: String
     private var retry: Duration?
 
+    /// Creates a parser.
+    ///
     /// - Parameters:
-    ///   - lastEventID: Where the connection before this one left off.
-    ///   - maximumEventSize: In bytes. Larger data, or a longer line, is a `.messageTooLarge`.
+    ///   - lastEventID: The last event ID of the previous connection; empty by default.
+    ///   - maximumEventSize: The maximum size of an event's data and of a line, in bytes; 16 MiB by default. Larger
+    ///     ones fail with `.messageTooLarge`.
     public init(lastEventID: String = "", maximumEventSize: Int = defaultMaximumEventSize) {
         self.lastEventID = lastEventID
         id = lastEventID
@@ -94,10 +101,10 @@ public struct ServerSentEventParser: StreamParser {
         return nil
     }
 
-    /// Never an event: one that was not ended is not complete.
+    /// Returns nil, because an unfinished event is incomplete.
     public mutating func end() -> ServerSentEvent? { nil }
 
-    /// A parser for the body of a later connection, which goes on where this one's was complete.
+    /// A parser for the next connection, with the last event ID and the settings of this one.
     var forNextBody: ServerSentEventParser {
         var next = ServerSentEventParser(lastEventID: lastEventID, maximumEventSize: remainder.limit)
         next.reconnectionTime = reconnectionTime
@@ -105,7 +112,7 @@ public struct ServerSentEventParser: StreamParser {
         return next
     }
 
-    /// Reads a line; an empty one ends the event.
+    /// Reads a line. An empty line ends the event.
     private mutating func read(_ line: UnsafeRawBufferPointer) throws -> ServerSentEvent? {
         var value = line
         if isAtStart {
@@ -122,7 +129,7 @@ public struct ServerSentEventParser: StreamParser {
         if name.isEmpty {
             onComment?(String(decoding: value, as: UTF8.self))
         } else if name.isEqual(to: "data") {
-            try addData(value)  // which it is without a colon, too
+            try addData(value)  // a data line without a colon
         } else if name.isEqual(to: "event") {
             type = String(decoding: value, as: UTF8.self)
         } else if name.isEqual(to: "id") {
@@ -136,7 +143,7 @@ public struct ServerSentEventParser: StreamParser {
         return nil
     }
 
-    /// Line by line: no character goes on behind a line's end, whatever its bytes are.
+    /// Adds one line of data. Each line is decoded separately: a character cannot continue after a line end.
     private mutating func addData(_ line: UnsafeRawBufferPointer) throws {
         let limit = remainder.limit
         guard dataSize + line.count <= limit else { throw Remainder.tooLarge(limit) }
@@ -161,7 +168,7 @@ public struct ServerSentEventParser: StreamParser {
 }
 
 extension UnsafeRawBufferPointer {
-    /// What follows `data:`, as most lines of events begin, without the space before it; nil if something else does.
+    /// The bytes after `data:` and one optional space, for the most frequent field; nil for other lines.
     @inline(__always)
     fileprivate var data: UnsafeRawBufferPointer? {
         let data = UInt32(bigEndian: 0x6461_7461)

@@ -1,15 +1,15 @@
-/// A stream of server-sent events that is kept up: when its connection is lost it is connected again, and goes on behind
-/// the last event that was complete.
+/// A stream of server-sent events with automatic reconnection. A new connection continues after the last complete
+/// event.
 ///
 ///     let events = await session.streamRequest(url).serverSentEvents()
 ///     for try await event in events { print(event.event, event.data) }
 ///
-/// It ends when the server answers 204, and fails where another connection would fail as well: with a status other than
-/// 200, another content type, or what is not the network's doing. Nothing runs but while the next event is awaited. Whoever
-/// leaves the loop, or whose task is cancelled, ends everything at once, also during a pause; cancelling a request ends
-/// the stream only while that request is its connection.
+/// It ends when the server answers with status 204. It fails if another connection would fail too: for a status other
+/// than 200, another content type, or an error that is not a network error. It works only while the next event is
+/// awaited. Leaving the loop or cancelling its task ends the stream at once, also during a pause. Cancelling a request
+/// ends the stream only while that request is its connection.
 ///
-/// It can be iterated once, and starts its request itself: one that was started before makes it fail, with
+/// It can be iterated once and starts its request itself. If the request was started before, iteration fails with
 /// `.alreadyStarted`.
 public struct ServerSentEvents<Element: Sendable>: AsyncSequence, Sendable {
     let source: EventSource
@@ -20,15 +20,15 @@ public struct ServerSentEvents<Element: Sendable>: AsyncSequence, Sendable {
         self.value = value
     }
 
-    /// Where the stream stands.
+    /// The current state of the stream.
     public var state: ServerSentEventsState { source.state }
 
-    /// Where the stream stands, and then each change until it is closed; a slow reader is told the latest.
+    /// The current state, and then each change until the stream is closed. A slow reader gets only the latest state.
     public var states: AsyncStream<ServerSentEventsState> { source.follow() }
 
     public func makeAsyncIterator() -> Iterator { Iterator(reader: EventReader(source), value: value) }
 
-    /// Reads the events, for one reader.
+    /// The iterator of an event stream, for one reader.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: EventReader
         let value: @Sendable (ServerSentEvent) throws -> Element
@@ -37,15 +37,15 @@ public struct ServerSentEvents<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// Reads an event stream for whoever iterates it, and on that one's task: each step does what the reconnection says.
+/// Reads an event stream on the task of its iterator. Each step performs the next action of the reconnection.
 final class EventReader {
     private let source: EventSource
     private let isFirst: Bool
-    /// What to do when another event is wanted.
+    /// The next action when another event is requested.
     private var action: ServerSentEventsReconnection.Action
     private var connection: EventConnection?
     private var elements: ParsedElements<ServerSentEventParser>
-    /// Why the last connection failed.
+    /// The error of the last connection; nil if it ended normally.
     private var failure: RequestError?
 
     init(_ source: EventSource) {
@@ -76,7 +76,7 @@ final class EventReader {
         }
     }
 
-    /// Takes one step to more bytes; true if there is none any more.
+    /// Performs one action. Returns true at the end of the stream.
     private func isOver() async throws -> Bool {
         switch action {
         case .connect(let fields):

@@ -1,69 +1,70 @@
-/// Where a stream of server-sent events stands.
+/// The state of a stream of server-sent events.
 public enum ServerSentEventsState: Sendable {
-    /// There is no connection yet, or again.
+    /// The stream has no connection yet, or is reconnecting.
     case connecting
-    /// The server has answered, and events come.
+    /// The server has answered with an event stream.
     case open
-    /// For good; with an error if that is why.
+    /// The stream has ended, with an error if it failed.
     case closed(RequestError?)
 }
 
-/// How a stream of server-sent events is kept up.
+/// The reconnection settings of a stream of server-sent events.
 public struct ServerSentEventsPolicy: Sendable {
-    /// The pause before a lost connection is made again, until the server asks for another (`retry:`).
+    /// The pause before a reconnection, 3 seconds by default. A server can change it (`retry:`).
     public var reconnectionTime = Duration.seconds(3)
-    /// No pause is shorter, so that no server has its clients come back as fast as they can.
+    /// The minimum of a pause, 100 milliseconds by default. It limits the reconnection rate that a server can request.
     public var minimumDelay = Duration.milliseconds(100)
-    /// The longest pause before jitter is added, whatever `retry:` asks for. Each connection in a row that brought no byte
-    /// doubles the pause, up to this. A `Retry-After` that is longer ends the stream.
+    /// The maximum of a pause before jitter is added, 300 seconds by default, also for `retry:`. Each successive
+    /// connection without a byte doubles the pause, up to this maximum. A longer `Retry-After` ends the stream.
     public var maximumDelay = Duration.seconds(300)
-    /// What chance adds to a pause at most, as a part of it, so that clients do not come back in step.
+    /// The maximum random part added to a pause, as a fraction of it, so that clients do not reconnect at the same
+    /// time. 0.25 by default.
     public var jitter = 0.25
-    /// How often in a row the stream is connected again without a byte of it having come; nil for no limit, 0 for a stream
-    /// that is connected once.
+    /// The maximum number of successive reconnections without a received byte. Nil, the default, means no limit, 0
+    /// means a single connection.
     public var maximumAttempts: Int?
-    /// After how long without a byte a connection counts as lost; nil if it may be silent for ever. Servers that keep their
-    /// streams alive send a comment every 15 seconds or so.
+    /// The maximum time without a byte, after which a connection is considered lost; nil, the default, means no limit.
+    /// Servers that keep their streams alive send a comment about every 15 seconds.
     public var idleTimeout: Duration?
-    /// Statuses that pass, so that the stream is connected again; otherwise any but 200 ends it.
+    /// Statuses after which the stream connects again. By default it is empty: any status except 200 ends the stream.
     public var retriedStatusCodes: Set<Int> = []
 
-    /// One connection and no other: for answers that come as events and end.
+    /// A single connection without reconnection, for finite responses of events.
     public static let once = ServerSentEventsPolicy { $0.maximumAttempts = 0 }
 
-    /// A policy as it is unless the closure changes it.
+    /// Creates a policy with default values, which the closure can change.
     public init(_ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }) { configure(&self) }
 }
 
-/// Decides when a stream of server-sent events is connected, connected again and given up, by the HTML standard's rules.
+/// Decides when a stream of server-sent events connects, reconnects and ends, by the HTML standard's rules.
 ///
-/// It does nothing itself: it is told what happened, and says what to do. Time passes and chance is drawn outside, so that
-/// every way through it can be tested. Redirects and credentials are matters of the requests below.
+/// A state machine without side effects: it receives events and returns actions. The caller waits and draws random
+/// numbers, so that tests can cover every path. Redirects and credentials are handled by the requests.
 struct ServerSentEventsReconnection: Sendable {
     enum Event: Sendable {
         case started
-        /// The connection's response has begun.
+        /// The response of the connection has begun.
         case responded(ResponseHead)
-        /// Bytes of its body came, and `parser` has read them.
+        /// Bytes of the body were received and read by `parser`.
         case receivedBytes
-        /// The body is over; an error says why it ended early.
+        /// The body has ended, with an error if it ended early.
         case ended(RequestError?)
-        /// There can be no further connection.
+        /// A further connection is not possible.
         case refused(RequestError)
         case waited
-        /// The pause is over, but no connection may be opened now; the error says why.
+        /// The delay is over, but no connection may be opened now; the error says why.
         case postponed(RequestError)
-        /// Nobody listens any more.
+        /// The reader has left or its task was cancelled.
         case cancelled
     }
 
     enum Action: Sendable {
-        /// Send the request, with these fields added.
+        /// Send the request with these additional fields.
         case connect(HTTPHeaders)
         case read
-        /// Release the connection if it is still there, and come back with `waited` after a random pause of this range.
+        /// Release the connection if it still exists, wait for a random time in the range, then handle `waited`.
         case wait(ClosedRange<Duration>)
-        /// Let go of everything: the stream ends, with the error if there is one.
+        /// Release everything and end the stream, with the error if there is one.
         case finish(RequestError?)
         case none
     }
@@ -74,10 +75,10 @@ struct ServerSentEventsReconnection: Sendable {
     }
 
     let policy: ServerSentEventsPolicy
-    /// Reads the bodies, one parser for each: it knows where the next connection goes on.
+    /// The parser of the current body. The next one continues with its last event ID.
     var parser: ServerSentEventParser
     private var phase = Phase.idle
-    /// How many connections in a row came to nothing.
+    /// The number of successive connections without a received byte.
     private var failures = 0
 
     init(
@@ -108,7 +109,7 @@ struct ServerSentEventsReconnection: Sendable {
         case (.open, .receivedBytes):
             failures = 0
             return .none
-        // What a connection that was let go of has still to say.
+        // Late events of a released connection.
         case (.waiting, .responded), (.waiting, .receivedBytes), (.waiting, .ended): return .none
         case (_, .started), (_, .waited), (_, .postponed), (.idle, _): return .none
         case (.requesting, .receivedBytes), (.open, .responded): return .none
@@ -119,15 +120,15 @@ struct ServerSentEventsReconnection: Sendable {
         phase = .requesting
         parser = parser.forNextBody
         var headers: HTTPHeaders = ["Accept": "text/event-stream", "Cache-Control": "no-cache"]
-        // A field with a control character would not be sent; better from the beginning than never again. Blanks at its ends
-        // are no part of a field's value.
+        // An ID with a control character is omitted: a field with it is invalid, and the stream could never connect
+        // again. Spaces and tabs at its ends are not part of a field's value.
         let id = parser.lastEventID.trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
         if !id.isEmpty, id.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) { headers["Last-Event-ID"] = id }
         return .connect(headers)
     }
 
     private mutating func judge(_ head: ResponseHead) -> Action {
-        if head.status == 204 { return close(nil) }  // the standard's way for a server to say: do not come back
+        if head.status == 204 { return close(nil) }  // by the standard, the client must not reconnect
         if let error = Self.refusal(of: head) {
             return policy.retriedStatusCodes.contains(head.status) ? wait(after: error, head) : close(error)
         }
@@ -135,21 +136,22 @@ struct ServerSentEventsReconnection: Sendable {
         return .read
     }
 
-    /// Why a response is no event stream; nil if it is one, or says that there is none any more.
+    /// Returns the error of a response that is not an event stream; nil for an event stream or status 204.
     static func refusal(of head: ResponseHead) -> RequestError? {
         if head.status == 204 { return nil }
         guard head.status == 200 else {
             let status = StatusText.described(head.status)
-            return RequestError(.unacceptableStatus, "the event stream was answered with status \(status)")
+            return RequestError(
+                .unacceptableStatus, "the server answered the request for an event stream with status \(status)")
         }
         let type = head["Content-Type"] ?? ""
         guard type.essence != "text/event-stream" else { return nil }
-        let what = type.isEmpty ? "of no named type" : type.essence.prefix(80).debugDescription
+        let what = type.isEmpty ? "without a content type" : type.essence.prefix(80).debugDescription
         return RequestError(.unacceptableContentType, "the response is \(what), expected text/event-stream")
     }
 
-    /// What the network did to a connection can be undone by another one, and the policy says which statuses can; anything
-    /// else would happen again.
+    /// Reconnects after network errors and after the statuses that the policy lists. Other errors end the stream, because
+    /// another connection would fail too.
     private mutating func lose(_ error: RequestError?) -> Action {
         guard let error else { return wait(after: nil) }
         let isPassing = error.code == .unacceptableStatus && policy.retriedStatusCodes.contains(error.statusCode ?? 0)
@@ -167,7 +169,7 @@ struct ServerSentEventsReconnection: Sendable {
         }
     }
 
-    /// The server's pause must not be shortened, so jitter is added to it.
+    /// The schedule of pauses. Jitter is added, because the server's pause must not be shortened.
     private var schedule: RetrySchedule {
         let pause = max(parser.reconnectionTime ?? policy.reconnectionTime, policy.minimumDelay)
         return RetrySchedule(
@@ -177,7 +179,7 @@ struct ServerSentEventsReconnection: Sendable {
             maximumName: "maximumDelay")
     }
 
-    /// Whether the connection to come follows a failure: an error, or more than one connection in a row without a byte.
+    /// Returns whether the next connection follows a failure: an error, or successive connections without a byte.
     func isRetry(after error: RequestError?) -> Bool { error != nil || failures > 1 }
 
     private mutating func close(_ error: RequestError?) -> Action {

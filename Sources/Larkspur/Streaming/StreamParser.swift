@@ -1,21 +1,23 @@
-/// Makes values of a stream of bytes, whose chunks may end anywhere: lines, events, messages.
+/// A parser that reads values, such as lines, events or messages, from a stream of bytes in chunks of any size.
 ///
-/// A parser is a value. `parsed(by:)` gives each iteration a copy of its own, so one that was never used is all a
-/// sequence needs to know. After it has thrown it is of no more use.
+/// A parser is a value: `parsed(by:)` gives each iteration a copy of an unused parser. After an error it must not be
+/// used again.
 public protocol StreamParser<Output>: Sendable {
-    /// What it makes of the bytes.
+    /// The type of the values.
     associatedtype Output: Sendable
 
-    /// Takes the next value off the front of the bytes; nil, and no bytes left, when more are needed for one. The bytes
-    /// are there only during the call.
+    /// Removes the next value from the front of the bytes and returns it. Consumes all bytes and returns nil if it
+    /// needs more. The bytes are valid only during the call.
     mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Output?
 
-    /// What is left makes a last value, or none, or a failure. Called once, after the last byte.
+    /// Returns the last value after the last byte, or nil if there is none. Throws if the stream ended within a value.
+    /// Called once.
     mutating func end() throws -> Output?
 }
 
 extension StreamParser {
-    /// All values that the chunk completes. A failure takes the values before it along: where they count, iterate.
+    /// Returns all values that the chunk completes. If it throws, the values before the error are lost; iterate to keep
+    /// them.
     public mutating func parse(_ chunk: Data) throws -> [Output] {
         try chunk.withUnsafeBytes { bytes in
             var rest = bytes
@@ -26,23 +28,23 @@ extension StreamParser {
     }
 }
 
-/// The bytes of one line or message that came in earlier chunks than its last one.
+/// The bytes of a line or message from earlier chunks.
 struct Remainder: Sendable {
     private(set) var bytes: [UInt8] = []
     let limit: Int
 
     var isEmpty: Bool { bytes.isEmpty }
 
-    /// Whether these are all the bytes of something that is not too large, so that there is nothing to join.
+    /// Returns whether these are all bytes of a line or message within the limit, so that nothing has to be joined.
     func isWhole(_ last: UnsafeRawBufferPointer) -> Bool { bytes.isEmpty && last.count <= limit }
 
-    /// Keeps bytes, and leaves none of them.
+    /// Stores the bytes and consumes them.
     mutating func keep(_ more: inout UnsafeRawBufferPointer) throws {
         guard bytes.count + more.count <= limit else { throw Self.tooLarge(limit) }
         bytes.append(contentsOf: more.take(more.count))
     }
 
-    /// All bytes of something whose last ones are there now.
+    /// Returns all bytes of the line or message that ends with the given bytes.
     mutating func completed(with last: UnsafeRawBufferPointer) throws -> [UInt8] {
         var last = last
         try keep(&last)
@@ -51,13 +53,15 @@ struct Remainder: Sendable {
     }
 
     static func tooLarge(_ limit: Int) -> RequestError {
-        RequestError(.messageTooLarge, "it is larger than \(limit) bytes; raise its limit if that is right")
+        RequestError(
+            .messageTooLarge,
+            "the message is larger than its limit of \(limit) bytes; raise the limit if this size is expected")
     }
 }
 
-// Inlined, because they are called a few times a line, and constants fold.
+// Always inlined, because they are called several times per line.
 extension UnsafeRawBufferPointer {
-    /// Cuts that many bytes off the front.
+    /// Removes the given number of bytes from the front and returns them.
     @inline(__always)
     mutating func take(_ count: Int) -> UnsafeRawBufferPointer {
         let taken = UnsafeRawBufferPointer(rebasing: self[..<count])
@@ -71,12 +75,12 @@ extension UnsafeRawBufferPointer {
         return UnsafeRawPointer(found) - start
     }
 
-    /// Where the first carriage return or line feed is. In stretches: a stream may have only one of the two, and a search
-    /// for the other would go over the whole chunk for each line.
+    /// Returns the index of the first carriage return or line feed. It searches in blocks of 256 bytes: in a stream
+    /// with only one of the two, a search for the other would scan the whole chunk for each line.
     @inline(__always)
     func firstLineEnd() -> Int? {
         guard let start = baseAddress else { return nil }
-        if count > 0, self[0] == 0x0A { return 0 }  // as every second line of events is
+        if count > 0, self[0] == 0x0A { return 0 }  // an empty line, as every second line of an event stream
         var position = start
         while position < start + count {
             let stretch = Swift.min(256, start + count - position)

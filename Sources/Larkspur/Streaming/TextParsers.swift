@@ -1,13 +1,15 @@
-/// Lines of UTF-8 text that end with `\n` or `\r\n`; a carriage return elsewhere belongs to its line.
+/// A parser of lines of UTF-8 text that end with `\n` or `\r\n`. A carriage return elsewhere belongs to its line.
 ///
-/// Empty lines count. A last line needs no end, and after an end there is no further, empty line.
+/// Empty lines count. The last line needs no line end. No empty line follows the last line end.
 public struct LineParser: StreamParser {
-    /// How long a line may be unless one says otherwise: 16 MiB.
+    /// The default of the maximum length of a line: 16 MiB.
     public static let defaultMaximumLength = 16 << 20
 
     private var splitter: LineSplitter
 
-    /// - Parameter maximumLength: In bytes; a longer line is a `.messageTooLarge`.
+    /// Creates a parser.
+    ///
+    /// - Parameter maximumLength: The maximum length of a line in bytes; longer lines fail with `.messageTooLarge`.
     public init(maximumLength: Int = defaultMaximumLength) {
         splitter = LineSplitter(limit: maximumLength)
     }
@@ -21,14 +23,15 @@ public struct LineParser: StreamParser {
     }
 }
 
-/// Text as it comes, cut where the chunks end or up to three bytes before, so that no character's bytes are torn apart.
+/// A parser that returns text as it arrives. It holds back up to three bytes at the end of a chunk, so that no
+/// character is split.
 ///
-/// Bytes that are not UTF-8 become U+FFFD. The texts, joined, are what the whole would have been at once.
+/// Bytes that are not UTF-8 become U+FFFD. The joined texts equal the text of the joined chunks.
 public struct TextParser: StreamParser {
-    /// The beginning of a character whose other bytes are still to come.
+    /// The first bytes of a character whose other bytes have not arrived.
     private var beginning: [UInt8] = []
 
-    /// A parser at the beginning of a text.
+    /// Creates a parser for the beginning of a text.
     public init() {}
 
     public mutating func next(in bytes: inout UnsafeRawBufferPointer) -> String? {
@@ -50,7 +53,7 @@ public struct TextParser: StreamParser {
         return whole.isEmpty ? nil : String(decoding: whole, as: UTF8.self)
     }
 
-    /// How many bytes at the end may be the beginning of a character.
+    /// Returns the number of bytes at the end that may be the beginning of a character.
     private static func unfinished(_ bytes: UnsafeRawBufferPointer) -> Int {
         for (index, byte) in bytes.suffix(3).reversed().enumerated() where byte & 0xC0 != 0x80 {
             let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
@@ -60,7 +63,7 @@ public struct TextParser: StreamParser {
     }
 }
 
-/// Lines that end with `\n` or `\r\n`, read without their ends.
+/// Splits bytes into lines that end with `\n` or `\r\n`, and returns them without their ends.
 struct LineSplitter: Sendable {
     private var remainder: Remainder
 

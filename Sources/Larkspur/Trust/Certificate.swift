@@ -1,39 +1,42 @@
-/// An X.509 certificate: what a peer shows, or what one is compared with.
+/// An X.509 certificate, of a server or to compare with.
 public struct Certificate: Hashable, Sendable {
-    /// As it is sent, in DER.
+    /// The DER encoding of the certificate.
     public let bytes: [UInt8]
-    /// Whom it is for, as text: `CN=api.example.com,O=Example`.
+    /// The subject, as text: `CN=api.example.com,O=Example`.
     public let subject: String
-    /// Who vouches for it.
+    /// The issuer, as text.
     public let issuer: String
-    /// The hosts that it is for: names, maybe with a `*`, and IP addresses.
+    /// The subject alternative names: host names, also with a `*`, and IP addresses.
     public let hosts: [String]
-    /// From when on it counts.
+    /// The start of the validity period (`notBefore`).
     public let validFrom: Date
-    /// Until when it counts.
+    /// The end of the validity period (`notAfter`).
     public let validUntil: Date
-    /// The public key with its algorithm (SubjectPublicKeyInfo), in DER: what stays when a certificate is renewed with its key.
+    /// The public key with its algorithm (SubjectPublicKeyInfo), in DER. It stays the same if a renewed certificate has
+    /// the same key.
     public let publicKey: [UInt8]
 
-    /// - Throws: `RequestError` with the code `.invalidCertificate`.
+    /// Creates a certificate from its DER encoding.
+    ///
+    /// - Throws: ``RequestError`` with the code `.invalidCertificate`.
     public init(_ bytes: [UInt8]) throws(RequestError) {
         do {
             self = try Certificate(reading: bytes)
         } catch {
-            throw RequestError(.invalidCertificate, "\(bytes.count) bytes that are to be a certificate are none")
+            throw RequestError(.invalidCertificate, "\(bytes.count) bytes are not an X.509 certificate in DER")
         }
     }
 
-    /// Every certificate in a text of PEM, or the one that the bytes are in DER.
+    /// Returns all certificates of a PEM file, or the one certificate of a DER file.
     ///
-    /// - Throws: `RequestError` with the code `.invalidCertificate`, also if there is none.
+    /// - Throws: ``RequestError`` with the code `.invalidCertificate`, also if the data has no certificate.
     public static func all(in data: Data) throws(RequestError) -> [Certificate] {
         let blocks = blocks(in: data)
         if !blocks.isEmpty { return try blocks.map { block throws(RequestError) in try Certificate(block) } }
         return [try Certificate([UInt8](data))]
     }
 
-    /// What a text of PEM has between its lines for certificates (RFC 7468).
+    /// Returns the decoded `CERTIFICATE` blocks of a PEM text (RFC 7468).
     private static func blocks(in data: Data) -> [[UInt8]] {
         let text = String(decoding: data, as: UTF8.self)
         return text.components(separatedBy: "-----BEGIN CERTIFICATE-----").dropFirst().compactMap { part in
@@ -43,10 +46,10 @@ public struct Certificate: Hashable, Sendable {
         }
     }
 
-    /// The pin of its key.
+    /// The pin of the certificate's public key.
     public var pin: PublicKeyPin { PublicKeyPin(of: self) }
 
-    /// Whether it vouches for itself.
+    /// Whether subject and issuer are equal.
     public var isSelfIssued: Bool { subject == issuer }
 
     private init(reading bytes: [UInt8]) throws(DERReader.Malformed) {
@@ -79,7 +82,7 @@ public struct Certificate: Hashable, Sendable {
         [0x55, 4, 11]: "OU",
     ]
 
-    /// The parts that have a name, the last first (RFC 4514).
+    /// Returns the known attributes of a distinguished name, in reverse order (RFC 4514).
     private static func name(_ value: DERReader.Value) throws(DERReader.Malformed) -> String {
         var (sets, parts) = (value.reader, [String]())
         while !sets.isAtEnd {
@@ -94,7 +97,7 @@ public struct Certificate: Hashable, Sendable {
         return parts.reversed().joined(separator: ",")
     }
 
-    /// Peers write what they like into it, so what has a meaning in names, or none in a line, is escaped.
+    /// Returns the text of an attribute. It escapes special and control characters, because a server controls the text.
     private static func text(_ value: DERReader.Value) -> String {
         let text =
             value.tag == DERReader.Tag.bmp
@@ -111,7 +114,7 @@ public struct Certificate: Hashable, Sendable {
         }
     }
 
-    /// UTCTime has two digits for the year, of which the first half belong to this century (RFC 5280, section 4.1.2.5).
+    /// A UTCTime has a two-digit year: 00 to 49 mean 20xx, 50 to 99 mean 19xx (RFC 5280, section 4.1.2.5).
     private static func time(_ value: DERReader.Value) throws(DERReader.Malformed) -> Date {
         var digits = String(decoding: value.content, as: UTF8.self)
         if value.tag == DERReader.Tag.utcTime { digits = (digits < "5" ? "20" : "19") + digits }

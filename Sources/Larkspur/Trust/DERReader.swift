@@ -1,11 +1,11 @@
-/// Reads what DER has encoded (X.690), value by value. It holds no copy, and takes no length on trust.
+/// A reader of DER values (X.690), one after the other. It copies no bytes, and checks every length.
 struct DERReader {
     struct Malformed: Error {}
 
     struct Value {
         let tag: UInt8
         let content: ArraySlice<UInt8>
-        /// Tag and length too.
+        /// The whole value, with its tag and length.
         let encoded: ArraySlice<UInt8>
 
         var reader: DERReader { DERReader(content) }
@@ -20,7 +20,7 @@ struct DERReader {
         static let bmp: UInt8 = 0x1E
         static let sequence: UInt8 = 0x30
         static let set: UInt8 = 0x31
-        /// A tag that has a meaning at its place alone: `[number]`, around other values.
+        /// Returns a constructed, context-specific tag: `[number]`.
         static func context(_ number: UInt8) -> UInt8 { 0xA0 | number }
     }
 

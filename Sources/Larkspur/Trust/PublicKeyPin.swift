@@ -1,25 +1,27 @@
-/// What a peer's public key is known by: the SHA-256 of its SubjectPublicKeyInfo, as RFC 7469 has it.
+/// The SHA-256 hash of a certificate's SubjectPublicKeyInfo (RFC 7469).
 ///
-/// It is written `sha256/` and the hash in base64. This prints that of a server:
+/// Its text is `sha256/` and the hash in Base64. These commands print the pin of a server:
 ///
 ///     openssl s_client -connect example.com:443 </dev/null 2>/dev/null | openssl x509 -pubkey -noout \
 ///       | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64
 public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     private let hash: [UInt8]
 
-    /// - Throws: `RequestError` with the code `.invalidPin` unless it is `sha256/` and the base64 of 32 bytes.
+    /// Creates a pin from its text, `sha256/` and the Base64 of 32 bytes.
+    ///
+    /// - Throws: ``RequestError`` with the code `.invalidPin`.
     public init(_ text: String) throws(RequestError) {
         guard text.hasPrefix("sha256/"), let hash = Data(base64Encoded: String(text.dropFirst(7))), hash.count == 32,
             hash.base64EncodedString() == text.dropFirst(7)
         else {
             throw RequestError(
-                .invalidPin, "a pin is sha256/ and the hash of a public key, 32 bytes, in base64; this is none: \(text)"
+                .invalidPin, "invalid pin \(text): expected sha256/ and the Base64 of the 32-byte hash of a public key"
             )
         }
         self.hash = [UInt8](hash)
     }
 
-    /// The pin of this certificate's key.
+    /// Creates the pin of a certificate's public key.
     public init(of certificate: Certificate) {
         var hash = StreamingHash(.sha256)
         certificate.publicKey.withUnsafeBytes { hash.update($0) }

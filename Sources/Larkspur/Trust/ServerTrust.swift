@@ -1,18 +1,19 @@
-/// A peer that shows certificates, before anything was sent to it: what a trust evaluator judges.
+/// A server's certificates and the system's verdict on them, for a trust evaluator. Nothing was sent to the server yet.
 public struct ServerTrust: Sendable {
-    /// Whom the request is for.
+    /// The host that the request is for.
     public let host: String
-    /// Where it is for.
+    /// The port that the request is for.
     public let port: Int
-    /// From the host's own on, as the system's verification has put them together. The host has proved that it has the first
-    /// one's private key; those that follow are worth something only where there is no `chainError`.
+    /// The certificate chain, from the server's own certificate on, as the system's verification has built it. The
+    /// server has proved that it has the private key of the first certificate. The others prove nothing if there is a
+    /// `chainError`.
     public let certificates: [Certificate]
-    /// What the system's own verification has against the chain; nil if it leads to an authority that is trusted here.
+    /// The system's error about the chain; nil if the chain leads to a trusted authority.
     public let chainError: TransportError?
-    /// What it has against the name; nil if the certificate is for the host.
+    /// The system's error about the name; nil if the certificate is for the host.
     public let hostError: TransportError?
 
-    /// A peer of one's own, to test evaluators with.
+    /// Creates a value for tests of evaluators.
     public init(
         host: String, port: Int = 443, certificates: [Certificate], chainError: TransportError? = nil,
         hostError: TransportError? = nil
@@ -31,38 +32,40 @@ public struct ServerTrust: Sendable {
             hostError: peer.hostError)
     }
 
-    /// Throws what the system's own verification has against the peer.
+    /// Throws the system's error about the chain or the name, if there is one.
     ///
-    /// - Parameter host: Whether the name counts.
+    /// - Parameter host: Whether the name is checked too.
     public func verify(host: Bool = true) throws(TrustError) {
         if let chainError { throw TrustError(chainError.code, chainError.message) }
         if host, let hostError { throw TrustError(hostError.code, hostError.message) }
     }
 }
 
-/// Why a peer is not trusted; the request fails with this code and message.
+/// The reason why a server is not trusted. The request fails with its code and message.
 public struct TrustError: Error, Sendable, CustomStringConvertible {
     /// The code of the request's error.
     public let code: TransportError.Code
     public let description: String
 
-    /// A refusal, told in one line.
+    /// Creates an error with a code and a one-line message.
     public init(_ code: TransportError.Code = .untrusted, _ description: String) {
         self.code = code
         self.description = description
     }
 }
 
-/// Judges peers, before the first byte of a request is sent to them, over connections new and kept.
+/// Evaluates the trust in servers, before the first byte of a request is sent, on new and on reused connections.
 ///
-/// The library's own are asked while the connection waits. Others may take their time: the connection is given up, the
-/// evaluator is asked once for all requests that meet the peer, and the requests go on over other connections. Its verdict is
-/// remembered for ten minutes, for that host and those certificates; ``Session/forgetTrustVerdicts(for:)`` forgets it.
+/// Built-in evaluators run while the connection waits. Other evaluators may take their time: the connection is closed,
+/// and the evaluator is called once for all requests to the server. Afterwards the requests use new connections. The
+/// session keeps the verdict for ten minutes, for that host and those certificates;
+/// ``Session/forgetTrustVerdicts(for:)`` removes it.
 public protocol ServerTrustEvaluating: Sendable {
-    /// Throws if nothing is to be sent to the peer.
+    /// Throws if the server is not trusted, so that nothing is sent to it.
     ///
-    /// A ``TrustError`` is a verdict: it says with which code requests fail, and is remembered. Any other error means that
-    /// the peer could not be judged: it becomes the underlying one of an error with the code `.untrusted`, and the next
-    /// request is judged again. The task is cancelled when no request waits any more; its result does not count then.
+    /// A ``TrustError`` is a verdict: requests fail with its code, and the session keeps it. Any other error means that
+    /// the evaluation failed. Requests then fail with the code `.untrusted` and this underlying error, and the next
+    /// request starts another evaluation. The task is cancelled when no request waits for it any longer, and its result
+    /// is ignored.
     func evaluate(_ trust: ServerTrust) async throws
 }

@@ -1,20 +1,22 @@
-/// Which evaluator judges which host.
+/// The trust evaluators of a session, by host.
 ///
 ///     $0.serverTrust = ServerTrustManager(evaluators: [
 ///         "api.example.com": .pinnedKeys(try PublicKeyPin("sha256/…"), try PublicKeyPin("sha256/…")),
 ///         "**.example.com": .default,
 ///     ])
 ///
-/// A pattern is a host; `*.` and a host, for names with one label more; `**.` and a host, for the host itself and all names
-/// below it; or `*` for all others. Of several that fit the nearest decides: the host, then the longest, `*.` before `**.`.
-/// A pattern has no port: it is for the host at all ports. An invalid pattern, also one with a port, makes every host fail.
+/// A pattern is a host, a suffix or `*`. `*.example.com` matches names with one more label. `**.example.com` matches
+/// `example.com` and all names below it. `*` matches all other hosts. If several patterns match, the most specific one
+/// applies: the host itself, then the longest suffix, `*.` before `**.`. A pattern has no port and applies to all
+/// ports. An invalid or duplicate pattern makes every host fail.
 public struct ServerTrustManager: Sendable {
     private let exact: [String: any ServerTrustEvaluating]
-    /// The nearest first.
+    /// The suffix patterns, the most specific one first.
     private let patterns: [Pattern]
     private let fallback: (any ServerTrustEvaluating)?
     private let allHostsMustBeEvaluated: Bool
-    /// A pattern that is none, or is there twice: nobody knows what it was to protect.
+    /// The error about an invalid or duplicate pattern. Then no server is trusted, because the intended host is
+    /// unknown.
     private let problem: String?
 
     private struct Pattern {
@@ -31,7 +33,12 @@ public struct ServerTrustManager: Sendable {
         }
     }
 
-    /// - Parameter allHostsMustBeEvaluated: Whether a host that fits no pattern is refused; with false the system judges it.
+    /// Creates a manager.
+    ///
+    /// - Parameters:
+    ///   - allHostsMustBeEvaluated: Whether requests to a host that matches no pattern fail; true by default. If false,
+    ///     the system alone evaluates such hosts.
+    ///   - evaluators: The evaluators by pattern.
     public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
         self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
         var (exact, patterns, problem) = ([String: any ServerTrustEvaluating](), [Pattern](), String?.none)
@@ -40,12 +47,12 @@ public struct ServerTrustManager: Sendable {
             let host = text.dropFirst(stars)
             let isPattern = stars == 0 || stars <= 2 && host.first == "."
             guard isPattern, let name = Self.normalized(stars == 0 ? host : host.dropFirst()) else {
-                problem = "\(text) is not a pattern for hosts, which has no scheme, port or path"
+                problem = "\(text) is not a valid host pattern, which has no scheme, port or path"
                 continue
             }
             let pattern = Pattern(suffix: "." + name, isDeep: stars == 2, evaluator: evaluator)
             if stars == 0 ? exact[name] != nil : patterns.contains(where: pattern.isSame(as:)) {
-                problem = "\(text) is there twice, written differently"
+                problem = "the host pattern \(text) is listed twice in different spellings"
             }
             if stars == 0 { exact[name] = evaluator } else { patterns.append(pattern) }
         }
@@ -55,7 +62,7 @@ public struct ServerTrustManager: Sendable {
         fallback = evaluators["*"]
     }
 
-    /// The host as a URL has it; nil for what is none.
+    /// Returns the host as a URL normalizes it; nil if it is not a host.
     private static func normalized(_ host: Substring) -> String? {
         let afterLiteral = host.hasPrefix("[") ? host.drop { $0 != "]" } : host
         guard !afterLiteral.contains(where: ":/?#@".contains),
@@ -64,22 +71,24 @@ public struct ServerTrustManager: Sendable {
         return url.host.map { Self.withoutDot(String($0)) }
     }
 
-    /// A name that is said to be whole is the same name.
+    /// Returns the name without the dot at its end, which a fully qualified name may have.
     private static func withoutDot(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 
-    /// The name under which a host is compared: as a URL has it, without the dot at its end.
+    /// Returns the name for comparisons: as a URL normalizes it, without the dot at its end.
     static func name(of host: String) -> String { normalized(host[...]) ?? withoutDot(host.lowercased()) }
 
-    /// Who judges the host; nil if the system does, alone.
+    /// Returns the evaluator for the host; nil if the system alone evaluates it.
     ///
-    /// - Throws: Where nobody may.
+    /// - Throws: ``TrustError`` if a pattern is invalid or listed twice, or if no pattern matches and all hosts must be
+    ///   evaluated.
     public func evaluator(for host: String) throws(TrustError) -> (any ServerTrustEvaluating)? {
-        if let problem { throw TrustError(.untrusted, "\(problem), and so no peer is trusted") }
+        if let problem { throw TrustError(.untrusted, "\(problem); no server is trusted until this is corrected") }
         let name = Self.withoutDot(host.lowercased())
         if let evaluator = exact[name] ?? patterns.first(where: { $0.fits(name) })?.evaluator ?? fallback {
             return evaluator
         }
         guard allHostsMustBeEvaluated else { return nil }
-        throw TrustError(.untrusted, "there is no trust evaluator for the host \(name), and all hosts must have one")
+        throw TrustError(
+            .untrusted, "no trust evaluator for the host \(name); add one, or set allHostsMustBeEvaluated to false")
     }
 }

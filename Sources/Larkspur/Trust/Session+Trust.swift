@@ -1,15 +1,15 @@
 extension Session {
-    /// Forgets the verdicts of your trust evaluators, so that they are asked again.
+    /// Removes the stored verdicts of your trust evaluators, so that the evaluators run again.
     ///
-    /// A verdict is remembered for ten minutes otherwise, for one host and one chain of certificates. Call this when the
-    /// reason for a verdict has changed: a new set of pins, a revoked certificate, a user who has agreed to a certificate.
+    /// Otherwise a verdict is kept for ten minutes, for one host and one chain of certificates. Call this when the
+    /// reason for a verdict has changed: new pins, a revoked certificate, a certificate that the user has accepted.
     ///
     ///     session.forgetTrustVerdicts(for: "api.example.com")
     ///
-    /// An evaluation under way still answers the requests that wait for it, but requests that come later start another one.
-    /// Verdicts of other sessions stay, also of those that ``extending(_:)`` has made. It may be called from any thread.
+    /// A running evaluation still answers the requests that wait for it, but later requests start another one. Verdicts
+    /// of other sessions stay, also of those that ``extending(_:)`` has made. It may be called from any thread.
     ///
-    /// - Parameter host: The host whose verdicts are forgotten, as a URL names it; nil stands for all hosts.
+    /// - Parameter host: The host whose verdicts are removed, as a URL names it; nil removes all verdicts.
     public nonisolated func forgetTrustVerdicts(for host: String? = nil) {
         context.trust?.forget(host)
     }

@@ -1,4 +1,4 @@
-/// An evaluator that neither waits nor runs a user's code, and so may be asked on the transport's thread (R2).
+/// An evaluator that neither waits nor runs user code. So it may run on the transport's thread (R2).
 protocol ImmediateTrustEvaluating: ServerTrustEvaluating {
     func judge(_ trust: ServerTrust) throws(TrustError)
 }
@@ -7,28 +7,31 @@ extension ImmediateTrustEvaluating {
     public func evaluate(_ trust: ServerTrust) async throws { try judge(trust) }
 }
 
-/// What the system says, as without any evaluator: a chain to an authority that is trusted here, and the host's name.
+/// Applies the system's verdict alone: the chain must lead to a trusted authority, and the certificate must be for the
+/// host.
 public struct DefaultTrustEvaluator: ImmediateTrustEvaluating {
     private let validateHost: Bool
 
-    /// The system's verdict, with the name unless told otherwise.
+    /// Creates an evaluator.
+    ///
+    /// - Parameter validateHost: Whether the host's name is checked; true by default.
     public init(validateHost: Bool = true) { self.validateHost = validateHost }
 
     func judge(_ trust: ServerTrust) throws(TrustError) { try trust.verify(host: validateHost) }
 }
 
-/// Trusts everybody. For a development server; whoever is in between reads and changes everything.
+/// Trusts every server. Only for development: an attacker on the network can read and change everything.
 public struct DisabledTrustEvaluator: ImmediateTrustEvaluating {
-    /// `.disabled` is the same.
+    /// Creates the evaluator; `.disabled` is equivalent.
     public init() {}
 
     func judge(_ trust: ServerTrust) throws(TrustError) {}
 }
 
-/// Wants one of these keys: in the host's own certificate, or in one of those that vouch for it.
+/// Requires one of the pinned public keys in the server's certificate chain.
 ///
-/// Give at least one more pin than is in use, of a key that is kept elsewhere, or a host whose key is lost is out of reach for
-/// every copy of the app.
+/// Add at least one backup pin, of a key that is stored elsewhere. If a server loses its only pinned key, installed
+/// copies of the app cannot reach it.
 public struct PinnedKeysTrustEvaluator: ImmediateTrustEvaluating {
     private let pins: Set<PublicKeyPin>
     private let expires: Date?
@@ -36,10 +39,16 @@ public struct PinnedKeysTrustEvaluator: ImmediateTrustEvaluating {
     private let validateHost: Bool
     private let report: (@Sendable (TrustError, ServerTrust) -> Void)?
 
-    /// - Parameter expires: From when on the pins do not count any more: an app that is never updated works on.
-    /// - Parameter performDefaultValidation: With false the pin alone decides, and only the host's own key counts, for then
-    ///   nothing is proved of the others.
-    /// - Parameter reportOnly: Called, on a task of its own, instead of failing the request: to try pins out.
+    /// Creates an evaluator.
+    ///
+    /// - Parameters:
+    ///   - pins: The pins; one match is enough.
+    ///   - expires: The date from which the pins are ignored, so that an app without updates continues to work. By
+    ///     default the pins do not expire.
+    ///   - performDefaultValidation: Whether the system's verification must succeed too; true by default. If false,
+    ///     only the server's own key is compared, because nothing proves the rest of the chain.
+    ///   - validateHost: Whether the system's verification checks the host's name; true by default.
+    ///   - reportOnly: A closure that is called instead of failing the request, in a task of its own, to try pins out.
     public init(
         _ pins: [PublicKeyPin], expires: Date? = nil, performDefaultValidation: Bool = true, validateHost: Bool = true,
         reportOnly: (@Sendable (TrustError, ServerTrust) -> Void)? = nil
@@ -54,30 +63,35 @@ public struct PinnedKeysTrustEvaluator: ImmediateTrustEvaluating {
     func judge(_ trust: ServerTrust) throws(TrustError) {
         if performDefaultValidation { try trust.verify(host: validateHost) }
         if let expires, expires <= Date() {
-            // Without either check there would be none.
+            // After the pins' expiry the system's verification is the only check left, so it is never skipped.
             return performDefaultValidation ? () : try trust.verify(host: validateHost)
         }
         let candidates = performDefaultValidation ? trust.certificates[...] : trust.certificates.prefix(1)
         let shown = candidates.map(\.pin)
         guard !shown.contains(where: pins.contains) else { return }
+        let keys = shown.map(\.description).joined(separator: ", ")
         let error = TrustError(
             .pinMismatch,
-            "\(trust.host) has none of the \(pins.count) pinned keys; it shows \(shown.map(\.description).joined(separator: ", "))"
-        )
+            "no certificate of \(trust.host) has one of the \(pins.count) pinned keys; the server's keys are \(keys)")
         guard let report else { throw error }
-        // Unstructured, one for each report: user code has no place on the transport's thread.
+        // An unstructured task, because user code must not run on the transport's thread.
         Task { report(error, trust) }
     }
 }
 
-/// Wants one of these very certificates: the host's own, or one that vouches for it.
+/// Requires one of the pinned certificates in the server's chain.
 public struct PinnedCertificatesTrustEvaluator: ImmediateTrustEvaluating {
     private let certificates: Set<Certificate>
     private let performDefaultValidation: Bool
     private let validateHost: Bool
 
-    /// - Parameter performDefaultValidation: With false the comparison alone decides, as self-signed certificates need it, and
-    ///   only the host's own certificate counts.
+    /// Creates an evaluator.
+    ///
+    /// - Parameters:
+    ///   - certificates: The certificates; one match is enough.
+    ///   - performDefaultValidation: Whether the system's verification must succeed too; true by default. If false, as
+    ///     for self-signed certificates, only the server's own certificate is compared.
+    ///   - validateHost: Whether the system's verification checks the host's name; true by default.
     public init(_ certificates: [Certificate], performDefaultValidation: Bool = true, validateHost: Bool = true) {
         self.certificates = Set(certificates)
         self.performDefaultValidation = performDefaultValidation
@@ -88,15 +102,16 @@ public struct PinnedCertificatesTrustEvaluator: ImmediateTrustEvaluating {
         if performDefaultValidation { try trust.verify(host: validateHost) }
         let candidates = performDefaultValidation ? trust.certificates[...] : trust.certificates.prefix(1)
         guard !candidates.contains(where: certificates.contains) else { return }
-        throw TrustError(.pinMismatch, "\(trust.host) has none of the \(certificates.count) pinned certificates")
+        throw TrustError(
+            .pinMismatch, "the chain of \(trust.host) has none of the \(certificates.count) pinned certificates")
     }
 }
 
-/// Wants all of them to agree; the first that does not decides.
+/// Requires all of its evaluators to succeed. The first error ends the evaluation.
 public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     let evaluators: [any ServerTrustEvaluating]
 
-    /// An evaluator that asks these, in their order.
+    /// Creates an evaluator that calls the given evaluators in their order.
     public init(_ evaluators: [any ServerTrustEvaluating]) { self.evaluators = evaluators }
 
     public func evaluate(_ trust: ServerTrust) async throws {
@@ -104,18 +119,18 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     }
 }
 
-/// Judges by a closure.
+/// Evaluates trust with a closure.
 public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     private let judge: @Sendable (ServerTrust) async throws -> Void
 
-    /// An evaluator that asks the closure.
+    /// Creates an evaluator that calls the closure.
     public init(_ judge: @escaping @Sendable (ServerTrust) async throws -> Void) { self.judge = judge }
 
     public func evaluate(_ trust: ServerTrust) async throws { try await judge(trust) }
 }
 
 extension ServerTrustEvaluating {
-    /// What it comes to at once; nil if that needs code which must not run where it is asked.
+    /// Returns the result without waiting; nil if the evaluator has to run user code.
     func immediately(_ trust: ServerTrust) -> Result<Void, TrustError>? {
         if let composite = self as? CompositeTrustEvaluator {
             for evaluator in composite.evaluators {
@@ -130,22 +145,22 @@ extension ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
-    /// What the system says.
+    /// The system's verdict alone.
     public static var `default`: Self { DefaultTrustEvaluator() }
 }
 
 extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
-    /// Everybody is trusted.
+    /// Trusts every server; for development only.
     public static var disabled: Self { DisabledTrustEvaluator() }
 }
 
 extension ServerTrustEvaluating where Self == PinnedKeysTrustEvaluator {
-    /// One of these keys, beside what the system says.
+    /// Requires one of the pinned keys, in addition to the system's verification.
     public static func pinnedKeys(_ pins: PublicKeyPin...) -> Self { PinnedKeysTrustEvaluator(pins) }
 }
 
 extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
-    /// One of these certificates, beside what the system says.
+    /// Requires one of the pinned certificates, in addition to the system's verification.
     public static func pinnedCertificates(_ certificates: [Certificate]) -> Self {
         PinnedCertificatesTrustEvaluator(certificates)
     }

@@ -1,14 +1,15 @@
-/// A question to a user's evaluator.
+/// A pending call of a user's evaluator.
 package struct TrustInquiry: Sendable {
     let trust: ServerTrust
     let evaluator: any ServerTrustEvaluating
     let peer: TrustPeer
     let policy: TrustPolicy
 
-    /// Waits for the evaluator's answer, to this request or to another one; returns what is against the peer.
+    /// Waits for the verdict, which other requests may share. Returns the error if the server is not trusted.
     func settle() async -> TransportError? { await policy.settle(self) }
 
-    /// Asks the evaluator. Only success and a `TrustError` are its opinion of the peer; with any other error it has none.
+    /// Calls the evaluator. Only success and a ``TrustError`` are verdicts; any other error means that the evaluation
+    /// failed.
     func evaluate() async -> (error: TransportError?, isVerdict: Bool) {
         do {
             try await evaluator.evaluate(trust)
@@ -19,17 +20,17 @@ package struct TrustInquiry: Sendable {
     }
 }
 
-/// The inquiries of one request: they are limited, or a peer that shows another certificate each time would never be done with.
+/// The inquiries of one request. Their number is limited, because a server could present another certificate each time.
 struct TrustInquiries {
-    /// How many times a request may ask about the same peer again.
+    /// The maximum number of repeated inquiries about known peers.
     private static let repeats = 5
-    /// How many peers a request may ask about; a host may have many certificates, one for each of its machines.
+    /// The maximum number of peers. A host may have many certificates, one per machine.
     private static let peers = 100
 
     private var asked: Set<TrustPeer> = []
     private var repeated = 0
 
-    /// Counts the inquiry; returns why it must not be made, if it is one too many.
+    /// Counts the inquiry. Returns an error if the limit is exceeded.
     mutating func refusal(of inquiry: TrustInquiry) -> TransportError? {
         let host = inquiry.peer.host
         if !asked.insert(inquiry.peer).inserted {
@@ -42,7 +43,7 @@ struct TrustInquiries {
         }
         guard asked.count > Self.peers else { return nil }
         return TransportError(
-            .untrusted, "\(host) has shown another certificate over each of \(Self.peers) connections", phase: .securing
+            .untrusted, "\(host) presented another certificate on each of \(Self.peers) connections", phase: .securing
         )
     }
 }

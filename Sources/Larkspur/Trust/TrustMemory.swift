@@ -1,4 +1,4 @@
-/// A peer as an evaluator sees it: who it is for, what it shows, and what the platform has against it.
+/// The facts of a server that an evaluation depends on: host and port, certificates, and the system's errors.
 struct TrustPeer: Hashable {
     let host: String
     let port: Int
@@ -12,10 +12,10 @@ struct TrustPeer: Hashable {
     }
 }
 
-/// The verdicts of a session's evaluators, and the evaluations under way: at most one for each peer.
+/// The verdicts of a session's evaluators, and the running evaluations: at most one per peer that requests can join.
 ///
-/// A pure machine: each event returns what is to be done after unlocking. Every waiter that it takes is in exactly one
-/// `Action` later (R4).
+/// A state machine without side effects: each event returns the work to do after unlocking. Each waiter appears in
+/// exactly one `Action` later (R4).
 struct TrustMemory {
     typealias Waiter = Suspension<TransportError?>
 
@@ -24,7 +24,7 @@ struct TrustMemory {
         var begun: Refresh?
         var answered: [Waiter] = []
         var answer: TransportError?
-        /// The evaluation that no request waits for any more.
+        /// A running evaluation for which no request waits any longer.
         var cancelled: Task<Void, Never>?
     }
 
@@ -33,9 +33,9 @@ struct TrustMemory {
         let time: ContinuousClock.Instant
     }
 
-    private struct UnderWay {
+    private struct RunningEvaluation {
         let peer: TrustPeer
-        /// Its identity, with which its task is marked.
+        /// The identity of the evaluation, with which its task is marked.
         let evaluation: Refresh
         var waiters: [Int: Waiter]
         var task: Task<Void, Never>?
@@ -45,12 +45,12 @@ struct TrustMemory {
     private static let capacity = 1_000
 
     private var verdicts: [TrustPeer: Verdict] = [:]
-    private var underWay: [ObjectIdentifier: UnderWay] = [:]
-    /// The evaluation that a request for the peer joins.
+    private var running: [ObjectIdentifier: RunningEvaluation] = [:]
+    /// The evaluation that further requests for the peer join.
     private var current: [TrustPeer: Refresh] = [:]
     private var lastTicket = 0
 
-    var waiting: Int { underWay.values.reduce(0) { $0 + $1.waiters.count } }
+    var waiting: Int { running.values.reduce(0) { $0 + $1.waiters.count } }
 
     func verdict(on peer: TrustPeer, at now: ContinuousClock.Instant) -> Verdict? {
         verdicts[peer].flatMap { $0.time.duration(to: now) < Self.lifetime ? $0 : nil }
@@ -61,9 +61,9 @@ struct TrustMemory {
         return lastTicket
     }
 
-    /// A request wants a verdict: there is one, or an evaluation to wait for, or one begins.
+    /// Answers a request with a known verdict, adds it to the running evaluation, or starts one.
     ///
-    /// - Parameter marks: The evaluations that the request is made for.
+    /// - Parameter marks: The evaluations on whose behalf the request is made.
     mutating func join(
         _ peer: TrustPeer, _ waiter: Waiter, _ ticket: Int, marks: [Refresh], at now: ContinuousClock.Instant
     ) -> Action {
@@ -73,53 +73,56 @@ struct TrustMemory {
                 let message = "the trust evaluator for \(peer.host) made a request to the peer that it evaluates"
                 return Action(answered: [waiter], answer: TransportError(.untrusted, message, phase: .securing))
             }
-            underWay[ObjectIdentifier(evaluation)]?.waiters[ticket] = waiter
+            running[ObjectIdentifier(evaluation)]?.waiters[ticket] = waiter
             return Action()
         }
         let evaluation = Refresh()
-        underWay[ObjectIdentifier(evaluation)] = UnderWay(peer: peer, evaluation: evaluation, waiters: [ticket: waiter])
+        running[ObjectIdentifier(evaluation)] = RunningEvaluation(
+            peer: peer, evaluation: evaluation, waiters: [ticket: waiter])
         current[peer] = evaluation
         return Action(begun: evaluation)
     }
 
-    /// Keeps the task of an evaluation; false if it is over already.
+    /// Stores the task of an evaluation. Returns false if the evaluation has already ended.
     mutating func keep(_ task: Task<Void, Never>, of evaluation: Refresh) -> Bool {
-        guard underWay[ObjectIdentifier(evaluation)] != nil else { return false }
-        underWay[ObjectIdentifier(evaluation)]?.task = task
+        guard running[ObjectIdentifier(evaluation)] != nil else { return false }
+        running[ObjectIdentifier(evaluation)]?.task = task
         return true
     }
 
-    /// A request no longer waits; with the last one the evaluation is cancelled, and its result does not count.
+    /// Removes a waiting request. Cancels the evaluation and ignores its result if no other request waits.
     mutating func withdraw(_ ticket: Int) -> Action {
-        guard let id = underWay.first(where: { $0.value.waiters[ticket] != nil })?.key,
-            let waiter = underWay[id]?.waiters.removeValue(forKey: ticket)
+        guard let id = running.first(where: { $0.value.waiters[ticket] != nil })?.key,
+            let waiter = running[id]?.waiters.removeValue(forKey: ticket)
         else { return Action() }
         var action = Action(answered: [waiter], answer: .cancelled)
-        if underWay[id]?.waiters.isEmpty == true { action.cancelled = remove(id)?.task }
+        if running[id]?.waiters.isEmpty == true { action.cancelled = remove(id)?.task }
         return action
     }
 
-    /// The evaluation has ended.
+    /// Ends an evaluation.
     ///
-    /// - Parameter isVerdict: Whether its result is the evaluator's opinion of the peer, which is remembered, or a failure.
+    /// - Parameter isVerdict: Whether the result is the evaluator's verdict, which is stored, or a failure of the
+    ///   evaluation.
     mutating func end(
         _ evaluation: Refresh, _ error: TransportError?, isVerdict: Bool, at now: ContinuousClock.Instant
     ) -> Action {
         let id = ObjectIdentifier(evaluation)
-        let isCurrent = underWay[id].map { current[$0.peer] === evaluation } ?? false
+        let isCurrent = running[id].map { current[$0.peer] === evaluation } ?? false
         guard let ended = remove(id) else { return Action() }
         if isCurrent, isVerdict { remember(error, of: ended.peer, at: now) }
         return Action(answered: Array(ended.waiters.values), answer: error)
     }
 
-    /// Forgets the verdicts on some hosts, or on all. Evaluations under way answer the requests that wait, and are not remembered.
+    /// Removes the verdicts of some hosts. Running evaluations still answer their waiters, but their results are not
+    /// stored.
     mutating func forget(where isForgotten: (_ host: String) -> Bool) {
         verdicts = verdicts.filter { !isForgotten($0.key.host) }
         current = current.filter { !isForgotten($0.key.host) }
     }
 
-    private mutating func remove(_ id: ObjectIdentifier) -> UnderWay? {
-        guard let removed = underWay.removeValue(forKey: id) else { return nil }
+    private mutating func remove(_ id: ObjectIdentifier) -> RunningEvaluation? {
+        guard let removed = running.removeValue(forKey: id) else { return nil }
         if current[removed.peer] === removed.evaluation { current[removed.peer] = nil }
         return removed
     }

@@ -1,7 +1,7 @@
-/// A session's trust manager, with the verdicts of its evaluators.
+/// A session's trust manager with the verdicts of its evaluators.
 ///
-/// It is asked on the transport's thread, for each request. What needs a user's code becomes an inquiry, which the pipeline
-/// makes after the hop was refused; its verdict stands when the hop begins once more.
+/// It is called on the transport's thread for each request. If a user's evaluator has to run, it returns an inquiry,
+/// and the transport refuses the hop. The pipeline settles the inquiry, and the next hop finds the verdict.
 package final class TrustPolicy: Sendable {
     package enum Verdict: Sendable {
         case decided(TrustDecision)
@@ -13,7 +13,7 @@ package final class TrustPolicy: Sendable {
 
     init(_ manager: ServerTrustManager) { self.manager = manager }
 
-    /// Whether the transport is to ask about this host; if not, the system's verdict is all.
+    /// Returns whether the transport has to call this policy for the host. If not, the system's verdict is final.
     func covers(_ host: String) -> Bool {
         do { return try manager.evaluator(for: host) != nil } catch { return true }
     }
@@ -36,10 +36,10 @@ package final class TrustPolicy: Sendable {
         }
     }
 
-    /// How many requests wait for an evaluator.
+    /// The number of requests that wait for an evaluation.
     var waiting: Int { memory.withLock { $0.waiting } }
 
-    /// Forgets the verdicts on a host, or on all hosts.
+    /// Removes the verdicts of a host, or of all hosts.
     func forget(_ host: String?) {
         let name = host.map { ServerTrustManager.name(of: $0) }
         memory.withLock { memory in
@@ -47,7 +47,7 @@ package final class TrustPolicy: Sendable {
         }
     }
 
-    /// Asks the evaluator, or waits for its answer to another request; returns what is against the peer.
+    /// Waits for the verdict of a new or running evaluation. Returns the error if the server is not trusted.
     func settle(_ inquiry: TrustInquiry) async -> TransportError? {
         let (ticket, marks) = (memory.withLock { $0.nextTicket() }, Refresh.current)
         return await suspended { waiter in
@@ -64,9 +64,11 @@ package final class TrustPolicy: Sendable {
         if let evaluation = action.begun, let inquiry { begin(evaluation, inquiry) }
     }
 
-    /// Starts an evaluation. Unstructured: all requests that wait for it share it, and the one that began it may leave first.
+    /// Starts an evaluation in an unstructured task: all requests that wait share it, and the first one may be
+    /// cancelled.
     ///
-    /// It is marked as a refresh is, so that a request that the evaluator makes to the same peer does not wait for itself.
+    /// The task is marked like a refresh. So a request that the evaluator makes to the same peer does not wait for
+    /// itself.
     private func begin(_ evaluation: Refresh, _ inquiry: TrustInquiry) {
         let task = Task {
             let marks = Refresh.current + [evaluation]
@@ -82,13 +84,13 @@ extension TransportError {
         if let error = error as? TrustError {
             self.init(error.code, error.description, phase: .securing)
         } else {
-            self.init(.untrusted, "the peer is not trusted: \(error)", phase: .securing, underlying: error)
+            self.init(.untrusted, "the server is not trusted: \(error)", phase: .securing, underlying: error)
         }
     }
 }
 
 extension TransportError {
-    /// What a trust evaluator has thrown, if that was an error of its own.
+    /// The underlying error of a failed evaluation, if its evaluator threw an error other than ``TrustError``.
     var errorOfEvaluator: (any Error)? { code == .untrusted && phase == .securing ? underlying : nil }
 }
 

@@ -6,7 +6,7 @@ struct FuzzerTests {
     private static let corpus = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../Fuzz/Corpus").standardizedFileURL
 
-    @Test("What a fuzzer begins with keeps the rules, whole and cut off anywhere", arguments: Fuzzer.allCases)
+    @Test("The seeds of a fuzzer keep the rules, complete and truncated at any position", arguments: Fuzzer.allCases)
     func corpus(of fuzzer: Fuzzer) throws {
         let folder = Self.corpus.appendingPathComponent(fuzzer.rawValue)
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-// What "Coming from Alamofire" shows, word for word.
+// The code of "Coming from Alamofire", word for word.
 
 private struct NewUser: Encodable, Sendable { let name: String }
 private struct User: Decodable, Sendable { let name: String }
@@ -19,7 +19,7 @@ struct Signed: RequestAdapter {
     }
 }
 
-@Suite("The guide for those who come from Alamofire", .timeLimit(.minutes(3)))
+@Suite("The guide \"Coming from Alamofire\"", .timeLimit(.minutes(3)))
 struct AlamofireExamples {
     private let log = TransportLog()
     private let recorder = EventRecorder()

@@ -2,14 +2,14 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-// What the guides to credentials, retries and deadlines show, word for word.
+// The code of the guides to credentials, retries and deadlines, word for word.
 
 @Suite("The guides to credentials and retries", .timeLimit(.minutes(3)))
 struct CredentialExamples {
     private let log = TransportLog()
     private let key = "key", password = "word", secret = "secret", other = "another"
 
-    /// A request of such a session, sent over a stub.
+    /// Sends a request of such a session over a stub.
     private func sent(by session: Session, answer: StubAnswer = .text("ok")) async throws -> TransportRequest? {
         let session = Session(
             configuration: session.configuration, transport: log.transport { _, _ in answer })
@@ -25,7 +25,7 @@ struct CredentialExamples {
         #expect(try await sent(by: named)?["Authorization"]?.hasPrefix("Basic ") == true)
     }
 
-    @Test("Tokens are put into requests, and retries stand behind them")
+    @Test("Tokens are added to requests, and retries follow them")
     func tokens() async throws {
         let saved = BearerToken("token")
         func make() -> Session {
@@ -39,7 +39,7 @@ struct CredentialExamples {
         #expect(try await sent(by: make())?["Authorization"] == "Bearer token")
     }
 
-    @Test("A login needs no token, and gets one")
+    @Test("A login needs no token, and returns one")
     func login() async throws {
         let saved: BearerToken? = nil
         let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
@@ -68,7 +68,7 @@ struct CredentialExamples {
         #expect(tokens.credential?.renewalDate != nil)
     }
 
-    @Test("A store answers who asks")
+    @Test("A store answers challenges")
     func store() async throws {
         func make() throws -> Session {
             let credentials = CredentialStore()
@@ -103,7 +103,7 @@ struct CredentialExamples {
         #expect(try await session.request("http://h/").validate().serializingString().value == "ok")
     }
 
-    @Test("A retrier says why not, and a request has limits of its own")
+    @Test("A retrier has a reason for its refusal, and a request has its own limits")
     func refusals() async throws {
         let breaker = Interceptor(retry: { _, _, _ in
             return .doNotRetryWithError(RetryRefusal("the circuit is open"))

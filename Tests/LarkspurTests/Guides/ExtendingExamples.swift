@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-// What "Extending" shows, word for word.
+// The code of "Extending", word for word.
 
 struct Tracing: RequestAdapter {
     func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
@@ -101,7 +101,7 @@ final class Staging: Transport {
 struct ExtendingExamples {
     private let log = TransportLog()
 
-    @Test("The adapter marks each attempt, and the retrier asks for others while it may")
+    @Test("The adapter marks each attempt, and the retrier retries within its limit")
     func interceptor() async throws {
         func make() async -> DataRequest {
             let session = Session(interceptor: Interceptor(adapter: Tracing(), retrier: LeaderElection()))
@@ -122,20 +122,20 @@ struct ExtendingExamples {
         #expect(log.requests.map { $0["X-Trace"] } == ["#1, attempt 1", "#1, attempt 2"])
     }
 
-    @Test("The serializer makes rows of lines")
+    @Test("The serializer returns the rows of lines")
     func serializer() async throws {
         let session = log.session { _, _ in .text("a,b\nc,d", contentType: "text/csv") }
         let rows = try await session.request("https://api.example.com/table").serializingResponse(using: .csv).value
         #expect(rows == [["a", "b"], ["c", "d"]])
     }
 
-    @Test("A serializer builds on another one")
+    @Test("A serializer uses another one")
     func words() async throws {
         let session = log.session { _, _ in .text("a b") }
         #expect(try await session.request("http://h/").serializingResponse(using: Words()).value == ["a", "b"])
     }
 
-    @Test("The validator refuses what has a warning", arguments: [true, false])
+    @Test("The validator rejects responses with a warning", arguments: [true, false])
     func validator(_ isStale: Bool) async throws {
         let session = log.session { _, _ in .response(headers: isStale ? ["Warning": "110 - stale"] : [:]) }
         let response = await session.request("http://h/").validate(using: .fresh).serializingData().response
@@ -151,7 +151,7 @@ struct ExtendingExamples {
         #expect(log.requests.first?["Content-Type"] == "text/plain; charset=utf-8")
     }
 
-    @Test("The parser joins what comes in pieces, and says when the last one is short")
+    @Test("The parser joins pieces, and fails if the last one is short")
     func parser() async throws {
         let session = log.session { _, number in
             .response(chunks: ["abc", "defg", number == 1 ? "h" : ""].map { Data($0.utf8) })
@@ -165,7 +165,7 @@ struct ExtendingExamples {
         #expect(throws: RequestError.self) { try parser.end() }
     }
 
-    @Test("The monitor reports what took longer than its limit")
+    @Test("The monitor reports requests that took longer than its limit")
     func monitor() async throws {
         let server = try MockServer { _ in .text("ok") }
         let (reports, continuation) = AsyncStream.makeStream(of: String.self)
@@ -178,7 +178,7 @@ struct ExtendingExamples {
         await server.stop()
     }
 
-    @Test("The transport adds its field to what the other one sends")
+    @Test("The transport adds its field to the requests of another transport")
     func transport() async throws {
         #if os(Linux)
             func make() -> Session {

@@ -2,14 +2,14 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-// What "Getting started" shows, word for word.
+// The code of "Getting started", word for word.
 
 private struct User: Codable, Sendable {
     let id: Int
     let name: String
 }
 
-@Suite("The guide to begin with", .timeLimit(.minutes(3)))
+@Suite("The guide \"Getting started\"", .timeLimit(.minutes(3)))
 struct GettingStartedExamples {
     private let log = TransportLog()
 
@@ -23,7 +23,7 @@ struct GettingStartedExamples {
         }
     }
 
-    /// The session that the guide makes, over a stub.
+    /// Returns the session of the guide, over a stub.
     private func api() -> Session {
         func make() -> Session {
             let session = Session(
@@ -41,7 +41,7 @@ struct GettingStartedExamples {
         return Session(configuration: configuration, transport: stub)
     }
 
-    @Test("A first request needs a session and nothing else")
+    @Test("A first request needs only a session")
     func first() async throws {
         func firstOfAll() async throws {
             let session = Session()
@@ -52,7 +52,7 @@ struct GettingStartedExamples {
         #expect(try await session.request("https://api.example.com/joke").serializingJSON().value["setup"] == "knock")
     }
 
-    @Test("Values come and go below the base URL")
+    @Test("Values are sent and received below the base URL")
     func values() async throws {
         let session = api()
         let user = try await session.request("users/7").serializingDecodable(User.self).value
@@ -73,7 +73,7 @@ struct GettingStartedExamples {
         #expect(log.requests[2].text == #"{"id":8,"name":"Ada"}"# || log.requests[2].text == #"{"name":"Ada","id":8}"#)
     }
 
-    @Test("A literal takes variables of different types")
+    @Test("A literal accepts variables of different types")
     func mixedParameters() async throws {
         let session = api()
         let (name, age, city, zip) = ("Ada", 36, "London", 1_234)
@@ -96,7 +96,7 @@ struct GettingStartedExamples {
         #expect(log.requests.map(\.url.text) == ["https://files.example.com/a%2fb?signature=c%2B%7e"])
     }
 
-    @Test("A failure says what the server has said")
+    @Test("A failure has the server's text")
     func failures() async throws {
         let session = api()
         do {

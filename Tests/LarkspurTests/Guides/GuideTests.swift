@@ -1,11 +1,10 @@
 import Larkspur
 import Testing
 
-/// What the guides and the README show compiles, because it stands in the tests of this folder, word for word.
+/// The Swift code of the guides and the README compiles, because the tests of this folder contain it word for word.
 ///
-/// A block may be in parts, which are divided by a blank line or by a line that is only `…`. Each part is found as a whole:
-/// its lines one after another, whatever their indentation. A block that is no code of this library has the comment
-/// `<!-- not compiled: why -->` on the line before it.
+/// A block may have several parts, divided by a blank line or a line with only `…`. A test must contain each part as
+/// successive lines, with any indentation. The comment `<!-- not compiled: why -->` before a block excludes it.
 @Suite("The guides", .timeLimit(.minutes(3)))
 struct GuideTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -24,7 +23,7 @@ struct GuideTests {
         return pages.sorted()
     }()
 
-    /// Every file of this folder, as its lines without indentation.
+    /// The files of this folder, as lines without indentation.
     private static let tests: [String] = {
         let files = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
         return files.filter { $0.pathExtension == "swift" }.compactMap { file in
@@ -35,7 +34,7 @@ struct GuideTests {
         }
     }()
 
-    /// Without what differs between a page and a test: indentation, and who may see a declaration.
+    /// Returns the line without the differences between a page and a test: indentation and access level.
     private static func plain(_ line: String) -> String {
         let line = line.trimmingCharacters(in: .whitespaces)
         return line.hasPrefix("private ") ? String(line.dropFirst(8)) : line
@@ -60,7 +59,7 @@ struct GuideTests {
         return parts
     }
 
-    @Test("What a page shows stands in a test", arguments: pages)
+    @Test("A test contains the code of a page", arguments: pages)
     func wordForWord(_ page: String) throws {
         let text = try String(contentsOf: Self.root.appendingPathComponent(page), encoding: .utf8)
         for part in Self.parts(of: text) {
@@ -68,7 +67,7 @@ struct GuideTests {
         }
     }
 
-    @Test("There are pages, and they show something")
+    @Test("There are pages with code")
     func amount() throws {
         #expect(Self.pages.count > 15)
         let parts = try Self.pages.flatMap { page in
@@ -77,7 +76,7 @@ struct GuideTests {
         #expect(parts.count > 100)
     }
 
-    @Test("What the README leads to is there")
+    @Test("The links of the README have a target")
     func links() throws {
         let text = try String(contentsOf: Self.root.appendingPathComponent("README.md"), encoding: .utf8)
         let paths = text.components(separatedBy: "](").dropFirst().compactMap { $0.split(separator: ")").first }
@@ -88,7 +87,7 @@ struct GuideTests {
         }
     }
 
-    @Test("A block is read in parts, and one that says why is left out")
+    @Test("A block is split into parts, and an excluded block is ignored")
     func reading() {
         let page = """
             ```swift

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-// What the guide to middleware shows, word for word.
+// The code of the guide to middleware, word for word.
 
 /// Says how long an exchange took.
 private struct Stopwatch: RequestMiddleware {
@@ -87,7 +87,7 @@ struct MiddlewareExamples {
         return log.session(configuration, answering: answer)
     }
 
-    @Test("Middleware is a session's and a request's")
+    @Test("Middleware belongs to a session or a request")
     func places() async throws {
         func make() -> Session {
             let session = Session(configuration: SessionConfiguration { $0.middleware = [Stopwatch()] })
@@ -100,7 +100,7 @@ struct MiddlewareExamples {
         #expect(await request.serializingData().response.error?.code == .untrusted)
     }
 
-    @Test("A body that comes piece by piece is decrypted piece by piece")
+    @Test("A body that arrives in pieces is decrypted in pieces")
     func decrypting() async throws {
         let session = session(Decrypting { Data($0.reversed()) }) { _, _ in .response(chunks: [Data("ba".utf8)]) }
         var text = ""
@@ -108,7 +108,7 @@ struct MiddlewareExamples {
         #expect(text == "ab")
     }
 
-    @Test("The cache asks with the tag that it was given, and answers a 304 with what it has kept")
+    @Test("The cache sends the stored tag, and answers a 304 with the stored response")
     func cache() async throws {
         let session = session(Cache()) { request, _ in
             request["If-None-Match"] == "v1"
@@ -120,7 +120,7 @@ struct MiddlewareExamples {
         #expect(log.requests.map { $0["If-None-Match"] } == [nil, "v1"])
     }
 
-    @Test("The signature covers what is sent, and an answer without one is refused", arguments: [true, false])
+    @Test("The signature covers the sent bytes, and a response without one is rejected", arguments: [true, false])
     func signing(_ isSigned: Bool) async throws {
         let signing = Signing { String($0.reversed()) }
         let request = await session(signing) { _, _ in
@@ -132,7 +132,7 @@ struct MiddlewareExamples {
         #expect(response.error?.code == (isSigned ? nil : .untrusted))
     }
 
-    @Test("Faults come as often as chance says", arguments: [(0.05, "connectionLost"), (0.15, "503"), (0.5, "200")])
+    @Test("Faults occur with their probability", arguments: [(0.05, "connectionLost"), (0.15, "503"), (0.5, "200")])
     func faults(_ chance: Double, _ outcome: String) async throws {
         let random = RandomSource { UInt64(chance * 0x1p53) << 11 }
         let response = await session(Faults(random: random)) { _, _ in .text("ok") }.request("http://h/")

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-// What the guide to monitoring shows, word for word.
+// The code of the guide to monitoring, word for word.
 
 @Suite("The guide to monitoring", .timeLimit(.minutes(3)))
 struct MonitoringExamples {
@@ -11,7 +11,7 @@ struct MonitoringExamples {
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("A log goes where it is told, and hides what it is told")
+    @Test("A log has its destination, and hides the configured names")
     func logs() async throws {
         func plain() -> Session {
             let session = Session(eventMonitors: [LogMonitor(level: .headers)])
@@ -33,7 +33,7 @@ struct MonitoringExamples {
         #expect(!request.cURLDescription().contains("hidden"))
     }
 
-    @Test("Monitors and sequences are told of a request's events")
+    @Test("Monitors and sequences get a request's events")
     func events() async throws {
         func session() -> Session {
             // swift-format-ignore

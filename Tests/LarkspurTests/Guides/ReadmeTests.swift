@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-/// The README's examples, word for word: what is promised there compiles, and does what it says.
+/// The examples of the README, word for word: they compile and work as described.
 @Suite("The README", .timeLimit(.minutes(3)))
 struct ReadmeTests {
     struct NewUser: Encodable, Sendable { let name: String }
@@ -13,7 +13,7 @@ struct ReadmeTests {
         request.url.path == "/joke" ? .json(#"{"setup": "knock"}"#) : .json(#"{"name": "Ada"}"#)
     }
 
-    @Test("A session needs nothing, and one that believes in other authorities their file")
+    @Test("A session needs no parameters, and a file for further authorities")
     func sessions() async throws {
         func plain() async {
             let session = Session()
@@ -29,7 +29,7 @@ struct ReadmeTests {
         #endif
     }
 
-    @Test("The server and the transport for tests answer what they were told")
+    @Test("The server and the transport for tests send the given responses")
     func testing() async throws {
         let server = try MockServer()
         server.on("GET", "/joke") { request in .json(#"{"setup": "knock"}"#) }
@@ -40,7 +40,7 @@ struct ReadmeTests {
         #endif
     }
 
-    @Test("The first two examples do what they say")
+    @Test("The first two examples work")
     func mainJob() async throws {
         let session = Session(transport: transport)
         let joke = try await session.request("https://api.example.com/joke").serializingJSON().value
@@ -56,7 +56,7 @@ struct ReadmeTests {
         #expect(user.name == "Ada")
     }
 
-    @Test("The upload sends its form, and tells how far it is")
+    @Test("The upload sends its form, and reports its progress")
     func upload() async throws {
         let photo = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).png")
         try Data(count: 100_000).write(to: photo)
@@ -73,7 +73,7 @@ struct ReadmeTests {
         #expect(reply["name"] == "Ada")
     }
 
-    @Test("The event stream gives its events")
+    @Test("The event stream returns its events")
     func events() async throws {
         let connections = Counter()
         let session = Session(
@@ -87,7 +87,7 @@ struct ReadmeTests {
         #expect(connections.value == 2)
     }
 
-    @Test("The tokens are put into requests to their origin")
+    @Test("The tokens are added to requests to their origin")
     func authentication() async throws {
         let (secret, saved) = ("secret", BearerToken("token"))
         func make() -> Session {
@@ -107,7 +107,7 @@ struct ReadmeTests {
 
 @Suite("The source itself", .timeLimit(.minutes(3)))
 struct SourceTests {
-    @Test("R6: unchecked sendability stands in Protected, in libcurl's loop and in Foundation's progress alone")
+    @Test("R6: only Protected, libcurl's loop and Foundation's progress have unchecked sendability")
     func unchecked() throws {
         let places = ["Protected.swift", "CurlLoop.swift", "SharedProgress.swift"]
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-// What the guides to security, trust, redirects, cookies and connections show, word for word.
+// The code of the guides to security, trust, redirects, cookies and connections, word for word.
 
 @Suite("The guides to security", .timeLimit(.minutes(3)))
 struct SecurityExamples {
@@ -12,7 +12,7 @@ struct SecurityExamples {
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("What is confidential, too large or secret is named")
+    @Test("Confidential names, size limits and secrets can be set")
     func limits() async throws {
         var configuration = SessionConfiguration.bare
         configuration.options.confidentialHeaders = ["X-API-Key"]
@@ -27,7 +27,7 @@ struct SecurityExamples {
         #expect(redaction.hides("IBAN"))
     }
 
-    @Test("Pins are given for hosts, and a transport is told the rest")
+    @Test("Pins are set for hosts, other settings for a transport")
     func trust() async throws {
         let (current, spare) = (String(repeating: "A", count: 43) + "=", String(repeating: "B", count: 42) + "A=")
         func make() throws -> Session {
@@ -61,7 +61,7 @@ struct SecurityExamples {
     }
 
     #if os(Linux)
-        @Test("Ways are set for a transport")
+        @Test("Routes are set for a transport")
         func connections() async throws {
             // swift-format-ignore
             func make() throws -> Session {
@@ -91,7 +91,7 @@ struct SecurityExamples {
         }
     #endif
 
-    @Test("Redirects are limited, delivered, decided about")
+    @Test("Redirects are limited, delivered, or left to a handler")
     func redirects() async throws {
         var configuration = SessionConfiguration.bare
         configuration.options.redirects = .follow(limit: 5)
@@ -114,7 +114,7 @@ struct SecurityExamples {
         #expect(marked.request?.headers["X-Redirected"] == "yes")
     }
 
-    @Test("Cookies are kept, shared, left out, looked at and saved")
+    @Test("Cookies are stored, shared, disabled, read and saved")
     func cookies() async throws {
         func first(_ login: JSON) async throws {
             let session = Session()

@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 extension SourceTests {
-    @Test("R7: the package is in the Swift 6 language mode, and switches no check off; a warning is an error")
+    @Test("R7: the package is in the Swift 6 language mode and disables no check; a warning is an error")
     func languageMode() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
         let manifest = try String(contentsOf: root.appendingPathComponent("Package.swift"), encoding: .utf8)

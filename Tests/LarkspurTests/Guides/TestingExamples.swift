@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-// What "Testing your app" shows, word for word.
+// The code of "Testing your app", word for word.
 
 @Suite("The guide to tests", .timeLimit(.minutes(3)))
 struct TestingExamples {
@@ -27,7 +27,7 @@ struct TestingExamples {
         #expect(response.error?.isConnectivity == true)
     }
 
-    @Test("A stub's answer may fail in the middle")
+    @Test("A stub's response may fail in the middle")
     func steps() async throws {
         // swift-format-ignore
         let halfway = StubAnswer([
@@ -39,7 +39,7 @@ struct TestingExamples {
     }
 
     #if os(Linux)
-        @Test("A server answers over sockets, and fails as it is told")
+        @Test("A server answers over sockets, and fails as configured")
         func server() async throws {
             let session = Session()
             let server = try MockServer()
@@ -68,7 +68,7 @@ struct TestingExamples {
         }
     #endif
 
-    @Test("A delay passes when the test says")
+    @Test("A delay ends when the test decides")
     func time() async throws {
         let failing = TransportLog().transport { _, number in number == 1 ? .response(503) : .text("ok") }
         let clock = ManualClock()
@@ -83,7 +83,7 @@ struct TestingExamples {
         #expect(await response.value == "ok")
     }
 
-    @Test("A recorder keeps what has happened")
+    @Test("A recorder keeps the events")
     func recorder() async throws {
         let (_, stub) = stubbed()
         let recorder = EventRecorder()

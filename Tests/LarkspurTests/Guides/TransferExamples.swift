@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-// What the guides to uploads, downloads and streams show, word for word.
+// The code of the guides to uploads, downloads and streams, word for word.
 
 private struct Tick: Decodable, Sendable { let price: Int }
 
@@ -42,7 +42,7 @@ struct TransferExamples {
         #expect(reply["name"] == "Ada")
     }
 
-    @Test("A resumable upload asks for an upload first")
+    @Test("A resumable upload first creates an upload")
     func resumable() async throws {
         let photo = try folder.write("text".utf8, to: "photo.png")
         let session = log.session { request, _ in
@@ -56,7 +56,7 @@ struct TransferExamples {
         #expect(log.requests.map(\.method) == ["POST", "PATCH"])
     }
 
-    @Test("Downloads to a place, and checked")
+    @Test("Downloads have a destination, and are validated")
     func downloads() async throws {
         let session = log.session { _, _ in .text("text") }
         let destination = folder["film.mp4"]
@@ -67,7 +67,7 @@ struct TransferExamples {
         #expect(await checked.serializingFile().response.error?.code == .checksumMismatch)
     }
 
-    @Test("Streams as chunks, lines, texts and values")
+    @Test("Streams are read as chunks, lines, strings and values")
     func streams() async throws {
         @Sendable func show(_ tick: Tick) { #expect(tick.price == 7) }
         @Sendable func show(_ result: Result<Tick, RequestError>) {
@@ -91,7 +91,7 @@ struct TransferExamples {
         #expect(log.count == 5)
     }
 
-    @Test("Events are kept up until the server has no more")
+    @Test("Event streams reconnect until the server ends them")
     func events() async throws {
         let session = log.session { _, number in
             guard number == 1 else { return .response(204) }

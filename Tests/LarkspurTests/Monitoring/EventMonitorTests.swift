@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Events: in order, off the transport's thread, free when nobody listens", .timeLimit(.minutes(3)))
+@Suite("Events: in order, off the transport's thread, free without monitors", .timeLimit(.minutes(3)))
 struct EventMonitorTests {
     let recorder = EventRecorder()
 
@@ -12,7 +12,7 @@ struct EventMonitorTests {
         return recorder.names(of: request)
     }
 
-    @Test("A plain exchange tells its story in order")
+    @Test("A plain exchange has its events in order")
     func plain() async {
         let session = Session(
             configuration: SessionConfiguration { $0.validation = [.standard] },
@@ -42,7 +42,7 @@ struct EventMonitorTests {
             ])
     }
 
-    @Test("A retry is told between its attempts")
+    @Test("A retry event comes between its attempts")
     func retried() async {
         let calls = Counter()
         let session = Session(
@@ -57,7 +57,7 @@ struct EventMonitorTests {
             ])
     }
 
-    @Test("A cancel is told once, and the request still finishes")
+    @Test("A cancel event comes once, and the request still finishes")
     func cancelled() async {
         let session = Session(transport: StubTransport { _ in StubAnswer([.stall]) }, eventMonitors: [recorder])
         let request = await session.request("http://example.com/")
@@ -70,7 +70,7 @@ struct EventMonitorTests {
             ])
     }
 
-    @Test("Suspending and resuming are told once each, however often they are called")
+    @Test("Suspend and resume events come once each, however often the methods are called")
     func paced() async {
         let session = Session(transport: StubTransport { _ in .text("x") }, eventMonitors: [recorder])
         let request = await session.request("http://example.com/", startsAutomatically: false)
@@ -80,7 +80,7 @@ struct EventMonitorTests {
         #expect(await finished(request).prefix(3) == ["suspend", "resume", "start"])
     }
 
-    @Test("A request's own monitor hears of that request only, a late one is told that it came too late")
+    @Test("A request's own monitor gets the events of that request only; a late one gets an event that it is ignored")
     func own() async {
         let session = Session(transport: StubTransport { _ in .text("x") })
         let request = await session.request("http://example.com/").eventMonitor(recorder)

@@ -25,7 +25,7 @@ struct EventOrderTests {
 
     private func chunks(_ texts: String...) -> StubAnswer { .response(chunks: texts.map { Data($0.utf8) }) }
 
-    @Test("What adapters have changed is told before the request that came of it, and only if there is something")
+    @Test("An adapt event precedes the create event, and comes only if adapters changed the request")
     func adapted() async {
         let adapter = Interceptor(adapt: { request, _ in
             if request.method == .post { request.headers["X"] = "1" }
@@ -46,7 +46,7 @@ struct EventOrderTests {
     }
 
     @Test(
-        "A request that cannot be built or adapted says so, and finishes",
+        "A request that cannot be built or adapted has an event for it, and finishes",
         arguments: [RequestError.Stage.building, .adapting])
     func failedCreation(stage: RequestError.Stage) async {
         let adapter = Interceptor(adapt: { _, _ in throw ForeignError() })
@@ -58,7 +58,7 @@ struct EventOrderTests {
         #expect(error.stage == stage)
     }
 
-    @Test("A challenge that is answered is a hop more, which is no redirect")
+    @Test("An answered challenge is another hop, but not a redirect")
     func amended() async {
         let session = session { request in
             request["Authorization"] != nil
@@ -73,7 +73,7 @@ struct EventOrderTests {
             ])
     }
 
-    @Test("An upload tells how much is sent, and that its body is begun again")
+    @Test("An upload has events for the bytes sent and for a repeated body")
     func upload() async throws {
         let answer = StubAnswer([.sent(4), .rewind, .sent(4)] + chunks("x").steps)
         let session = session { _ in answer }
@@ -87,7 +87,7 @@ struct EventOrderTests {
             ])
     }
 
-    @Test("A stream is validated before its bytes are handed on")
+    @Test("A stream is validated before its bytes are delivered")
     func stream() async throws {
         let answer = StubAnswer(Array(chunks("a", "b").steps))
         let session = session(validation: [.standard]) { _ in answer }
@@ -102,7 +102,7 @@ struct EventOrderTests {
         #expect(names.count { $0 == "validate" } == 1)
     }
 
-    @Test("A download that goes on says from where, and where its file is")
+    @Test("A resumed download has events for its position and its file")
     func download() async throws {
         let folder = try TemporaryFolder()
         let served = ServedFile()
@@ -116,7 +116,7 @@ struct EventOrderTests {
         let request = await session.download(url, to: .file(folder["file"]))
         _ = try await request.serializingFile().value
         let names = await names(of: request).filter { $0 != "receiveBody" }
-        // The file is written on a thread of its own, while the hop ends.
+        // A separate thread writes the file, while the hop ends.
         let told = Set(["start", "create", "beginHop", "endHop", "retry", "finish", "serialize", "placeFile"])
         #expect(
             names.filter(told.contains) == [
@@ -130,7 +130,7 @@ struct EventOrderTests {
         #expect(names.count { $0 == "continueFile" } == 1)
     }
 
-    @Test("A body whose coding is undone says from how much to how much")
+    @Test("A decoded body has an event with both sizes")
     func decoded() async {
         let body = CodedBody.gzip
         let session = session { _ in
@@ -144,7 +144,7 @@ struct EventOrderTests {
         }
     }
 
-    @Test("A request that is cancelled unstarted is cancelled, and finishes")
+    @Test("A request that is cancelled before its start is cancelled, and finishes")
     func cancelledUnstarted() async {
         let session = session { _ in .text("x") }
         let request = await session.request(url, startsAutomatically: false)
@@ -155,13 +155,13 @@ struct EventOrderTests {
     }
 
     @Test(
-        "The end of a session is told once, however often it is ended, and before what it does to requests",
+        "A session's invalidation is reported once, and before its effects on requests",
         arguments: [false, true])
     func invalidated(isBusy: Bool) async {
         final class Ends: EventMonitor {
             let journal = Journal()
             let told = Gate()
-            /// While a monitor is busy, what happens comes to it as one.
+            /// If the monitor is busy, several events are delivered together.
             let busy = DispatchSemaphore(value: 0)
             func request(_ request: any Request, did event: RequestEvent) {
                 if case .start = event { busy.wait() }
@@ -182,7 +182,7 @@ struct EventOrderTests {
         #expect(ends.journal.lines == ["end", "invalidated"])
     }
 
-    @Test("Whoever cancels at the same time, a start is told first and a finish last, and both once")
+    @Test("With concurrent cancels a start comes first and a finish last, and both once")
     func raced() async {
         let (journal, ends, done) = (Protected<[RequestID: [String]]>([:]), Counter(), Gate())
         let monitor = ClosureEventMonitor { request, event in
@@ -208,7 +208,7 @@ struct EventOrderTests {
         }
     }
 
-    @Test("The hop of a cancelled stream ends before its finish, however late the transport is")
+    @Test("The hop of a cancelled stream ends before its finish, also with a slow transport")
     func cancelledStream() async {
         let transport = LateTransport()
         let session = Session(transport: transport, eventMonitors: [recorder])
@@ -228,7 +228,7 @@ struct EventOrderTests {
     }
 }
 
-/// A transport that gives a head, and takes its time to end hops that are cancelled.
+/// A transport that delivers a head, and ends cancelled hops late.
 private final class LateTransport: Transport {
     private final class Late: TransportTask {
         let id: TransportTaskID
@@ -253,7 +253,7 @@ private final class LateTransport: Transport {
 
     func invalidate() {}
 
-    /// Says it twice, and lets go of whom it was said to.
+    /// Completes each task twice, and releases them.
     func end() {
         let ended = tasks.withLock { tasks in
             defer { tasks = [] }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Slow monitors: nobody waits for them, and what passes them by are whole requests", .timeLimit(.minutes(3)))
+@Suite("Slow monitors: nothing waits for them, and they miss whole requests", .timeLimit(.minutes(3)))
 struct EventQueueTests {
     private let session = Session(transport: StubTransport { _ in .text("x") })
 
-    /// A monitor that does not return from its first call before it is let go on.
+    /// A monitor that does not return from its first call before it is released.
     private final class Stuck: EventMonitor {
         let released = DispatchSemaphore(value: 0)
         let entered = Gate()
@@ -56,7 +56,7 @@ struct EventQueueTests {
         }
     }
 
-    /// A queue with as many letters as it takes, all of one unfinished request.
+    /// A full queue with entries of one unfinished request.
     private func fullQueue(of request: any Request) -> EventQueue {
         var queue = EventQueue()
         for event in [RequestEvent.start] + Array(repeating: .suspend, count: EventQueue.limit - 1) {
@@ -65,7 +65,7 @@ struct EventQueueTests {
         return queue
     }
 
-    @Test("A request that is let in is told of to its end, its body as one event while the queue is full")
+    @Test("An admitted request has all its events, and its body is one event while the queue is full")
     func admitted() async {
         let request = await session.request("http://h/")
         var queue = fullQueue(of: request)
@@ -74,17 +74,17 @@ struct EventQueueTests {
             .finish(nil),
         ]
         for event in rest { queue.post(event, from: request) }
-        let told = queue.take().letters.dropFirst(EventQueue.limit).map { letter in
-            switch letter.event {
+        let told = queue.take().entries.dropFirst(EventQueue.limit).map { entry in
+            switch entry.event {
             case .sendBody(let count): "sent \(count)"
             case .receiveBody(let count): "received \(count)"
-            default: letter.event.name
+            default: entry.event.name
             }
         }
         #expect(told == ["sent 3", "received 3", "suspend", "received 9", "finish"])
     }
 
-    @Test("A body that is sent while another one is received fills no memory either")
+    @Test("A body that is sent while another one is received is merged too")
     func bothWays() async {
         let request = await session.request("http://h/")
         var queue = fullQueue(of: request)
@@ -93,7 +93,7 @@ struct EventQueueTests {
             queue.post(.receiveBody(1), from: request)
         }
         queue.post(.finish(nil), from: request)
-        let told = queue.take().letters.dropFirst(EventQueue.limit)
+        let told = queue.take().entries.dropFirst(EventQueue.limit)
         #expect(told.map(\.event.name) == ["sendBody", "receiveBody", "finish"])
         guard case .sendBody(1_000) = told.first?.event, case .receiveBody(1_000) = told.dropFirst().first?.event else {
             Issue.record("not all of the bodies is told")
@@ -102,7 +102,7 @@ struct EventQueueTests {
     }
 
     @Test(
-        "A request that begins while the queue is full stays out to its finish, also when there is room again",
+        "A request that starts while the queue is full stays refused until its finish, also with free space",
         arguments: [RequestEvent.start, .cancel])
     func refused(beginning: RequestEvent) async {
         let (first, late, next) = await (
@@ -113,20 +113,20 @@ struct EventQueueTests {
         #expect(queue.take().missed == 1)
         queue.post(.endHop(nil), from: late)
         queue.post(.finish(nil), from: late)
-        #expect(queue.letters.isEmpty)
+        #expect(queue.entries.isEmpty)
         queue.post(.start, from: next)
         queue.post(.finish(nil), from: next)
-        #expect(queue.take().letters.map(\.event.name) == ["start", "finish"])
+        #expect(queue.take().entries.map(\.event.name) == ["start", "finish"])
         #expect(queue.missed == 0)
     }
 
-    @Test("A request's own monitor is told of it, however much there is to tell")
+    @Test("A request's own monitor gets all its events, also when the queue is full")
     func own() async {
         let request = await session.request("http://h/")
         var queue = EventQueue(admitting: request.id)
         for _ in 0..<EventQueue.limit { queue.post(.suspend, from: request) }
         queue.post(.start, from: request)
         queue.post(.finish(nil), from: request)
-        #expect(queue.letters.suffix(2).map(\.event.name) == ["start", "finish"])
+        #expect(queue.entries.suffix(2).map(\.event.name) == ["start", "finish"])
     }
 }

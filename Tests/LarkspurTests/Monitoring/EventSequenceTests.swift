@@ -11,7 +11,7 @@ struct EventSequenceTests {
         "start", "create", "beginHop", "receiveHead", "receiveBody", "gatherMetrics", "endHop", "serialize", "finish",
     ]
 
-    @Test("Iterating a request's events starts it, and ends with its finish")
+    @Test("Iterating a request's events starts the request, and ends with its finish")
     func ofRequest() async {
         let request = await session.request(url)
         let task = request.events
@@ -24,7 +24,7 @@ struct EventSequenceTests {
         for await event in task { Issue.record("\(event) after the finish") }
     }
 
-    @Test("A session's events are those of the requests that are made from then on, and end with the session")
+    @Test("A session's events are those of later requests, and end with the session")
     func ofSession() async {
         var session: Session? = Session(transport: StubTransport { _ in .text("x") })
         guard let events = await session?.events else { return }
@@ -36,24 +36,24 @@ struct EventSequenceTests {
         #expect(names == Self.plain)
     }
 
-    @Test("Nothing is kept for a sequence that nobody has any more")
+    @Test("A released sequence releases its queue")
     func given() async {
-        weak var mailbox: MonitorMailbox?
+        weak var queue: MonitorQueue?
         do {
             let subscription = EventSubscription()
-            mailbox = subscription.mailbox
+            queue = subscription.queue
             _ = subscription.stream
             let request = await session.request(url)
-            mailbox?.post(.start, from: request)
+            queue?.post(.start, from: request)
         }
-        #expect(mailbox == nil)
+        #expect(queue == nil)
         _ = await session.events
         _ = await session.request(url)
         let request = await session.request(url)
         #expect(request.handle.core.read { $0.settings.monitors }.isEmpty)
     }
 
-    @Test("A request whose events somebody has stopped to read is let go of")
+    @Test("A request is released after the reader of its events has stopped")
     func abandoned() async {
         weak var request: DataRequest?
         do {
@@ -67,7 +67,7 @@ struct EventSequenceTests {
         while request != nil { await Task.yield() }
     }
 
-    @Test("A reader that is cancelled gets no further events, and the request goes on")
+    @Test("A cancelled reader gets no further events, and the request continues")
     func cancelled() async throws {
         let gate = Gate()
         let request = await Session(transport: StubTransport { _ in StubAnswer([.stall]) }).request(url)
@@ -86,7 +86,7 @@ struct EventSequenceTests {
         request.cancel()
     }
 
-    @Test("Where several read a session's events, one that stops leaves the others what is there and what comes")
+    @Test("When one of several readers of a session's events stops, the others get the waiting and the later events")
     func readers() async {
         let events = await session.events
         let journal = Journal()
@@ -105,7 +105,7 @@ struct EventSequenceTests {
         for reader in readers { reader.cancel() }
     }
 
-    @Test("A composite tells each of its monitors of an event before any of the next")
+    @Test("A composite passes an event to all its monitors before the next event")
     func composite() async {
         let journal = Journal()
         let done = Gate()
@@ -125,7 +125,7 @@ struct EventSequenceTests {
         #expect(journal.lines == Self.plain.flatMap { ["a \($0)", "b \($0)"] })
     }
 
-    @Test("Notifications tell of a request's turns, with the request")
+    @Test("Notifications report the main events of a request, with the request")
     func notifications() async {
         let center = NotificationCenter()
         let journal = Journal()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-/// An exchange, and what a log says of it, to the letter.
+/// An exchange and its exact log text.
 struct LogExample: Sendable, CustomTestStringConvertible {
     let testDescription: String
     var level = LogMonitor.Level.basic
@@ -53,7 +53,7 @@ extension LogExample {
         ),
     ]
 
-    /// Made anew, because what stays for ever and is no plain pointer looks lost.
+    /// Computed, because the leak check reports static arrays of such values.
     static var blocks: [LogExample] {
         [
             LogExample(
@@ -186,9 +186,9 @@ extension LogExample {
     }
 }
 
-@Suite("What a log says", .timeLimit(.minutes(3)))
+@Suite("The text of the log", .timeLimit(.minutes(3)))
 struct LogFormatTests {
-    /// The log of one request, which gets these answers; failures that may pass are tried again after a second.
+    /// Returns the log of one request with these answers. Transient failures are retried after a second.
     private func log(of example: LogExample) async throws -> String {
         let answers = example.answers
         let hops = Counter()
@@ -210,19 +210,19 @@ struct LogFormatTests {
         ).block(about: exchange, of: request.id)
     }
 
-    @Test("A line says what became of a request", arguments: LogExample.lines)
+    @Test("A line has the outcome of a request", arguments: LogExample.lines)
     func lines(example: LogExample) async throws {
         let text = try await log(of: example)
         #expect(text == example.text)
     }
 
-    @Test("A block says what was sent and what came, and no secrets", arguments: LogExample.blocks)
+    @Test("A block has the request and the response, without secrets", arguments: LogExample.blocks)
     func blocks(example: LogExample) async throws {
         let text = try await log(of: example)
         #expect(text == example.text)
     }
 
-    @Test("Large JSON is not indented, and what is larger still is not looked into", arguments: [16, 64, 512])
+    @Test("Large JSON is not indented, and of larger JSON only the size is shown", arguments: [16, 64, 512])
     func large(kilobytes: Int) {
         let json = "[" + String(repeating: "1,", count: kilobytes * 512 - 2) + "1]"
         let lines = BodyPreview(redaction: .standard, limit: 5).lines(of: Data(json.utf8), type: "application/json")
@@ -233,7 +233,7 @@ struct LogFormatTests {
         }
     }
 
-    @Test("Times with the transport and the bytes that went over the network count")
+    @Test("A line has the time of the transport and the bytes on the network")
     func measured() throws {
         var metrics = TransportMetrics()
         (metrics.queued, metrics.total) = (.milliseconds(1), .microseconds(12_345))

@@ -3,14 +3,14 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("The log: its levels, where it goes, and what never shows", .timeLimit(.minutes(3)))
+@Suite("The log: its levels, its destinations, and its secrets", .timeLimit(.minutes(3)))
 struct LogMonitorTests {
     private let journal = Journal()
     private let url = "http://example.com/a"
 
     private var sink: LogSink { LogSink { [journal] in journal.note($0) } }
 
-    /// Sends requests and waits until the monitor has been told of their ends.
+    /// Sends requests and waits until the monitor has received their ends.
     private func log(
         _ monitor: LogMonitor, count: Int = 1, _ send: (Session) async -> Void, answer: StubAnswer = .text("x")
     ) async -> String {
@@ -22,14 +22,14 @@ struct LogMonitorTests {
         return journal.lines.joined()
     }
 
-    @Test("It is made as it should be")
+    @Test("It has the settings of its initializer")
     func design() {
         let session = Session(
             interceptor: .composed(RetryPolicy()), eventMonitors: [LogMonitor(level: .headers)])
         #expect(session.configuration.eventMonitors.count == 1)
     }
 
-    @Test("Each level says more than the one before, and off says nothing", arguments: LogMonitor.Level.allCases)
+    @Test("Each level has more lines than the one before, and off has none", arguments: LogMonitor.Level.allCases)
     func levels(level: LogMonitor.Level) async {
         let text = await log(LogMonitor(level: level, to: sink)) {
             _ = await $0.request(url, method: .post, parameters: ["a": "word"], encoder: .json).serializingData()
@@ -41,7 +41,7 @@ struct LogMonitorTests {
         #expect(text.isEmpty == (level == .off))
     }
 
-    @Test("A serializer's own failure and an option that came too late have a line")
+    @Test("A serializer's own failure and a late option have a line")
     func lines() async {
         let text = await log(LogMonitor(to: sink)) { session in
             let request = await session.request(url)
@@ -56,7 +56,7 @@ struct LogMonitorTests {
         #expect(journal.lines.last == "… 3 requests are not logged, because the log was too slow\n")
     }
 
-    @Test("Of a request full of secrets no output shows one", arguments: LogMonitor.Level.allCases)
+    @Test("No output shows a secret of a request", arguments: LogMonitor.Level.allCases)
     func secrets(level: LogMonitor.Level) async throws {
         let secret = "s3cr3t"
         let answer = StubAnswer.response(
@@ -112,7 +112,7 @@ struct LogMonitorTests {
         for output in outputs { #expect(!output.contains(secret)) }
     }
 
-    @Test("Names can be added, and everything shows where that is wanted")
+    @Test("Names can be added, and without redaction everything is shown")
     func redaction() async {
         var redaction = Redaction.standard
         redaction.names.insert("iban")
@@ -123,7 +123,7 @@ struct LogMonitorTests {
         #expect(await log(LogMonitor(to: sink, redacting: .none), send).contains("?iban=DE12&pin=1234"))
     }
 
-    @Test("A file gets whole blocks at its end, whatever sessions write to it, and is for its owner alone")
+    @Test("A file gets whole blocks at its end from all sessions, and only its owner can read it")
     func file() async throws {
         let folder = try TemporaryFolder()
         try folder.write("before\n".utf8, to: "log")
@@ -152,14 +152,14 @@ struct LogMonitorTests {
         #expect(mode == 0o600)
     }
 
-    @Test("A file that cannot be written to is an error at once")
+    @Test("A file that cannot be opened for writing is an error at once")
     func unwritable() throws {
         let folder = try TemporaryFolder()
         #expect(throws: RequestError.self) { try LogSink.file(folder.url) }
         #expect(throws: RequestError.self) { try LogSink.file(folder["a"].appendingPathComponent("b")) }
     }
 
-    @Test("Whoever finds a sink busy leaves its block there, and blocks past a limit are counted")
+    @Test("A thread that finds a sink busy leaves its block to the writer, and blocks past the limit are counted")
     func busy() async {
         let released = DispatchSemaphore(value: 0)
         let (entered, done) = (Gate(), Gate())
@@ -182,7 +182,7 @@ struct LogMonitorTests {
     }
 
     @Test(
-        "Colours are for terminals that know them, whose user wants them",
+        "Colors are used on terminals that support them, unless the user disables them",
         arguments: [
             (true, [:], true), (false, [:], false), (true, ["NO_COLOR": "1"], false), (true, ["NO_COLOR": ""], true),
             (true, ["TERM": "dumb"], false), (true, ["TERM": "xterm"], true),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Values that are marked as secrets", .timeLimit(.minutes(3)))
+@Suite("Values marked as secrets", .timeLimit(.minutes(3)))
 struct MarkedSecretTests {
     private static let secret = "s3cret"
     private let log = TransportLog()
@@ -11,7 +11,8 @@ struct MarkedSecretTests {
 
     private static let mark = HTTPHeader(name: "X-Tenant", value: secret, isSecret: true)
 
-    /// A request that is adapted, redirected and retried, and whose answer sends back what it was sent; all that is told of it.
+    /// Sends a request that is adapted, redirected and retried, with an echo of its secrets, and returns all output
+    /// about it.
     private func outputs(
         _ url: String = "http://h/a", headers: HTTPHeaders = [:], interceptor: any RequestInterceptor,
         options: @escaping @Sendable (inout RequestOptions) -> Void = { _ in }
@@ -79,7 +80,7 @@ struct MarkedSecretTests {
         #expect(journal.lines.joined().contains("page=1"))
     }
 
-    @Test("Query items that the options name stay secret")
+    @Test("Query items named in the options stay secret")
     func options() async {
         let told = await outputs("http://h/a?Page=1&Tenant=\(Self.secret)", interceptor: Interceptor()) {
             $0.confidentialQueryItems = ["tenant"]
@@ -90,7 +91,7 @@ struct MarkedSecretTests {
         #expect(journal.lines.joined().contains("?Page=1&Tenant=REDACTED"))
     }
 
-    @Test("The mark survives copies, merging, sorting and a new value, and makes no difference to equality")
+    @Test("The mark survives copies, merging, sorting and a new value, and does not affect equality")
     func copies() throws {
         var headers: HTTPHeaders = [Self.mark]
         headers.update(name: "x-tenant", value: "other")
@@ -112,7 +113,7 @@ struct MarkedSecretTests {
         #expect(Set([Self.mark, HTTPHeader(name: "X-Tenant", value: Self.secret)]).count == 1)
     }
 
-    @Test("A marked header does not follow a redirect to another origin, and shows only where nothing is hidden")
+    @Test("A marked header does not follow a redirect to another origin, and is shown only without redaction")
     func redirects() async throws {
         let session = log.session { request, _ in
             request.url.host == "h" ? .redirect(to: "http://other/") : .text("ok")
@@ -125,7 +126,7 @@ struct MarkedSecretTests {
         #expect(first.cURLDescription(redacting: .none).contains("X-Tenant: \(Self.secret)"))
     }
 
-    @Test("A key shows in no error of what comes after it")
+    @Test("No error of a later stage shows a key")
     func errors() async throws {
         let session = log.session(interceptor: .apiKey(Self.secret, in: .query("appid")))
         let request = await session.request("http://h/a").adapt(using: .adapter { _, _ in throw ForeignError() })

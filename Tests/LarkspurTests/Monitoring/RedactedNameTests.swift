@@ -4,7 +4,7 @@ import Testing
 @Suite("Names of secrets", .timeLimit(.minutes(3)))
 struct RedactedNameTests {
     @Test(
-        "A name is secret by its parts, however they are joined",
+        "A name is secret by its words, however they are joined",
         arguments: [
             "device_code", "auth_code", "otp_code", "totp", "mfa_code", "verification_code", "pin_code", "cvv2",
             "card_number", "oauth_verifier", "PHPSESSID", "sessid", "db_pass", "user_pass", "passkey", "pw", "hmac",
@@ -20,7 +20,7 @@ struct RedactedNameTests {
     }
 
     @Test(
-        "A name that only contains the letters of a secret's name is harmless, and so is one about a secret",
+        "A name is harmless if a secret's name is only a part of its words, or if it describes a secret",
         arguments: [
             "author", "authors", "authored_by", "authority", "tokenizer", "tokenizer_config", "passenger", "passengers",
             "passport", "passed", "compass", "bypass", "spine", "spin", "opinion", "pinned", "shipping", "pinterest",
@@ -34,7 +34,7 @@ struct RedactedNameTests {
         #expect(!Redaction.standard.hides(name))
     }
 
-    @Test("Words that are added hide the names that they are parts of, and no others")
+    @Test("Added words hide the names that contain them, and no others")
     func words() {
         var redaction = Redaction.standard
         redaction.words.insert("Tax-ID")
@@ -43,7 +43,7 @@ struct RedactedNameTests {
     }
 }
 
-@Suite("Secrets in texts inside of bodies", .timeLimit(.minutes(3)))
+@Suite("Secrets in texts within bodies", .timeLimit(.minutes(3)))
 struct RedactedTextTests {
     private static let graphQL: [(document: String, shown: String)] = [
         (
@@ -78,7 +78,7 @@ struct RedactedTextTests {
         ).cURLDescription()
     }
 
-    @Test("A GraphQL document shows no secret argument, and everything else", arguments: graphQL.indices)
+    @Test("A GraphQL document hides secret arguments, and nothing else", arguments: graphQL.indices)
     func documents(index: Int) throws {
         let (document, shown) = Self.graphQL[index]
         let envelope = JSON.object(["query": .string(document), "variables": ["password": "s3cret", "page": 1]])
@@ -89,7 +89,7 @@ struct RedactedTextTests {
     }
 
     @Test(
-        "A text that is JSON or a form itself, and a name beside its value, hide their secrets",
+        "Texts that are JSON or a form, and names beside their values, hide their secrets",
         arguments: [
             (#"{"payload":"{\"pin\":\"s3cret\",\"a\":1}"}"#, #"{"payload":"{\"pin\":\"REDACTED\",\"a\":1}"}"#),
             (#"{"form":"user=ada&password=s3cret"}"#, #"{"form":"user=ada&password=REDACTED"}"#),
@@ -107,14 +107,14 @@ struct RedactedTextTests {
         #expect(try command(body, "application/json").contains("--data-raw '\(shown)'"))
     }
 
-    @Test("JSON in JSON in JSON is hidden where it names a secret, however deep")
+    @Test("Nested JSON is hidden if it names a secret, at any depth")
     func deep() throws {
         var json: JSON = ["pin": "s3cret"]
         for _ in 0..<6 { json = ["a": .string(json.text())] }
         #expect(try !command(json.text(), "application/json").contains("s3cret"))
     }
 
-    @Test("A query or form shows no secret of a value that is GraphQL or JSON")
+    @Test("A query or form hides secrets of values that are GraphQL or JSON")
     func values() throws {
         let url = try RequestURL(
             #"https://h/?query={login(password:"s3cret")}&variables={"pin":"s3cret"}&filter={"a":1}"#)
@@ -123,7 +123,7 @@ struct RedactedTextTests {
         #expect(try !command(#"payload={"token":"s3cret"}"#, "application/x-www-form-urlencoded").contains("s3cret"))
     }
 
-    @Test("A text of no known form shows nothing if it gives a value to a short name of a secret")
+    @Test("A text of unknown form is hidden if it gives a value to a short name of a secret")
     func plain() throws {
         #expect(try command("pin=s3cret", "text/plain").contains("REDACTED (10 bytes)"))
         #expect(try command("spin=shown", "text/plain").contains("spin=shown"))

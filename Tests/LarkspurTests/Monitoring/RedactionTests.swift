@@ -13,7 +13,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "Names that sound like secrets are hidden, however they are written",
+        "Names of secrets are hidden in every spelling",
         arguments: [
             "Authorization", "proxy-authorization", "Cookie", "Set-Cookie", "X-Api-Key", "api_key", "apiKey",
             "access_token",
@@ -35,7 +35,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "In a field that is a URL its secrets are hidden, and all else stays to the letter",
+        "In a field with a URL only the secrets are replaced",
         arguments: [
             ("https://h/cb?state=1&code=s3cret", "https://h/cb?state=1&code=REDACTED"),
             ("/cb?a=1#access_token=s3cret&b=2", "/cb?a=1#access_token=REDACTED&b=2"),
@@ -52,7 +52,7 @@ struct RedactionTests {
         #expect(request.cURLDescription(redacting: .none).contains(value))
     }
 
-    @Test("Names can be added, in any spelling")
+    @Test("Names can be added in any spelling")
     func added() {
         var redaction = Redaction.standard
         redaction.names.insert("Tax-ID")
@@ -60,7 +60,7 @@ struct RedactionTests {
         #expect(redaction.hides("taxId") && redaction.hides("my-account-no-2"))
     }
 
-    @Test("A request full of secrets shows none of them, and all of them when asked to")
+    @Test("A request hides all its secrets, and shows them on demand")
     func secrets() throws {
         let bodies: [(String, String)] = [
             ("application/json", #"{"user": "ada", "password": "s3cret1", "deep": [{"token": "s3cret2", "n": 1.50}]}"#),
@@ -86,7 +86,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "A body that nobody can take apart is not shown if the name of a secret stands in it",
+        "A body of unknown form is hidden if it contains the name of a secret",
         arguments: [
             ("text/plain", "password=hunter2"), ("text/xml", "<password>hunter2</password>"),
             ("application/x-ndjson", "{\"access_token\":\"hunter2\"}\n{\"a\":1}"),
@@ -104,7 +104,7 @@ struct RedactionTests {
         #expect(request.cURLDescription(redacting: .none).contains("hunter2"))
     }
 
-    @Test("JSON is taken apart whatever its type, and harmless text is shown")
+    @Test("JSON is redacted whatever its type, and harmless text is shown")
     func untyped() throws {
         var request = try request {
             $0.method = .post
@@ -124,7 +124,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "A secret in a form is hidden inside other keys, and whatever marks follow what ends a name or a pair",
+        "A secret in a form is hidden within other keys, and with any separator after a name or a pair",
         arguments: [
             "card[pin]=s3", "login%5Bpwd%5D=s3", "pin[]=s3", "pin[0]=s3", "user.pin=s3", "token=\u{301}s3",
             "a=1&\u{301}token=s3",
@@ -139,7 +139,7 @@ struct RedactionTests {
         #expect(request.cURLDescription().contains("=REDACTED"))
     }
 
-    @Test("A secret in a query is hidden where its replacement makes the URL too long, and the fragment goes")
+    @Test("A secret in a query is hidden if its replacement makes the URL too long, and the fragment is removed")
     func longQuery() throws {
         let url = "http://h/?token=s3cret&a=" + String(repeating: "x", count: 65_490) + "#token=s3cret"
         let text = try request(url).cURLDescription()
@@ -147,14 +147,14 @@ struct RedactionTests {
         #expect(text.contains("http://h/?token=REDACTED&a=x"))
     }
 
-    /// What a command writes in Base64.
+    /// Returns the bytes that a command writes in Base64.
     private func decoded(_ command: String) throws -> Data {
         let words = command.split(separator: "'")
         try #require(words.first == "echo ")
         return try #require(Data(base64Encoded: String(words[1])))
     }
 
-    @Test("Secrets in a form of parts are hidden, and all else of it is shown", arguments: ["b", "a b"])
+    @Test("Secrets in a multipart form are hidden, and everything else is shown", arguments: ["b", "a b"])
     func parts(boundary: String) throws {
         var (form, expected) = (MultipartFormData(boundary: boundary), MultipartFormData(boundary: boundary))
         for (name, text) in [("user", "Ada"), ("password", "s3cret"), ("card[pin]", "s3\r\n\r\ncret"), ("n", "")] {
@@ -173,7 +173,7 @@ struct RedactionTests {
         #expect(try decoded(sent.cURLDescription()) == decoded(shown.cURLDescription(redacting: .none)))
     }
 
-    @Test("Forms that are no UTF-8, or that their type does not describe, are shown as they are")
+    @Test("Forms that are not UTF-8, or that their type does not describe, are shown unchanged")
     func oddForms() throws {
         let samples: [(String, [UInt8])] = [
             ("application/x-www-form-urlencoded", [0x61, 0x3D, 0xFC]), ("multipart/form-data", [0xFF]),
@@ -191,7 +191,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "A quote with a mark over it does not end the word that it stands in",
+        "A quote with a combining mark does not end its string",
         arguments: ["\u{301}", "\u{200D}", "\u{FE0F}"])
     func markedQuote(mark: String) throws {
         let request = try request {
@@ -205,7 +205,7 @@ struct RedactionTests {
         }
     }
 
-    @Test("A body without secrets stays as it is, to the last space")
+    @Test("A body without secrets is not changed")
     func harmless() throws {
         let body = #"{ "user" : "ada",  "n":1.50 }"#
         let request = try request {
@@ -216,7 +216,9 @@ struct RedactionTests {
         #expect(request.cURLDescription().contains("--data-raw '\(body)'"))
     }
 
-    @Test("Before a request is built there is nothing to show; afterwards what was sent last; and each attempt is told")
+    @Test(
+        "The cURL text is a comment before the request is built, and then the last request; the handler gets each attempt"
+    )
     func ofRequests() async throws {
         let log = TransportLog()
         let session = log.session { _, number in number == 1 ? .text("", status: 503) : .text("ok") }
@@ -234,7 +236,7 @@ struct RedactionTests {
         #expect(request.cURLDescription() == expected[1])
     }
 
-    @Test("URLs among the values of JSON, and JSON among the parts of a form, show no secrets either")
+    @Test("URLs in JSON, and JSON in the parts of a form, hide their secrets")
     func values() throws {
         let json = Data(#"{"next":"https://h/?page=2&token=s3cret","links":["//u:s3cret@h/"],"why":"what? a=1"}"#.utf8)
         let shown = #"{"next":"https://h/?page=2&token=REDACTED","links":["//REDACTED@h/"],"why":"what? a=1"}"#

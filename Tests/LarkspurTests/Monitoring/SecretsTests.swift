@@ -2,10 +2,10 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-/// A request full of secrets, and everything that the library prints of it on its own.
+/// A request full of secrets, and all output of the library about it.
 @Suite("Secrets", .timeLimit(.minutes(3)))
 struct SecretsTests {
-    /// Every secret has this in it, and nothing else has.
+    /// The marker that every secret contains, and nothing else.
     private static let mark = "s3cret"
     private static let basic = Data("us3r:\(mark)".utf8).base64EncodedString()
 
@@ -77,7 +77,7 @@ struct SecretsTests {
         func serialize(_ exchange: CompletedExchange) throws -> JSON { throw ForeignError() }
     }
 
-    /// What a person or a log sees of a value.
+    /// Returns the texts of a value that a user or a log can see.
     private static func outputs(_ value: some Any, _ name: String) -> [(String, String)] {
         var dumped = ""
         dump(value, to: &dumped)
@@ -88,7 +88,7 @@ struct SecretsTests {
         ]
     }
 
-    @Test("None shows in what is printed, at any stage", arguments: Stage.allCases)
+    @Test("No output shows a secret, at any stage", arguments: Stage.allCases)
     func hidden(stage: Stage) async throws {
         for body in Self.bodies {
             let commands = Journal()
@@ -114,7 +114,7 @@ struct SecretsTests {
             for hop in request.attempts.flatMap(\.hops) {
                 outputs += Self.outputs(hop, "a hop") + Self.outputs(hop.request, "its request")
                 outputs += Self.outputs(hop.request.options, "its options")
-                // Fields alone do not know what their request holds to be confidential.
+                // Header fields alone do not have the confidential names of their request.
                 var fields = hop.request.headers
                 fields.remove(name: "X-Confidential")
                 outputs += Self.outputs(fields, "its fields")
@@ -130,7 +130,7 @@ struct SecretsTests {
         }
     }
 
-    @Test("What is no secret shows, and everything where that is asked for")
+    @Test("Harmless values are shown, and without redaction everything")
     func shown() async throws {
         let request = await Self.request(.success, Self.bodies[1])
         let response = await request.serializingJSON().response

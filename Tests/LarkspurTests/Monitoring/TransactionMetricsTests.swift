@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Where the time of a hop went", .timeLimit(.minutes(3)))
+@Suite("The phases of a hop", .timeLimit(.minutes(3)))
 struct TransactionMetricsTests {
     private func metrics(
         _ head: ResponseHead? = ResponseHead(status: 200), _ change: (inout TransportMetrics) -> Void
@@ -45,7 +45,7 @@ struct TransactionMetricsTests {
         #expect(durations.reduce(Duration.zero, +) == .microseconds(83_100))
     }
 
-    @Test("A kept connection has no lookup and no connection; what cannot be told is left out")
+    @Test("A reused connection has no lookup and no connection; unknown facts are omitted")
     func kept() throws {
         let metrics = try metrics {
             ($0.firstByte, $0.total, $0.connectionWasReused) = (.milliseconds(1), .milliseconds(2), true)
@@ -55,7 +55,7 @@ struct TransactionMetricsTests {
         #expect(try self.metrics { _ in }.intervals.isEmpty)
     }
 
-    @Test("A hop that was given up ends in the phase that it was in, and receives nothing")
+    @Test("A failed hop ends in its current phase, and has no receiving phase")
     func givenUp() throws {
         let second = Duration.seconds(1)
         #expect(try metrics(nil) { $0.total = second }.intervals.map(\.phase) == [])
@@ -72,7 +72,7 @@ struct TransactionMetricsTests {
         #expect(silent.intervals.last?.end == second)
     }
 
-    @Test("An answer that begins before all is sent does not make time run backwards")
+    @Test("A response that begins before the whole request is sent has no negative durations")
     func early() throws {
         let metrics = try metrics {
             ($0.requestSent, $0.firstByte, $0.total) = (.milliseconds(5), .milliseconds(1), .milliseconds(6))
@@ -81,7 +81,7 @@ struct TransactionMetricsTests {
         #expect(!metrics.description.contains("-"))
     }
 
-    @Test("Every hop of every attempt has its own, over real connections too")
+    @Test("Every hop of every attempt has metrics, also over real connections")
     func exchange() async throws {
         let server = try MockServer()
         let calls = Counter()

@@ -14,7 +14,7 @@ struct JSONCodableTests {
         "extra": ["snake_key": [1, -2.5, true, false, nil, "x", [], [:]], "big": 18_446_744_073_709_551_615.0],
     ]
 
-    @Test("A value passes through Foundation's JSON coders unharmed")
+    @Test("Foundation's JSON coders keep a value unchanged")
     func foundationJSON() throws {
         var value = sample
         value["extra"]["unsigned"] = JSON(UInt64.max)
@@ -27,7 +27,7 @@ struct JSONCodableTests {
         }
     }
 
-    @Test("A value can be a part of another type, and be decoded to one")
+    @Test("A value can be a property of another type, and be decoded to one")
     func parts() throws {
         let user = try sample.decode(User.self)
         #expect(user == User(name: "Ada", extra: sample["extra"]))
@@ -36,7 +36,7 @@ struct JSONCodableTests {
         #expect(throws: DecodingError.self) { try sample["name"].decode(User.self) }
     }
 
-    @Test("A value passes through property lists")
+    @Test("Property list coders keep a value unchanged")
     func propertyLists() throws {
         for format in [PropertyListSerialization.PropertyListFormat.binary, .xml] {
             let encoder = PropertyListEncoder()
@@ -55,7 +55,7 @@ struct JSONCodableTests {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(JSON.self, from: huge.data()) }
     }
 
-    @Test("Nesting that would exhaust a small stack is refused by the coders' entrance")
+    @Test("Coding fails for a nesting that would exhaust a small stack")
     func tooDeepForCoders() throws {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)

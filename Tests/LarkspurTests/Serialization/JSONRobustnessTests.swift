@@ -31,7 +31,7 @@ extension SeededRandom {
 
 @Suite("JSON under stress", .timeLimit(.minutes(3)))
 struct JSONRobustnessTests {
-    @Test("Whatever is written can be read, and is the same", arguments: 0..<8)
+    @Test("A written value is equal when parsed again", arguments: 0..<8)
     func roundTrip(seed: UInt64) async throws {
         var generator = SeededRandom(seed: seed)
         for _ in 0..<100 {
@@ -47,7 +47,9 @@ struct JSONRobustnessTests {
         }
     }
 
-    @Test("No damage to a text makes the parser trap, and what it accepts can be written and read", arguments: 0..<4)
+    @Test(
+        "The parser does not trap on any damaged text, and every accepted text can be written and parsed",
+        arguments: 0..<4)
     func mutations(seed: UInt64) async throws {
         var generator = SeededRandom(seed: seed &+ 1000)
         let fragments = [
@@ -81,7 +83,7 @@ struct JSONRobustnessTests {
         #expect(accepted > 100)
     }
 
-    @Test("Every beginning of a text is refused with an error at its end")
+    @Test("Every truncated text fails with an error at its end")
     func truncations() throws {
         let sample = Array(#"{"a":[1,-2.5e10,"x\n\u00e9\ud83d\ude00é漢😀",true,false,null,{}],"b":{"c":[]}}"#.utf8)
         _ = try JSON(data: Data(sample))
@@ -104,7 +106,7 @@ struct JSONRobustnessTests {
         }
     }
 
-    @Test("Nesting beyond the limit is refused at the bracket that goes too far, however deep it goes on")
+    @Test("A nesting beyond the limit fails at the first bracket beyond it, at any depth")
     func tooDeep() throws {
         for opening in ["[", "{\"a\":", "[{\"a\":"] {
             let text = String(repeating: opening, count: 100_000)
@@ -117,11 +119,11 @@ struct JSONRobustnessTests {
         #expect { try JSON(text: nested(JSON.maximumDepth + 1)) } throws: {
             ($0 as? JSONError)?.offset == JSON.maximumDepth
         }
-        // Only what is open counts, not what was.
+        // Only open brackets count, not closed ones.
         _ = try JSON(text: "[" + String(repeating: "[],{},[{}],", count: 1000) + "0]")
     }
 
-    @Test("Long strings, numbers and lists are read like short ones")
+    @Test("Long strings, numbers and lists are parsed like short ones")
     func longInput() throws {
         let text = String(repeating: "é\\n", count: 100_000)
         #expect(try JSON(text: "\"\(text)\"").string?.utf8.count == 300_000)
@@ -142,7 +144,7 @@ struct JSONRobustnessTests {
         }
     }
 
-    @Test("The deepest value allowed can be used on the stack of a small thread")
+    @Test("A value of the maximum depth can be used on the stack of a small thread")
     func smallStack() async throws {
         let depth = JSON.maximumDepth
         let text = String(repeating: "[{\"a\":", count: depth / 2) + "1" + String(repeating: "}]", count: depth / 2)

@@ -1,4 +1,4 @@
-// The examples of JSONSyntaxTests; what each is about is its name.
+// The examples of JSONSyntaxTests. The name of each one describes it.
 
 extension JSONSyntaxTests {
     static let accepted: [JSONSyntaxCase] = [

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-/// One text and what the parser must make of it; `y_` is JSON, `n_` is not, `i_` is left open by RFC 8259.
+/// A text and its expected outcome: `y_` is JSON, `n_` is not, and RFC 8259 leaves `i_` open.
 struct JSONSyntaxCase: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
@@ -21,7 +21,7 @@ struct JSONSyntaxCase: Sendable, CustomTestStringConvertible {
 
 @Suite("JSON syntax", .timeLimit(.minutes(3)))
 struct JSONSyntaxTests {
-    @Test("JSON is accepted, means what Foundation takes it for, and can be written again", arguments: accepted)
+    @Test("JSON is accepted, equals Foundation's value, and can be written again", arguments: accepted)
     func accepts(example: JSONSyntaxCase) throws {
         let value = try JSON(data: Data(example.bytes), duplicateKeys: .refuse)
         #expect(try JSON(data: Data([0] + example.bytes).dropFirst()) == value)
@@ -29,24 +29,24 @@ struct JSONSyntaxTests {
         #expect(try JSONDecoder().decode(JSON.self, from: Data(example.bytes)) == value)
     }
 
-    @Test("What is not JSON is refused", arguments: refused)
+    @Test("Texts that are not JSON are rejected", arguments: refused)
     func refuses(example: JSONSyntaxCase) {
         #expect(throws: JSONError.self) { try JSON(data: Data(example.bytes)) }
     }
 
-    @Test("What the standard leaves open gives the value decided", arguments: decidedValues)
+    @Test("Texts that the standard leaves open have the chosen value", arguments: decidedValues)
     func decides(example: JSONSyntaxCase, value: JSON) throws {
         #expect(try JSON(data: Data(example.bytes)) == value)
     }
 
-    @Test("What the standard leaves open is refused for the reason decided", arguments: decidedErrors)
+    @Test("Texts that the standard leaves open are rejected for the chosen reason", arguments: decidedErrors)
     func decides(example: JSONSyntaxCase, reason: JSONError.Reason) {
         #expect { try JSON(data: Data(example.bytes), duplicateKeys: .refuse) } throws: {
             ($0 as? JSONError)?.reason == reason
         }
     }
 
-    @Test("An error tells where the fault is and what should stand there", arguments: messages)
+    @Test("An error has its position and the expected token", arguments: messages)
     func errorMessages(text: String, message: String) {
         #expect { try JSON(text: text, duplicateKeys: .refuse) } throws: { "\($0)" == message }
     }

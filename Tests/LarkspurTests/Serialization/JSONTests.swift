@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The JSON value", .timeLimit(.minutes(3)))
 struct JSONTests {
-    @Test("Literals of every kind make the value they look like")
+    @Test("Literals of all types have their JSON value")
     func literals() {
         let name = "Ada"
         let value: JSON = ["name": "\(name)!", "age": 36, "size": 1.5, "member": true, "boss": nil, "tags": ["a", 1]]
@@ -18,7 +18,7 @@ struct JSONTests {
         #expect((["a": 1, "a": 2] as JSON) == ["a": 2])
     }
 
-    @Test("Each property answers for its own kind only")
+    @Test("Each property returns only values of its own type")
     func kinds() {
         let values: [JSON] = [nil, true, 1, "1", [1], ["1": 1]]
         #expect(values.map(\.isNull) == [true, false, false, false, false, false])
@@ -31,7 +31,7 @@ struct JSONTests {
         #expect(values.map(\.object) == [nil, nil, nil, nil, nil, ["1": 1]])
     }
 
-    @Test("A path that leads nowhere reads as null")
+    @Test("A missing path is null")
     func readingNowhere() {
         let value: JSON = ["user": ["tags": ["x"]], "n": 1]
         #expect(value["user"]["tags"][0].string == "x")
@@ -43,7 +43,7 @@ struct JSONTests {
         }
     }
 
-    @Test("Setting a path changes that member, and builds what was null on the way")
+    @Test("Assigning to a path changes that member, and creates missing objects")
     func settingKeys() {
         var value: JSON = ["user": ["name": "Ada", "tags": ["x"]]]
         value["user"]["name"] = "Grace"
@@ -57,7 +57,7 @@ struct JSONTests {
         #expect(value.object?.count == 2)
     }
 
-    @Test("Setting through the wrong kind, or past the end, leaves the value as it was")
+    @Test("Assigning to a value of another type, or past the end, does not change it")
     func settingNowhere() {
         let original: JSON = ["text": "x", "list": [1]]
         var value = original
@@ -76,7 +76,7 @@ struct JSONTests {
         #expect(null.removeValue(forKey: "none") == nil)
     }
 
-    @Test("Building a large value member by member copies nothing but the members")
+    @Test("Building a large value member by member copies only the members")
     func buildingInPlace() {
         var value = JSON.null
         for number in 0..<20_000 {
@@ -87,7 +87,7 @@ struct JSONTests {
         #expect(value["map"]["key19999"].int == 19_999)
     }
 
-    @Test("Setting in a copy leaves the original alone")
+    @Test("Assigning to a copy does not change the original")
     func copies() {
         let original: JSON = ["a": [1, 2]]
         var copy = original
@@ -96,7 +96,7 @@ struct JSONTests {
         #expect(copy == ["a": [9, 2]])
     }
 
-    @Test("Members that are null can be taken away at every level, and elements of arrays stay")
+    @Test("Null members can be removed at all levels, and null elements of arrays stay")
     func removingNulls() throws {
         let value = try JSON(
             text: #"{"z":null,"b":{"y":null,"x":[null,{"w":null,"v":[[{"u":null}]]},1]},"a":"null","c":{"d":null}}"#)
@@ -108,7 +108,7 @@ struct JSONTests {
         for other: JSON in [nil, 1, "x", [nil], [:]] { #expect(other.removingNulls() == other) }
     }
 
-    @Test("Members keep their order, and equality and hash do not mind it", arguments: [2, 16, 17, 300])
+    @Test("Members keep their order, which equality and hash ignore", arguments: [2, 16, 17, 300])
     func objectOrder(count: Int) {
         let pairs = (0..<count).map { ("key\($0)", JSON($0)) }
         let forwards = JSON.Object(pairs)
@@ -123,7 +123,7 @@ struct JSONTests {
         #expect(other != .object(forwards) && other.object?.count == count)
     }
 
-    @Test("Members can be added and taken away on either side of the index's threshold")
+    @Test("Members can be added and removed below and above the threshold of the index")
     func objectChanges() {
         var value = JSON.null
         for number in 0..<40 { value["k\(number)"] = JSON(number) }
@@ -136,14 +136,14 @@ struct JSONTests {
         #expect(value == ["k1": 1, "k2": 2, "k4": 4, "k5": 5, "k7": 7, "k8": 8])
     }
 
-    @Test("Keys that Swift holds for the same text are one key")
+    @Test("Canonically equivalent keys are one key")
     func equivalentKeys() throws {
         let value = try JSON(text: "{\"\u{E9}\":1,\"e\u{301}\":2}")
         #expect(value == ["\u{E9}": 2])
         #expect(try JSON(text: #"{"a":1,"\u0061":2}"#) == ["a": 2])
     }
 
-    @Test("Values are written short, pretty or sorted, and escaped no more than need be")
+    @Test("Values are written compact, indented or sorted, with only the necessary escapes")
     func writing() {
         let value: JSON = [
             "b": [1, [], [:]], "a": ["x": nil, "é/\u{2028}": "\"\\\u{8}\u{9}\n\u{C}\r\u{0}\u{1F}\u{7F}"],
@@ -172,7 +172,7 @@ struct JSONTests {
 @Suite("JSON numbers", .timeLimit(.minutes(3)))
 struct JSONNumberTests {
     @Test(
-        "A number read and written again is the same decimal",
+        "A number that is parsed and written keeps its decimal value",
         arguments: [
             ("0", "0"), ("-0", "-0.0"), ("7", "7"), ("-9223372036854775808", "-9223372036854775808"),
             ("9223372036854775807", "9223372036854775807"), ("9223372036854775808", "9223372036854775808"),
@@ -194,7 +194,7 @@ struct JSONNumberTests {
     }
 
     @Test(
-        "Spellings of one decimal are equal and hash alike",
+        "Spellings of one decimal are equal and have equal hashes",
         arguments: [
             ["1", "1.0", "10e-1", "0.1e1", "1E0", "1.000000000000000000000000", "100000000000000000000000e-23"],
             ["0", "-0", "0.0", "-0.0", "0e5", "0e-99999999999999999999"],
@@ -219,7 +219,7 @@ struct JSONNumberTests {
         #expect(Set(values).count == spellings.count)
     }
 
-    @Test("A whole number that fits is an int; one with a fraction or exponent up to 2^53")
+    @Test("A whole number that fits is an int; with a fraction or exponent, up to 2^53")
     func integers() throws {
         let cases: [(String, Int?)] = [
             ("3", 3), ("3.0", 3), ("3e0", 3), ("30e-1", 3), ("3.5", nil), ("-0.0", 0),
@@ -236,7 +236,7 @@ struct JSONNumberTests {
         #expect(try JSON(text: "-1").number?.integer(as: UInt.self) == nil)
     }
 
-    @Test("A double is the nearest one, and never infinite")
+    @Test("A double is the nearest one, and always finite")
     func doubles() throws {
         let cases: [(String, Double?)] = [
             ("1", 1), ("18446744073709551615", 0x1p64), ("0.1", 0.1), ("3.14159265358979323846", .pi), ("1e999", nil),

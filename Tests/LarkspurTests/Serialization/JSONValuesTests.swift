@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-@Suite("JSON of values whose types are known at run time", .timeLimit(.minutes(3)))
+@Suite("JSON from values whose types are known at run time", .timeLimit(.minutes(3)))
 struct JSONValuesTests {
     private enum Color: String { case red }
 
@@ -27,7 +27,7 @@ struct JSONValuesTests {
     ]
 
     @Test(
-        "A value is the JSON of its kind, and Booleans and numbers are never taken for each other",
+        "A value becomes JSON of its type, and Booleans and numbers stay distinct",
         arguments: values.indices)
     func value(index: Int) throws {
         let (value, expected) = Self.values[index]
@@ -50,7 +50,7 @@ struct JSONValuesTests {
         Decimal.nan, NSNumber(value: Double.nan), URL(fileURLWithPath: "/x"), (1, 2),
     ]
 
-    @Test("What JSON does not have is refused, with its place and without its value", arguments: refused.indices)
+    @Test("Unsupported values fail, with their path and without their value", arguments: refused.indices)
     func noJSON(index: Int) {
         #expect {
             try JSON(["list": [1, ["key": Self.refused[index]] as [String: any Sendable]] as [any Sendable]])
@@ -59,7 +59,7 @@ struct JSONValuesTests {
         }
     }
 
-    @Test("Values too deep for JSON are refused on the stack of a small thread")
+    @Test("Values too deep for JSON fail on the stack of a small thread")
     func depth() async throws {
         @Sendable func nested(_ depth: Int) -> [any Sendable] {
             (1..<depth).reduce([] as [any Sendable]) { inner, _ in [inner] }
@@ -82,7 +82,7 @@ struct JSONValuesTests {
         #expect(codes == ["fine", "encodingFailed"])
     }
 
-    @Test("A literal makes the same form, JSON and property list as a type would")
+    @Test("A literal produces the same form, JSON and property list as a type")
     func literal() throws {
         let literal: JSON = ["b": 1, "a": [true, nil, "x y"], "d": ["z": 2.5, "y": []]]
         let encoder = URLEncodedFormEncoder(nilEncoding: .null, allowedCharacters: .unreserved.adding("[]"))
@@ -95,7 +95,7 @@ struct JSONValuesTests {
         #expect(try JSON(["v": list as? [String: any Sendable]]) == ["v": ["a": [true, "x"], "b": 1]])
     }
 
-    @Test("JSON in a form has all its digits and the order of its members, however it comes there")
+    @Test("JSON in a form keeps all digits and the order of its members")
     func formDigits() throws {
         struct Holder: Encodable {
             let json: JSON

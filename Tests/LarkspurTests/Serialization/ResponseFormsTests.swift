@@ -2,11 +2,11 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("The forms of an answer", .timeLimit(.minutes(3)))
+@Suite("The forms of a response", .timeLimit(.minutes(3)))
 struct ResponseFormsTests {
     private let log = TransportLog()
 
-    @Test("A serializer gives the same as a handle, by its name, and to a closure")
+    @Test("A serializer has the same result by its handle, by its name and in a closure")
     func forms() async throws {
         let session = log.session { _, _ in .json("[7]") }
         let (request, seven) = (await session.request("http://h/p"), JSON.array([7]))
@@ -23,14 +23,14 @@ struct ResponseFormsTests {
         withExtendedLifetime(session) {}
     }
 
-    @Test("A named serializer takes the rules for empty bodies, too")
+    @Test("A named serializer has the parameters for empty bodies too")
     func emptyBody() async throws {
         let request = await log.session { _, _ in .response(200) }.request("http://h/p")
         let serializing = request.serializingResponse(using: .json(emptyResponseCodes: [200]))
         #expect(try await serializing.value == .null)
     }
 
-    @Test("A request and its attempts have the head, also as Foundation's value")
+    @Test("A request and its attempts have the head, also as Foundation's type")
     func heads() async throws {
         let session = log.session { _, _ in .response(203, headers: ["X-B": "2", "X-A": "1"]) }
         let request = await session.request("http://h/p")
@@ -44,7 +44,7 @@ struct ResponseFormsTests {
         withExtendedLifetime(session) {}
     }
 
-    @Test("A handle holds its request, and lets it go on")
+    @Test("A handle holds its request, and resumes it")
     func pace() async throws {
         let session = log.session { _, _ in .json("[7]") }
         let request = await session.request("http://h/p")
@@ -58,7 +58,7 @@ struct ResponseFormsTests {
         withExtendedLifetime(session) {}
     }
 
-    @Test("A stream is read as lines and as texts")
+    @Test("A stream is read as lines and as strings")
     func streams() async throws {
         let session = log.session { _, _ in .text("a\nb\n") }
         var lines: [String] = []

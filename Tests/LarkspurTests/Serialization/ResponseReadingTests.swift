@@ -13,7 +13,7 @@ struct ResponseReadingTests {
     // MARK: Empty bodies
 
     @Test(
-        "No body is no failure with 204, 205 and to HEAD, and one with everything else",
+        "An empty body is allowed for 204, 205 and HEAD, and an error otherwise",
         arguments: [
             (204, "GET", true), (205, "GET", true), (200, "HEAD", true), (200, "GET", false), (404, "GET", false),
         ])
@@ -31,7 +31,7 @@ struct ResponseReadingTests {
         #expect(try await request.serializingString().value.isEmpty)
     }
 
-    @Test("The codes and methods are the caller's choice")
+    @Test("The caller can set the codes and methods")
     func ownEmptyRules() async throws {
         let request = await request(.response(200), method: .delete)
         #expect(try await request.serializingJSON(emptyResponseCodes: [200]).value == .null)
@@ -49,7 +49,7 @@ struct ResponseReadingTests {
         }
     }
 
-    @Test("A preprocessor comes before every serializer, and not before an empty body")
+    @Test("A preprocessor runs before every serializer, but not for an empty body")
     func preprocessors() async throws {
         let text = await request(.text("ab"))
         #expect(try await text.serializingData(preprocessor: Shouting()).value == Data("AB".utf8))
@@ -74,7 +74,7 @@ struct ResponseReadingTests {
     private static let problem =
         #"{"type": "https://h/out-of-credit", "title": "No credit", "status": 403, "detail": "30 needed", "balance": 12.50}"#
 
-    @Test("The server's words about a refused response are decoded, and stand in the error")
+    @Test("The error body of a rejected response is decoded, and is in the error")
     func typedFailure() async throws {
         let request = await request(.text(Self.problem, status: 403, contentType: "application/problem+json"))
             .validate()
@@ -94,7 +94,7 @@ struct ResponseReadingTests {
         #expect(await closure.stream.first { _ in true }??.failure(as: APIProblem.self) == problem)
     }
 
-    @Test("Without a refusal, and where the words are others, nothing is decoded into the failure")
+    @Test("Without a rejection, or with another body, no failure type is decoded")
     func otherFailures() async throws {
         let others = await request(.text("<html>", status: 500)).validate()
         let error = await others.serializingDecodable(User.self, failure: APIProblem.self).response.error
@@ -107,7 +107,7 @@ struct ResponseReadingTests {
     }
 
     @Test(
-        "Problems may lack everything, and have members of wrong types",
+        "Problems may lack all members, and have members of wrong types",
         arguments: [
             ("{}", "problem"), (#"{"title": 7, "status": "x", "detail": "d"}"#, "problem: d"), (#"{"type": "t"}"#, "t"),
         ])
@@ -119,7 +119,7 @@ struct ResponseReadingTests {
     // MARK: Property lists, compounds
 
     @Test(
-        "Property lists of both formats are read",
+        "Property lists of both formats are decoded",
         arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
     func propertyLists(format: PropertyListSerialization.PropertyListFormat) async throws {
         let encoder = PropertyListEncoder()
@@ -131,7 +131,7 @@ struct ResponseReadingTests {
         #expect(await closure.stream.first { _ in true } == User(name: "Ada"))
     }
 
-    @Test("A failure that one of several serializers decodes is the compound's")
+    @Test("The failure that one of several serializers decodes is the compound's error")
     func compoundFailure() async throws {
         let request = await request(.json(Self.problem, status: 403)).validate()
         let serializer = CompoundResponseSerializer<User>([
@@ -141,7 +141,7 @@ struct ResponseReadingTests {
         #expect(error.failure(as: APIProblem.self)?.title == "No credit" && error.statusCode == 403)
     }
 
-    @Test("XML is read in the charset that the response names, and what is none is an error with its place")
+    @Test("XML is parsed in the charset of the response, and invalid XML is an error with its position")
     func xml() async throws {
         let latin = Data("<a b='1'><c>".utf8) + Data([0xFC]) + Data("</c></a>".utf8)
         let request = await request(
@@ -156,7 +156,7 @@ struct ResponseReadingTests {
         #expect(await self.request(.response()).serializingXML().response.error?.code == .emptyBody)
     }
 
-    @Test("Null members are taken away before decoding, and exact numbers stay")
+    @Test("Null members are removed before decoding, and numbers stay exact")
     func nullRemoval() async throws {
         let request = await request(.json(#"{"a": null, "b": [{"c": null, "d": 1.5}], "e": 12345678901234567890}"#))
         let text = try await request.serializingString(preprocessor: .removingNulls).value
@@ -177,7 +177,7 @@ struct ResponseReadingTests {
         }
     }
 
-    @Test("Of several serializers the first that succeeds gives the value, and the later ones are not asked")
+    @Test("The first of several serializers that succeeds returns the value, and later ones do not run")
     func compound() async throws {
         let journal = Journal()
         let serializers = [nil, 2, 3].map { Fixed(value: $0, journal: journal) }
@@ -195,7 +195,7 @@ struct ResponseReadingTests {
 
     // MARK: DataResponse
 
-    @Test("A response has every attempt and every redirect, each with its hops")
+    @Test("A response has all attempts and redirects, with their hops")
     func history() async throws {
         let log = TransportLog()
         let session = log.session { request, number in
@@ -215,7 +215,7 @@ struct ResponseReadingTests {
         #expect(unbuilt.attempts.map { $0.error?.code } == [.invalidURL] && unbuilt.attempts[0].hops.isEmpty)
     }
 
-    @Test("A response is mapped, and what the mapping throws is its error with all that is known")
+    @Test("A response is mapped, and an error of the closure has the facts of the exchange")
     func mapping() async throws {
         let response = await request(.text("7")).serializingString().response
         #expect(response.map { $0.count }.value == 1)
@@ -238,7 +238,7 @@ struct ResponseReadingTests {
         return await session.upload(multipart: form, to: "http://h/").serializingString().response.debugDescription
     }
 
-    @Test("The long description is for a person: request, response, texts, and no secret")
+    @Test("The debug description has request, response and texts, and no secret")
     func longDescription() async throws {
         let body = #"{"name": "Ada", "token": "s3cret1"}"#
         let session = TransportLog().session { request, _ in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Serializers that await responses", .timeLimit(.minutes(3)))
 struct SerializerAwaitTests {
-    /// Ways in which a serializer may come to await something.
+    /// The ways in which a serializer can await a response.
     enum Way: CaseIterable, Sendable {
         case itself, childTask, taskGroup, unstructuredTask
 
@@ -44,7 +44,8 @@ struct SerializerAwaitTests {
         #expect(try await request.serializingData().value == Data("text".utf8))
     }
 
-    @Test("So does one that awaits a serializer attached before or behind it", arguments: [false, true])
+    @Test(
+        "A serializer that awaits an earlier or later one of its own request fails at once", arguments: [false, true])
     func attachedOutside(isBefore: Bool) async throws {
         let request = await session.request("http://h/", startsAutomatically: false)
         let other = Protected<DataTask<String>?>(nil)
@@ -57,7 +58,7 @@ struct SerializerAwaitTests {
         #expect(try await other.withLock { $0 }?.value == "text")
     }
 
-    @Test("So do downloads, uploads, late serializers, and requests that wait for each other")
+    @Test("Awaiting themselves, downloads, uploads, late serializers, and requests that wait for each other fail")
     func otherKinds() async throws {
         let download = await session.download("http://h/")
         let upload = await session.upload(Data("x".utf8), to: "http://h/")
@@ -75,7 +76,7 @@ struct SerializerAwaitTests {
         #expect((error?.underlying as? RequestError)?.code == .serializerAwaitsItself)
     }
 
-    @Test("It may await another request, and a response of its own that is final")
+    @Test("A serializer may await another request, and a final response of its own")
     func allowed() async throws {
         let (request, other) = (await session.request("http://h/"), await session.request("http://h/other"))
         let first = request.serializingString()
@@ -85,7 +86,7 @@ struct SerializerAwaitTests {
         #expect(try await late.value == "texttext")
     }
 
-    @Test("A task that a serializer leaves behind may await a response after the serializer has ended")
+    @Test("A task that outlives its serializer may await a response")
     func leftBehind() async throws {
         let request = await session.request("http://h/", startsAutomatically: false)
         let (gate, task) = (Gate(), Protected<Task<String, any Error>?>(nil))

@@ -7,13 +7,13 @@ import Testing
 struct SerializerRulesTests {
     let exchanges = Counter()
 
-    /// A session whose server answers with the number of the exchange.
+    /// Returns a session whose server answers with the number of the exchange.
     private func session(interceptor: (any RequestInterceptor)? = nil) -> Session {
         Session(
             transport: StubTransport { [exchanges] _ in .text("\(exchanges.increment())") }, interceptor: interceptor)
     }
 
-    /// A serializer made of a closure.
+    /// A serializer with a closure.
     struct Serializer<Value: Sendable>: ResponseSerializer {
         let make: @Sendable (CompletedExchange) async throws -> Value
         func serialize(_ exchange: CompletedExchange) async throws -> Value { try await make(exchange) }
@@ -32,7 +32,7 @@ struct SerializerRulesTests {
         #expect(exchanges.value == 1)
     }
 
-    @Test("P13: serializers run one after another, in the order of their attachment")
+    @Test("P13: serializers run one after another, in the order in which they were attached")
     func oneAfterAnother() async {
         let log = HandlerLog()
         let running = Counter()
@@ -72,7 +72,7 @@ struct SerializerRulesTests {
         #expect(log.read.1 == [1, 2, 3])
     }
 
-    @Test("P14: a serializer's failure asks the retriers, and a retry delivers nothing from the first attempt")
+    @Test("P14: retriers decide about a serializer's failure, and a retry delivers nothing from the first attempt")
     func retried() async throws {
         let asked = Counter()
         let session = session(
@@ -96,7 +96,7 @@ struct SerializerRulesTests {
         #expect(request.retryCount == 1)
     }
 
-    @Test("P14: a retrier's own error replaces that serializer's only")
+    @Test("P14: a retrier's own error replaces only that serializer's error")
     func replaced() async throws {
         struct TooOften: Error {}
         let session = session(interceptor: .retrier { _, _, _ in .doNotRetryWithError(TooOften()) })
@@ -112,7 +112,7 @@ struct SerializerRulesTests {
         #expect(failed.originalError.underlying is Refused)
     }
 
-    @Test("P12: the error of a failed exchange reaches every serializer, which may make a value of it")
+    @Test("P12: every serializer gets the error of a failed exchange, and may return a value instead")
     func recovers() async throws {
         struct Forgiving: ResponseSerializer {
             func serialize(_ exchange: CompletedExchange) -> String { "fine" }
@@ -127,7 +127,7 @@ struct SerializerRulesTests {
         #expect(await request.serializingString().response.data == Data("no".utf8))
     }
 
-    @Test("P15: a late serializer works on the stored bytes, once, and asks no retrier")
+    @Test("P15: a late serializer uses the stored bytes, once, and no retrier runs")
     func late() async throws {
         let asked = Counter()
         let session = session(
@@ -147,7 +147,7 @@ struct SerializerRulesTests {
         #expect(exchanges.value == 1)
     }
 
-    @Test("P14: each serializer that fails asks the retriers by itself, and not once the request is cancelled")
+    @Test("P14: retriers decide about each failed serializer, but not after the request is cancelled")
     func eachAsks() async {
         let journal = Journal()
         let session = session(
@@ -171,7 +171,7 @@ struct SerializerRulesTests {
         func recover(from error: RequestError, _ exchange: CompletedExchange) -> Int { journal.count("recover") }
     }
 
-    @Test("P12: a cancelled exchange asks no serializer to recover")
+    @Test("P12: no serializer can recover from a cancel")
     func cancelledRecoversNothing() async {
         let (journal, session) = (Journal(), session())
         let request = await session.request("http://example.com", startsAutomatically: false)
@@ -181,7 +181,7 @@ struct SerializerRulesTests {
         #expect(journal.lines.isEmpty)
     }
 
-    @Test("P15: late closures are called once each, in order, of a cancelled request too", arguments: [false, true])
+    @Test("P15: late closures are called once each, in order, also for a cancelled request", arguments: [false, true])
     func lateClosures(isCancelled: Bool) async {
         let request = await session().request("http://example.com")
         if isCancelled { request.cancel() }
@@ -191,7 +191,7 @@ struct SerializerRulesTests {
         for number in 0..<50 {
             request.responseString { response in
                 journal.note("\(number) \(response.error?.isCancelled == true ? "cancelled" : response.value ?? "")")
-                // From inside a closure, too.
+                // Also from within a closure.
                 if number == 49 {
                     request.responseData { response in
                         #expect(response.error?.isCancelled == (isCancelled ? true : nil))
@@ -205,7 +205,7 @@ struct SerializerRulesTests {
         #expect(exchanges.value == (isCancelled ? 0 : 1))
     }
 
-    @Test("P15: a late serializer of a cancelled request gets the cancel")
+    @Test("P15: a late serializer of a cancelled request fails with the cancel")
     func lateAfterCancel() async {
         let request = await session().request("http://example.com")
         request.cancel()
@@ -293,7 +293,8 @@ struct SerializerRulesTests {
                             }
                             if request.status != .finished { early.increment() }
                             handles.append((name + 1, request.serializingString()))
-                            // What this worker attaches from here on is late, whatever the others do.
+                            // Serializers that this worker attaches from here on are late, whatever the other workers
+                            // do.
                             if worker == 7, number == share / 2 { _ = await handles[0].1.response }
                             if number % 5 == worker % 5 { await Task.yield() }
                         }
@@ -324,7 +325,8 @@ struct SerializerRulesTests {
                     for number in 0..<1_250 {
                         let task = request.serializingString()
                         if number == 50 { gate.open() }
-                        // Those before the opening are awaited last: this task must get there.
+                        // The handles before the gate's opening are awaited last, because this task must reach the
+                        // gate.
                         if number < 50 { early.append(task) } else if await task.response.value == "1" { answers += 1 }
                     }
                     for task in early where await task.response.value == "1" { answers += 1 }

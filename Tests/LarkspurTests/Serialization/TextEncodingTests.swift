@@ -16,7 +16,7 @@ struct TextEncodingTests {
     }
 
     @Test(
-        "A body is read in the encoding that its charset names, by the WHATWG Encoding Standard",
+        "A body is decoded by its charset, according to the WHATWG Encoding Standard",
         arguments: [
             ("windows-1250", [0x8E, 0x6C, 0x75, 0x9D, 0x6F, 0x75, 0xE8, 0x6B, 0xFD], "Žluťoučký"),
             ("windows-1251", [0xCF, 0xF0, 0xE8, 0xE2, 0xE5, 0xF2], "Привет"), ("cp1251", [0xCF, 0x98], "П\u{98}"),
@@ -57,7 +57,7 @@ struct TextEncodingTests {
     }
 
     @Test(
-        "What is not text in its encoding, and an encoding that is not known, are errors that name it",
+        "Invalid text and an unknown encoding are errors with the name of the encoding",
         arguments: [
             ("utf-8", [0xFF], "UTF-8"), ("us-ascii", [0xC3, 0xA9], "US-ASCII"),
             ("windows-1253", [0x41, 0xAA], "windows-1253"),
@@ -74,12 +74,12 @@ struct TextEncodingTests {
         #expect(error.message.contains(name) && error.message.contains("encoding:"), "\(error)")
     }
 
-    @Test("An encoding that the caller names counts for more than the charset")
+    @Test("The caller's encoding overrides the charset")
     func named() async throws {
         #expect(try await response([0xC3, 0xA9], charset: "koi8-r", encoding: .utf8).result.get() == "é")
     }
 
-    @Test("An encoding that the system's iconv does not have is a failure of its own")
+    @Test("An encoding that the system's iconv does not support is a separate error")
     func missing() {
         let encoding = TextEncoding(name: "none", decoder: .multiByte(iconv: ["larkspur-has-none"]))
         #expect(throws: TextEncoding.Failure.unavailable) { try encoding.text(of: Data([0x41])) }
@@ -87,7 +87,7 @@ struct TextEncodingTests {
         #expect(throws: TextEncoding.Failure.unavailable) { try single.text(of: Data([0x41])) }
     }
 
-    @Test("A text of any length is read whole", arguments: ["euc-jp", "iso-2022-jp", "windows-1251"])
+    @Test("A text of any length is decoded completely", arguments: ["euc-jp", "iso-2022-jp", "windows-1251"])
     func long(charset: String) async throws {
         let (character, bytes): (Character, [UInt8]) =
             switch charset {

@@ -10,7 +10,7 @@ struct XMLRobustnessTests {
         y="2"/>t&amp;é漢😀<![CDATA[<&]]]]>]<?p q?><c xmlns=''>\r\n</c></s:e>
         """
 
-    @Test("Every beginning of a document is refused, with an error at its end unless a word of the syntax is cut")
+    @Test("Every truncated document fails, with an error at its end unless a keyword is cut")
     func truncations() throws {
         let bytes = Array(Self.sample.utf8)
         _ = try XML(data: Data(bytes))
@@ -84,7 +84,7 @@ struct XMLRobustnessTests {
         }
     }
 
-    @Test("Elements and attributes beyond their limits are refused where they begin")
+    @Test("Elements and attributes beyond their limits fail at their beginning")
     func limits() throws {
         func nested(_ depth: Int) -> String {
             String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth)
@@ -95,7 +95,7 @@ struct XMLRobustnessTests {
                 ($0 as? XMLError)?.reason == .tooDeep && ($0 as? XMLError)?.column == 3 * XML.maximumDepth + 1
             }
         }
-        // Only what is open counts, not what was.
+        // Only open elements count, not closed ones.
         let root = try XML(text: "<a>" + String(repeating: "<b><c/></b>", count: 1_000) + "</a>")
         #expect(root.elements.count == 1_000)
         func attributes(_ count: Int) -> String { "<a" + (0..<count).map { " a\($0)=''" }.joined() + "/>" }
@@ -105,7 +105,7 @@ struct XMLRobustnessTests {
         }
     }
 
-    @Test("Entities that a document declares are never expanded, and nothing outside is asked for")
+    @Test("Declared entities are never expanded, and no external resource is requested")
     func entities() throws {
         let laughs = (1..<10).map { "<!ENTITY l\($0) \"" + String(repeating: "&l\($0 - 1);", count: 10) + "\">" }
             .joined()
@@ -126,10 +126,10 @@ struct XMLRobustnessTests {
         #expect(try XML(text: "<!DOCTYPE a [<!ATTLIST a b CDATA 'c'>]><a/>").attributes.isEmpty)
     }
 
-    @Test("Names, namespaces and lists of any length are read in time that grows with the document only")
+    @Test("Names, namespaces and lists of any length are parsed in linear time")
     func longInput() throws {
         let long = String(repeating: "n", count: 100_000)
-        // Each would take minutes if a namespace's name were looked at for each use of it, …
+        // Each would take minutes if every use of a namespace compared its name, …
         let uses = String(repeating: "<p:b p:c='' p:d='' p:e='' p:f=''/>", count: 20_000)
         let namespace = String(repeating: "n", count: 1_000_000)
         let shared = try XML(text: "<p:a xmlns:p='\(namespace)'><d>\(uses)</d></p:a>")
@@ -147,7 +147,7 @@ struct XMLRobustnessTests {
         #expect { try XML(text: "<!DOCTYPE a [" + String(repeating: "'<", count: 100_000)) } throws: { $0 is XMLError }
     }
 
-    @Test("The deepest value allowed can be used on the stack of a small thread")
+    @Test("A value of the maximum depth can be used on the stack of a small thread")
     func smallStack() async throws {
         let depth = XML.maximumDepth - 1
         let text = String(repeating: "<a b=\"1\">", count: depth) + "<c>x</c>" + String(repeating: "</a>", count: depth)

@@ -1,9 +1,9 @@
 import Larkspur
 
-// The examples of XMLSyntaxTests; what each is about is its name.
+// The examples of XMLSyntaxTests. The name of each one describes it.
 
 extension XMLSyntaxTests {
-    /// Each with what is written of it.
+    /// Each with its written form.
     static let accepted: [(XMLSyntaxCase, String)] = documents + namespaces
 
     private static let documents: [(XMLSyntaxCase, String)] = [
@@ -98,7 +98,7 @@ extension XMLSyntaxTests {
         ),
     ]
 
-    /// Each with the line and the column of its fault.
+    /// Each with the line and the column of its error.
     static let refused: [(XMLSyntaxCase, XMLError.Reason, String)] = refusedStructure + refusedTags + refusedText
 
     private static let refusedStructure: [(XMLSyntaxCase, XMLError.Reason, String)] = [

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-/// One text and what becomes of it; `y_` is a document, `n_` is none, `i_` the standard leaves open.
+/// A text and its expected outcome: `y_` is a document, `n_` is not, and the standard leaves `i_` open.
 struct XMLSyntaxCase: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
@@ -21,7 +21,7 @@ struct XMLSyntaxCase: Sendable, CustomTestStringConvertible {
 
 @Suite("XML syntax", .timeLimit(.minutes(3)))
 struct XMLSyntaxTests {
-    @Test("A document is accepted, and what is written of it says the same", arguments: accepted)
+    @Test("A document is accepted, and its written form is equal", arguments: accepted)
     func accepts(example: XMLSyntaxCase, written: String) throws {
         let root = try XML(data: Data(example.bytes))
         #expect(root.description == written)
@@ -29,7 +29,7 @@ struct XMLSyntaxTests {
         #expect(try XML(text: written) == root)
     }
 
-    @Test("What is no document is refused for its reason, at its place", arguments: refused)
+    @Test("Invalid documents are rejected for their reason, at their position", arguments: refused)
     func refuses(example: XMLSyntaxCase, reason: XMLError.Reason, place: String) {
         #expect { try XML(data: Data(example.bytes)) } throws: {
             guard let error = $0 as? XMLError else { return false }
@@ -37,7 +37,7 @@ struct XMLSyntaxTests {
         }
     }
 
-    @Test("An error tells where the fault is and what should stand there", arguments: messages)
+    @Test("An error has its position and the expected token", arguments: messages)
     func errorMessages(text: String, message: String) {
         #expect { try XML(text: text) } throws: { "\($0)" == message }
     }
@@ -58,7 +58,7 @@ struct XMLSyntaxTests {
             "<a>x & y</a>",
             "unexpected \" \" at line 1, column 7: expected \"&amp;\", or the name of an entity and \";\""
         ),
-        ("<a>\u{1}</a>", "unexpected character U+1 at line 1, column 4: expected the characters that XML has"),
+        ("<a>\u{1}</a>", "unexpected character U+1 at line 1, column 4: expected a character that XML allows"),
         ("<p:a/>", "unexpected \"p\" at line 1, column 2: expected a prefix whose namespace is declared"),
         ("<a x='1' x='2'/>", "unexpected \"x\" at line 1, column 10: expected each attribute once"),
     ]
@@ -66,7 +66,7 @@ struct XMLSyntaxTests {
     private static let document = "<é>漢😀 &#xE9;</é>"
 
     @Test(
-        "A document is read in each encoding, by its mark, its first bytes, its declaration or the charset given",
+        "A document is decoded in each encoding, by its mark, its first bytes, its declaration or the charset",
         arguments: [
             ("UTF-8", Data(document.utf8), nil), ("UTF-8 with mark", Data("\u{FEFF}\(document)".utf8), "ISO-8859-1"),
             ("UTF-16BE", utf16("\u{FEFF}\(document)", isBigEndian: true), nil),
@@ -82,7 +82,7 @@ struct XMLSyntaxTests {
         #expect(root.name.local == "é" && root.text == "漢😀 é")
     }
 
-    @Test("Latin-1 is read if the declaration or the charset names it")
+    @Test("Latin-1 is decoded if the declaration or the charset names it")
     func latin1() throws {
         let declared =
             Data("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a>".utf8) + [0xE9, 0x80, 0xFF] + Data("</a>".utf8)
@@ -92,7 +92,7 @@ struct XMLSyntaxTests {
         #expect { try XML(data: undeclared) } throws: { ($0 as? XMLError)?.reason == .malformedEncoding }
     }
 
-    @Test("An encoding that is not known is refused, whoever names it")
+    @Test("An unknown encoding is rejected, in the declaration and in the charset")
     func unknownEncoding() {
         let declared = Data("<?xml version='1.0' encoding='EBCDIC-CP-US'?><a/>".utf8)
         #expect { try XML(data: declared) } throws: { ($0 as? XMLError)?.reason == .unsupportedEncoding }
@@ -102,7 +102,7 @@ struct XMLSyntaxTests {
     }
 
     @Test(
-        "Text that is none in its encoding is refused where it begins",
+        "Text that is invalid in its encoding is rejected at its first invalid byte",
         arguments: [
             (Array("<a>é".utf8) + [0xC3, 0x28], 5), (Array("<a>\u{FFFD}".utf8) + [0xEF, 0xBF, 0x3C], 5),
             (Array("<a>".utf8) + [0xED, 0xA0, 0x80], 4), (Array("<a>".utf8) + [0xC0, 0xAF], 4),

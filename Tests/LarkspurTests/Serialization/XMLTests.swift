@@ -15,7 +15,7 @@ struct XMLTests {
             </feed>
             """)
 
-    @Test("A path leads to the first element of each name, and its text is all text inside of it")
+    @Test("A path leads to the first element of each name, and its text includes its descendants")
     func paths() throws {
         let feed = try #require(feed)
         #expect(feed.name.local == "feed" && feed.name.namespace == "urn:atom" && feed.name.prefix == "")
@@ -30,7 +30,7 @@ struct XMLTests {
             ])
     }
 
-    @Test("Names are found in any namespace, or in one that is given")
+    @Test("Names are found in any namespace, or in a given one")
     func namespaces() throws {
         let entries = try #require(feed).children(named: "entry")
         #expect(entries[1]["title"].text == "Zwei")
@@ -41,7 +41,7 @@ struct XMLTests {
         #expect(entries[0].children(named: "title", in: "urn:media").map(\.name.description) == ["m:title"])
     }
 
-    @Test("An attribute is in the namespace of its prefix, and in none without one")
+    @Test("An attribute has the namespace of its prefix, and none without a prefix")
     func attributes() throws {
         let feed = try #require(feed)
         #expect(feed.attribute("id") == "f" && feed.attribute("id", in: "urn:atom") == nil)
@@ -52,7 +52,7 @@ struct XMLTests {
         #expect(feed.attributes.map(\.name.description) == ["xmlns", "xmlns:m", "xml:lang", "id"])
     }
 
-    @Test("A path that leads nowhere is an empty element")
+    @Test("A missing path is an empty element")
     func missing() throws {
         let feed = try #require(feed)
         for missing in [feed["x"], feed["x"]["y"], feed["Title"], feed["id"], feed[""], feed["entry"]["link"]["z"]] {
@@ -63,7 +63,7 @@ struct XMLTests {
         #expect(!feed["entry"]["link"].isMissing && feed["entry"]["link"].text == "")
     }
 
-    @Test("A part of a document is written with the declarations around it that it needs, and with no others")
+    @Test("A part of a document is written with the outer declarations that it needs, and with no others")
     func parts() throws {
         let feed = try #require(feed)
         let entry = feed["entry"].description
@@ -83,7 +83,7 @@ struct XMLTests {
                 + "<p:c xmlns:p=\"2\" xmlns=\"\"><d/></p:c><e p:f=\"&lt;\"/></p:b>")
     }
 
-    @Test("Values that are written alike are equal")
+    @Test("Values with equal text are equal")
     func equality() throws {
         let value = try XML(text: "<a b='1'>x</a>")
         #expect(try XML(text: "<a  b = \"1\" ><![CDATA[x]]></a>") == value)
@@ -103,7 +103,7 @@ struct XMLEventParserTests {
         return events
     }
 
-    @Test("Events come in the order of the document, those around the outermost element too")
+    @Test("Events come in the order of the document, also outside the outermost element")
     func order() throws {
         let events = try events(
             "<?xml version='1.0'?><!DOCTYPE a> <!--1--><?do it?><a x='&lt;'> <b/>t&amp;<![CDATA[u]]>\n</a> <!--2-->")
@@ -118,7 +118,7 @@ struct XMLEventParserTests {
         #expect(events[3] == .text(" ") && events[6] == .text("t&u\n") && events[8] == .comment("2"))
     }
 
-    @Test("What was read before a fault has been told, and after it there is only the error")
+    @Test("Events before an error are returned, and after it only the error")
     func fault() throws {
         var parser = try XMLEventParser(data: Data("<a>x</b>".utf8))
         guard case .start = try parser.next() else {
@@ -131,7 +131,7 @@ struct XMLEventParserTests {
         }
     }
 
-    @Test("Where a namespace is declared anew, the one outside is back after the element, empty tags included")
+    @Test("A redeclared namespace is restored after the element, also after an empty tag")
     func scopes() throws {
         let events = try events(
             "<p:a xmlns:p='1'><p:b xmlns:p='2'/><p:c><p:d xmlns:p='3'><p:e/></p:d></p:c><p:f/></p:a>")

@@ -2,14 +2,14 @@ import Foundation
 
 @testable import Larkspur
 
-/// What a parser makes of a document: values, and the error that ended them, if one did.
+/// The outcome of a parser: its values, and the error that ended them.
 struct ParsingOutcome<Value: Equatable & Sendable>: Equatable, Sendable {
     var values: [Value] = []
     var failure: RequestError.Code?
 }
 
 extension StreamParser where Output: Equatable {
-    /// Parses the chunks with a fresh copy, up to the end or the first failure.
+    /// Parses the chunks with a copy of the parser, up to the end or the first failure.
     func outcome(_ chunks: some Sequence<[UInt8]>) -> ParsingOutcome<Output> {
         var parser = self
         var outcome = ParsingOutcome<Output>()
@@ -30,7 +30,8 @@ extension StreamParser where Output: Equatable {
 
     func outcome(_ document: String) -> ParsingOutcome<Output> { outcome([Array(document.utf8)]) }
 
-    /// The first way to cut the document whose outcome is not that of the whole: in two at every place, and in single bytes.
+    /// Splits the document in two at every position, and into single bytes. Returns the first split whose outcome
+    /// differs from that of the whole document.
     func firstDifference(in document: [UInt8]) -> (chunks: [[UInt8]], outcome: ParsingOutcome<Output>)? {
         let whole = outcome([document])
         let cuts = (0...document.count).map { [Array(document[..<$0]), Array(document[$0...])] }
@@ -43,7 +44,7 @@ extension StreamParser where Output: Equatable {
 }
 
 extension SeededRandom {
-    /// The document in chunks of random sizes, some of them empty.
+    /// Returns the document in chunks of random sizes, some of them empty.
     mutating func chunks(of document: [UInt8], upTo size: Int) -> [[UInt8]] {
         var chunks: [[UInt8]] = []
         var start = 0
@@ -56,7 +57,7 @@ extension SeededRandom {
     }
 }
 
-/// Chunks as a sequence that counts how many were asked for, and may end with an error.
+/// A sequence of chunks that counts the requested ones, and may end with an error.
 struct ChunkSequence: AsyncSequence, Sendable {
     let chunks: [Data]
     var failure: (any Error)?

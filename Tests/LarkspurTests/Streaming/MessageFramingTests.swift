@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-/// A stream and the messages in it.
+/// A stream and its messages.
 private struct Example: Sendable, CustomTestStringConvertible {
     let document: String
     let messages: [String]
@@ -70,22 +70,22 @@ struct MessageFramingTests {
         #expect(example.isMet(by: .jsonLines(maximumSize: 8)))
     }
 
-    @Test("Texts of a JSON sequence are told apart, and what was cut off is an error", arguments: Example.jsonSequences)
+    @Test("Texts of a JSON sequence are separated, and a truncated text is an error", arguments: Example.jsonSequences)
     fileprivate func jsonSequence(_ example: Example) {
         #expect(example.isMet(by: .jsonSequence(maximumSize: 8)))
     }
 
-    @Test("Messages behind a length have that length", arguments: Example.prefixed)
+    @Test("Length-prefixed messages have that length", arguments: Example.prefixed)
     fileprivate func lengthPrefixed(_ example: Example) {
         #expect(example.isMet(by: .lengthPrefixed(bytes: 2, maximumSize: 8)))
     }
 
-    @Test("Events as messages are their data", arguments: Example.events)
+    @Test("Messages of events are their data", arguments: Example.events)
     fileprivate func serverSentEvents(_ example: Example) {
         #expect(example.isMet(by: .serverSentEvents(maximumSize: 8)))
     }
 
-    @Test("A closure finds messages, and cannot say what is not so", arguments: Example.custom)
+    @Test("A closure finds messages, and an invalid range is an error", arguments: Example.custom)
     fileprivate func custom(_ example: Example) {
         let framing = CustomFraming.custom(maximumSize: 8) { bytes in
             guard bytes.first == UInt8(ascii: "<") else { return (0..<0, 0) }
@@ -95,13 +95,13 @@ struct MessageFramingTests {
     }
 
     @Test(
-        "A frame outside the bytes is an error, whatever a closure says",
+        "A frame outside the bytes is an error",
         arguments: [(0..<1, 4), (0..<3, 2), (-1..<1, 2), (0..<0, 0), (0..<0, -1)])
     func foreignFrame(message: Range<Int>, end: Int) {
         #expect(CustomFraming.custom { _ in (message, end) }.outcome("abc").failure == .malformedMessage)
     }
 
-    @Test("A length is read in its byte order, of one to eight bytes", arguments: 1...8)
+    @Test("A length is read in its byte order, with one to eight bytes", arguments: 1...8)
     func widths(bytes: Int) {
         let zeros = [UInt8](repeating: 0, count: bytes - 1)
         let expected = ParsingOutcome(values: [Data("ab".utf8)])
@@ -109,14 +109,14 @@ struct MessageFramingTests {
         let little = LengthPrefixedFraming.lengthPrefixed(bytes: bytes, endianness: .little)
         #expect(big.outcome([zeros + [2] + Array("ab".utf8)]) == expected)
         #expect(little.outcome([[2] + zeros + Array("ab".utf8)]) == expected)
-        // The largest number that there is asks for no memory.
+        // The largest length allocates no memory.
         let largest = [UInt8](repeating: 0xFF, count: bytes)
         #expect(
             LengthPrefixedFraming.lengthPrefixed(bytes: bytes, maximumSize: 254).outcome([largest]).failure
                 == .messageTooLarge)
     }
 
-    @Test("A text of a JSON sequence is there with its line feed, before the next one begins")
+    @Test("A text of a JSON sequence is delivered at its line feed, before the next one begins")
     func promptness() throws {
         var framing = JSONSequenceFraming.jsonSequence
         #expect(try framing.parse(Data("\u{1E}{\"a\":\n1}".utf8)).isEmpty)

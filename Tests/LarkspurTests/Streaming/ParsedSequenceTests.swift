@@ -10,7 +10,7 @@ struct ParsedSequenceTests {
         let count: Int
     }
 
-    @Test("A chunk is asked for when the one before is used up and another value is wanted")
+    @Test("A chunk is requested when the one before is used up and another value is wanted")
     func backpressure() async throws {
         let chunks = ChunkSequence(["a\nb\nc", "d\n", "e"])
         var iterator = chunks.lines.makeAsyncIterator()
@@ -33,7 +33,7 @@ struct ParsedSequenceTests {
         }
     }
 
-    @Test("What every way to read a stream makes of it")
+    @Test("All ways to read a stream return its values")
     func ways() async throws {
         func all<S: AsyncSequence>(_ values: S) async throws -> [S.Element] {
             try await values.reduce(into: []) { $0.append($1) }
@@ -57,7 +57,7 @@ struct ParsedSequenceTests {
         #expect(try await all(decoded) == [ticks[0], ticks[0]])
     }
 
-    @Test("An error says which element is wrong, after those before it; then the sequence is over and asks no more")
+    @Test("An error names its element, after the earlier values; then the sequence ends and requests no chunk")
     func failures() async throws {
         let chunks = ChunkSequence(["{\"count\":1}\n\n{\"count\":", "2}\n{}\n", "{\"count\":4}\n"])
         var iterator = chunks.decodables(of: Tick.self, framing: .jsonLines).makeAsyncIterator()
@@ -66,23 +66,23 @@ struct ParsedSequenceTests {
         let error = await #expect(throws: RequestError.self) { try await iterator.next() }
         #expect(error?.code == .decodingFailed)
         #expect(error?.stage == .serializing)
-        #expect(error?.message.hasPrefix("element 3 of the stream: it is not a Tick: ") == true)
+        #expect(error?.message.hasPrefix("element 3 of the stream: ") == true)
         #expect(error?.underlying is DecodingError)
         #expect(try await iterator.next() == nil)
         #expect(chunks.asked.withLock { $0 } == 2)
     }
 
-    @Test("A failure at the end of the stream is one, too")
+    @Test("A failure at the end of the stream names its element")
     func failureAtTheEnd() async throws {
         var iterator = ChunkSequence(["\0\u{1}a\0"]).messages(framing: .lengthPrefixed(bytes: 2)).makeAsyncIterator()
         #expect(try await iterator.next() == Data("a".utf8))
         let error = await #expect(throws: RequestError.self) { try await iterator.next() }
         #expect(error?.code == .incompleteMessage)
-        #expect(error?.message == "element 2 of the stream: it was cut off")
+        #expect(error?.message.hasPrefix("element 2 of the stream: ") == true)
         #expect(try await iterator.next() == nil)
     }
 
-    @Test("What a parser of one's own throws is the underlying error")
+    @Test("The error of a custom parser is the underlying error")
     func foreignFailure() async throws {
         struct Mine: Error {}
         var iterator = ChunkSequence(["a"]).messages(framing: .custom { _ in throw Mine() }).makeAsyncIterator()
@@ -91,7 +91,8 @@ struct ParsedSequenceTests {
         #expect(error?.underlying is Mine)
     }
 
-    @Test("An error of the chunks comes as it is, after all whole values, and what was not whole is not made one")
+    @Test(
+        "An error of the base sequence is thrown unchanged after all complete values, and an incomplete one is dropped")
     func baseFailure() async throws {
         let lost = RequestError(.connectionLost, "gone")
         for failure in [lost, CancellationError()] as [any Error] {
@@ -104,7 +105,7 @@ struct ParsedSequenceTests {
         }
     }
 
-    @Test("Iterating on an actor stays there")
+    @Test("Iterating on an actor does not leave it")
     @MainActor func isolation() async throws {
         struct Chunks: AsyncSequence, AsyncIteratorProtocol {
             var chunks = [Data("a\n".utf8)]

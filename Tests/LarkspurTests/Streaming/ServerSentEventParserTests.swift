@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-/// A `text/event-stream` and the events that the HTML standard has it mean.
+/// A `text/event-stream` and its events by the HTML standard.
 private struct Example: Sendable, CustomTestStringConvertible {
     let name: String
     let document: [UInt8]
@@ -99,14 +99,14 @@ private struct Example: Sendable, CustomTestStringConvertible {
 
 @Suite("Server-sent events", .timeLimit(.minutes(3)))
 struct ServerSentEventParserTests {
-    @Test("A stream means what the standard says, wherever its chunks end", arguments: Example.all)
+    @Test("A stream has the events of the standard, for every split into chunks", arguments: Example.all)
     fileprivate func meaning(_ example: Example) {
         let parser = ServerSentEventParser()
         #expect(parser.outcome([example.document]) == ParsingOutcome(values: example.events))
         #expect(parser.firstDifference(in: example.document) == nil)
     }
 
-    @Test("A line's end is found wherever it stands, however long the line is", arguments: ["\n", "\r", "\r\n"])
+    @Test("A line's end is found at every position, in lines of any length", arguments: ["\n", "\r", "\r\n"])
     func longLines(end: String) throws {
         for count in 240...530 {
             let text = String(repeating: "x", count: count)
@@ -116,7 +116,7 @@ struct ServerSentEventParserTests {
         }
     }
 
-    @Test("The last event ID is that of the last block that was ended", arguments: ["\n", "\r", "\r\n"])
+    @Test("The last event ID is that of the last complete block", arguments: ["\n", "\r", "\r\n"])
     func lastEventID(end: String) throws {
         var parser = ServerSentEventParser(lastEventID: "0")
         #expect(parser.lastEventID == "0")
@@ -127,7 +127,7 @@ struct ServerSentEventParserTests {
         #expect(parser.lastEventID == "1")
     }
 
-    @Test("An event is there with the line end that completes it, not one byte later")
+    @Test("An event is returned at the line end that completes it")
     func promptness() throws {
         for end in ["\n", "\r", "\r\n"] {
             var parser = ServerSentEventParser()
@@ -137,7 +137,7 @@ struct ServerSentEventParserTests {
         }
     }
 
-    @Test("The reconnection time counts from its line on, with or without an event")
+    @Test("The reconnection time applies from its line on, with or without an event")
     func reconnectionTime() throws {
         var parser = ServerSentEventParser()
         #expect(parser.reconnectionTime == nil)
@@ -148,7 +148,7 @@ struct ServerSentEventParserTests {
     }
 
     @Test(
-        "What is larger than the limit is an error, however it is cut; what is as large is not",
+        "An event larger than the limit is an error, for every split into chunks; one as large is not",
         arguments: [
             ("data: 4567\n\n", 1, nil), ("data: 45678\n\n", 0, .messageTooLarge), (": 23456789", 0, nil),
             (": 234567890", 0, .messageTooLarge), ("data:a\n\n: 234567890\n\n", 1, .messageTooLarge),
@@ -163,7 +163,7 @@ struct ServerSentEventParserTests {
         #expect(parser.firstDifference(in: Array(document.utf8)) == nil)
     }
 
-    @Test("An event's data can be decoded; where it cannot, the error says why")
+    @Test("An event's data can be decoded, and a failure has a reason")
     func decoding() throws {
         #expect(try ServerSentEvent(data: "[1, 2]").decode([Int].self) == [1, 2])
         let error = #expect(throws: RequestError.self) { try ServerSentEvent(data: "[DONE]").decode([Int].self) }

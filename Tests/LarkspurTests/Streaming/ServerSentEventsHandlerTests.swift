@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("What an event stream tells beside its events", .timeLimit(.minutes(3)))
+@Suite("Comments and reconnections of an event stream", .timeLimit(.minutes(3)))
 struct ServerSentEventsHandlerTests {
     private let url = "http://example.com/events"
     private let clock = ManualClock()
@@ -20,13 +20,13 @@ struct ServerSentEventsHandlerTests {
         .response(headers: ["Content-Type": "text/event-stream"], chunks: texts.map { Data($0.utf8) })
     }
 
-    /// Moves the time on as soon as the stream waits for it.
+    /// Advances the clock as soon as the stream waits for it.
     private func pass(_ duration: Duration) async {
         await clock.waitForSleepers(1)
         clock.advance(by: duration)
     }
 
-    @Test("Comments are told in their order among the events, of each connection")
+    @Test("Comments are reported in order among the events, of each connection")
     func comments() async throws {
         let session = session { number in
             switch number {
@@ -43,7 +43,7 @@ struct ServerSentEventsHandlerTests {
         #expect(journal.lines == ["[one]", "[two]", "a", "[]", "[ three]", "[four: 4]"])
     }
 
-    @Test("A stream that connects again tells why and when, before the pause")
+    @Test("A reconnection is reported with reason and pause, before the pause")
     func interruptions() async throws {
         let session = session { number in
             switch number {
@@ -75,7 +75,7 @@ struct ServerSentEventsHandlerTests {
         #expect(all.first?.error?.url?.text == url)
     }
 
-    @Test("What ends a stream for good is no interruption")
+    @Test("The final end of a stream is not reported as an interruption")
     func end() async throws {
         let session = session { _ in .text("no", status: 404) }
         let told = Journal()

@@ -23,7 +23,7 @@ struct ServerSentEventsReconnectionTests {
         Machine(policy: ServerSentEventsPolicy(configure), lastEventID: lastEventID)
     }
 
-    @Test("A stream that the server ends is connected again after the reconnection time")
+    @Test("A stream that the server ends reconnects after the reconnection time")
     func reconnecting() throws {
         var machine = machine()
         #expect(machine.state.isConnecting)
@@ -43,7 +43,7 @@ struct ServerSentEventsReconnectionTests {
     }
 
     @Test(
-        "A later connection goes on behind the last event that was complete, with the reconnection time that the server set",
+        "A later connection continues after the last complete event, with the server's reconnection time",
         arguments: [
             ("", "data: a\n\n", nil, .seconds(3)), ("7", "data: a\n\n", "7", .seconds(3)),
             ("7", "id: 8\ndata: a\n\nid: 9\n", "8", .seconds(3)), ("7", "id\n\n", nil, .seconds(3)),
@@ -59,13 +59,13 @@ struct ServerSentEventsReconnectionTests {
         _ = machine.handle(.receivedBytes)
         #expect(machine.handle(.ended(nil)).pause == pause)
         #expect(machine.handle(.waited).fields?["Last-Event-ID"] == id)
-        // Once more, without a byte of another body: what was known is still known.
+        // Another connection without a byte keeps the ID and the time.
         _ = machine.handle(.responded(Self.head()))
         #expect(machine.handle(.ended(nil)).pause == min(pause * 2, .seconds(300)))
         #expect(machine.handle(.waited).fields?["Last-Event-ID"] == id)
     }
 
-    @Test("A new body is read by a new parser: half an event of the last one is gone, and a byte order mark is none")
+    @Test("A new parser reads each body: a partial event is dropped, and a byte order mark is skipped")
     func freshParser() throws {
         var machine = machine()
         _ = machine.handle(.started)
@@ -99,7 +99,7 @@ struct ServerSentEventsReconnectionTests {
         #expect(machine.state.failure?.code == failure)
     }
 
-    @Test("A status that the policy lets pass is tried again, also when a validator has refused it")
+    @Test("A status that the policy lists is retried, also after a validator has rejected it")
     func retriedStatus() throws {
         var machine = machine { $0.retriedStatusCodes = [503] }
         _ = machine.handle(.started)
@@ -113,7 +113,7 @@ struct ServerSentEventsReconnectionTests {
     }
 
     @Test(
-        "What the network did is tried again, whether or not the stream was open; any other error ends it",
+        "Network errors are retried, before and after the response; any other error ends the stream",
         arguments: [
             (.connectionRefused, true), (.nameLookup, true), (.timedOut, true), (.truncated, true), (.untrusted, false),
             (.cancelled, false), (.invalidURL, false), (.messageTooLarge, false), (.protocolViolation, false),
@@ -128,7 +128,7 @@ struct ServerSentEventsReconnectionTests {
         #expect((action.failure?.code == code.0) == !code.isRetried)
     }
 
-    @Test("Each connection in a row that comes to nothing doubles the pause, to a limit, and the jitter with it")
+    @Test("Each successive failed connection doubles the pause and its jitter, up to a limit")
     func pauses() {
         var machine = machine {
             $0.reconnectionTime = .seconds(1)
@@ -141,7 +141,7 @@ struct ServerSentEventsReconnectionTests {
             #expect(action.jitter == .seconds(seconds * 0.25))
             _ = machine.handle(.waited)
         }
-        // A response alone is no good sign; a byte of its body is.
+        // A response alone does not reset the count; a byte of its body does.
         _ = machine.handle(.responded(Self.head()))
         #expect(machine.handle(.ended(nil)).pause == .seconds(10))
         _ = machine.handle(.waited)
@@ -150,7 +150,7 @@ struct ServerSentEventsReconnectionTests {
         #expect(machine.handle(.ended(nil)).pause == .seconds(1))
     }
 
-    @Test("The number of attempts in a row is limited, and the last error is the stream's", arguments: 0...3)
+    @Test("The number of successive attempts is limited, and the last error is the stream's", arguments: 0...3)
     func attempts(maximum: Int) {
         for last in [Self.lost, nil] {
             var machine = machine { $0.maximumAttempts = maximum }
@@ -165,7 +165,7 @@ struct ServerSentEventsReconnectionTests {
         }
     }
 
-    @Test("What a connection that was let go of still says counts for nothing, and the stream can be refused another")
+    @Test("Late events of a released connection are ignored, and the stream can be refused another connection")
     func waiting() {
         var machine = machine()
         _ = machine.handle(.started)
@@ -177,7 +177,7 @@ struct ServerSentEventsReconnectionTests {
         #expect(machine.state.failure?.code == .bodyNotReplayable)
     }
 
-    @Test("A cancelled stream ends without an error from wherever it is, and nothing moves it again", arguments: 0...4)
+    @Test("A cancelled stream ends without an error in every phase, and ignores later events", arguments: 0...4)
     func cancelling(step: Int) {
         var machine = machine()
         let way: [Machine.Event] = [.started, .responded(Self.head()), .ended(nil), .waited]
@@ -190,7 +190,7 @@ struct ServerSentEventsReconnectionTests {
         }
     }
 
-    @Test("What comes out of turn changes nothing")
+    @Test("Unexpected events are ignored")
     func outOfTurn() {
         var machine = machine()
         for event in [.waited, .responded(Self.head()), .ended(nil), .receivedBytes] as [Machine.Event] {

@@ -8,7 +8,7 @@ struct ServerSentEventsRetryTests {
     private let clock = ManualClock()
     private let log = TransportLog()
 
-    /// A stream over a session with this budget.
+    /// Returns a stream of a session with this budget.
     private func events(
         budget: RetryBudget? = nil, attempts: Int? = nil, _ answer: @escaping @Sendable (Int) -> StubAnswer
     ) async -> ServerSentEvents<ServerSentEvent> {
@@ -34,7 +34,7 @@ struct ServerSentEventsRetryTests {
         return all
     }
 
-    @Test("A `Retry-After` takes the place of the pause, which is never shorter than the minimum")
+    @Test("A `Retry-After` replaces the pause, which is never shorter than the minimum")
     func retryAfter() async throws {
         let events = await events { number in
             switch number {
@@ -54,7 +54,7 @@ struct ServerSentEventsRetryTests {
         #expect(log.count == 3)
     }
 
-    @Test("A `Retry-After` longer than the longest pause ends the stream, and the error says so")
+    @Test("A `Retry-After` longer than the maximum pause ends the stream with an error about it")
     func longRetryAfter() async {
         let events = await events { _ in Self.refusal("301") }
         let error = await #expect(throws: RequestError.self) { try await data(of: events) }
@@ -82,7 +82,7 @@ struct ServerSentEventsRetryTests {
         #expect(log.count == connections)
     }
 
-    @Test("A connection after one that the server has ended in order needs no budget")
+    @Test("A reconnection after a normal end needs no budget")
     func ended() async throws {
         let events = await events(budget: RetryBudget(ratio: 0, minimumPerSecond: 0)) { number in
             number < 3 ? Self.one : .response(204)

@@ -30,7 +30,7 @@ struct ServerSentEventsTests {
 
     private static let drop = StubAnswer.Step.fail(TransportError(.connectionLost))
 
-    /// Moves the time on as soon as somebody waits for it to pass.
+    /// Advances the clock as soon as a task waits for it.
     private func pass(_ duration: Duration, sleepers: Int = 1) async {
         await clock.waitForSleepers(sleepers)
         clock.advance(by: duration)
@@ -45,7 +45,7 @@ struct ServerSentEventsTests {
     // MARK: Time
 
     @Test(
-        "The session's limits of time are not for event streams, which are to last; the request's own are",
+        "The session's time limits do not apply to event streams; the request's own do",
         arguments: [nil, .seconds(7)] as [Duration?])
     func limits(own: Duration?) async throws {
         let session = session(total: .seconds(5)) { _ in Self.events("data: one\n\n") }
@@ -55,7 +55,7 @@ struct ServerSentEventsTests {
         #expect(log.requests.map(\.timeouts.total) == [own])
     }
 
-    @Test("A request that was started before cannot become a stream of events, and says so")
+    @Test("A started request cannot become an event stream, and fails with a clear error")
     func startedBefore() async throws {
         let session = session { _ in Self.events("data: one\n\n") }
         let request = await session.streamRequest(url)
@@ -64,11 +64,11 @@ struct ServerSentEventsTests {
         let error = await #expect(throws: RequestError.self) { try await data(of: events) }
         #expect(error?.code == .alreadyStarted)
         #expect(events.state.isClosed)
-        request.cancel()  // nobody reads it, so it would wait for ever
+        request.cancel()  // it has no reader, so it would wait forever
         _ = await request.completion
     }
 
-    @Test("A refusal that goes silent does not hold up the stream's end")
+    @Test("A rejected response that goes silent does not delay the end of the stream")
     func silentRefusal() async throws {
         let session = session { _ in Self.events("overloaded", end: .stall, status: 503) }
         let events = await session.streamRequest(url).serverSentEvents()
@@ -78,7 +78,7 @@ struct ServerSentEventsTests {
 
     // MARK: Reconnection
 
-    @Test("A stream that breaks within an event goes on behind the last whole one, once the pause is over")
+    @Test("A stream that breaks within an event continues after the last complete one, after the pause")
     func reconnecting() async throws {
         let session = session { number in
             switch number {
@@ -100,7 +100,7 @@ struct ServerSentEventsTests {
         #expect(events.state.isClosed)
     }
 
-    @Test("The pause is the server's, if it says one")
+    @Test("The server can set the pause")
     func serverPause() async throws {
         let session = session { $0 == 1 ? Self.events("retry: 250\n\n", end: Self.drop) : .response(204) }
         let events = await session.streamRequest(url).serverSentEvents()
@@ -110,7 +110,7 @@ struct ServerSentEventsTests {
         #expect(log.count == 2)
     }
 
-    @Test("Fields of the request's own stand, but for where to go on; those of its session give way")
+    @Test("Fields of the request are kept, except `Last-Event-ID`; fields of the session are overridden")
     func fields() async throws {
         let session = session(headers: ["Accept": "application/json", "X-Kept": "yes"]) { number in
             number == 1 ? Self.events("id: 8\ndata\n\n") : .response(204)
@@ -148,7 +148,7 @@ struct ServerSentEventsTests {
         #expect(log.requests.allSatisfy { $0.method == "POST" })
     }
 
-    @Test("Retriers are asked within a connection, before the stream counts it as lost")
+    @Test("Retriers run within a connection, before the stream counts it as lost")
     func retriers() async throws {
         let session = session(interceptor: Interceptor(retry: { _, _, _ in .retry })) { number in
             number < 3 ? .failure(.connectionRefused) : Self.events("data: a\n\n")
@@ -158,7 +158,7 @@ struct ServerSentEventsTests {
         #expect(log.count == 3)
     }
 
-    @Test("A body that can be sent once is one connection's, and the end says so")
+    @Test("A body that can be sent once allows one connection, and the error says so")
     func onceOnly() async throws {
         let session = session { _ in Self.events("data: a\n\n") }
         for policy in [ServerSentEventsPolicy(), .once] {
@@ -179,7 +179,7 @@ struct ServerSentEventsTests {
     // MARK: Endings
 
     @Test(
-        "What is no event stream fails the stream, with the server's words",
+        "A response that is not an event stream fails the stream, with the server's text",
         arguments: [
             (503, "text/event-stream", .unacceptableStatus), (404, "text/plain", .unacceptableStatus),
             (200, "text/html", .unacceptableContentType),
@@ -196,7 +196,7 @@ struct ServerSentEventsTests {
         #expect(log.count == 1)
     }
 
-    @Test("A status that the policy lets pass is waited out")
+    @Test("A status that the policy lists causes a pause")
     func retriedStatus() async throws {
         let session = session { $0 == 1 ? .text("busy", status: 503) : Self.events("data: a\n\n") }
         let policy = ServerSentEventsPolicy { $0.retriedStatusCodes = [503] }
@@ -206,7 +206,7 @@ struct ServerSentEventsTests {
         await time
     }
 
-    @Test("A redirect is followed below the stream")
+    @Test("A redirect is followed within a connection")
     func redirect() async throws {
         let session = session { $0 == 1 ? .redirect(307, to: "/moved") : Self.events("data: a\n\n") }
         #expect(try await data(of: session.streamRequest(url).serverSentEvents(policy: .once)) == ["a"])
@@ -214,7 +214,7 @@ struct ServerSentEventsTests {
         #expect(log.requests.last?["Accept"] == "text/event-stream")
     }
 
-    @Test("A silent connection is lost after the policy's time on the session's clock, which each byte begins anew")
+    @Test("A silent connection is lost after the policy's time on the session's clock, which each byte restarts")
     func silence() async throws {
         let first = StubAnswer(
             Self.events("data: a\n\n").steps + [.wait(.seconds(40)), .body(Data("data: b\n\n".utf8)), .stall])
@@ -250,7 +250,7 @@ struct ServerSentEventsTests {
     }
 
     @Test(
-        "Cancelling the task ends the stream at once, wherever it is",
+        "Cancelling the task ends the stream at once, in every phase",
         arguments: ["request", "reading", "pause"])
     func cancelling(_ place: String) async throws {
         let sent = Gate()
@@ -319,7 +319,7 @@ struct ServerSentEventsTests {
         #expect(await afterwards.next() == nil)
     }
 
-    @Test("Events come as values of the caller's type; data that is none ends the stream")
+    @Test("Events are decoded as values of the caller's type; invalid data ends the stream")
     func typed() async throws {
         let session = session { _ in Self.events("data: 1\n\ndata: 2\n\ndata: x\n\ndata: 4\n\n") }
         let events = await session.streamRequest(url).serverSentEvents(as: Int.self)
@@ -330,7 +330,7 @@ struct ServerSentEventsTests {
         #expect(events.state.error?.code == .decodingFailed)
     }
 
-    @Test("An event that is too large ends the stream, and is not asked for again")
+    @Test("An event that is too large ends the stream, without a reconnection")
     func tooLarge() async throws {
         let session = session { _ in Self.events("data: 0123456789\n\n") }
         let events = await session.streamRequest(url).serverSentEvents(maximumEventSize: 8)
@@ -338,7 +338,7 @@ struct ServerSentEventsTests {
         #expect(log.count == 1)
     }
 
-    @Test("A stream keeps its session between connections, and ends when that is invalidated")
+    @Test("A stream keeps its session between connections, and ends when the session is invalidated")
     func session() async throws {
         var held: Session? = session { _ in Self.events("data: a\n\n") }
         let events = try #require(await held?.streamRequest(url)).serverSentEvents()
@@ -356,7 +356,7 @@ struct ServerSentEventsTests {
         await time
     }
 
-    @Test("Over a real connection that breaks in the middle of an event, nothing is lost and nothing comes twice")
+    @Test("Over a real connection that breaks within an event, no event is lost or repeated")
     func wire() async throws {
         let server = try MockServer()
         let head = ResponseHead(status: 200, fields: [HeaderField(name: "Content-Type", value: "text/event-stream")])

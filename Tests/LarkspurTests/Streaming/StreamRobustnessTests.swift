@@ -4,7 +4,7 @@ import Testing
 @testable import Larkspur
 
 extension SeededRandom {
-    /// A document of pieces that mean something to the parser, and of bytes that mean nothing.
+    /// A random document of tokens of the syntax and other bytes.
     fileprivate mutating func document(of pieces: [String]) -> [UInt8] {
         var document: [UInt8] = []
         for _ in 0..<Int.random(in: 0...40, using: &self) {
@@ -20,7 +20,7 @@ extension SeededRandom {
 
 @Suite("Parsers of streams under stress", .timeLimit(.minutes(3)))
 struct StreamRobustnessTests {
-    /// Counts the documents of which the parser makes something else in one chunk than in many.
+    /// Counts the documents whose outcome in one chunk differs from that in many.
     private func differences<Parser: StreamParser>(_ parser: Parser, _ pieces: [String], seed: UInt64) async -> Int
     where Parser.Output: Equatable {
         var random = SeededRandom(seed: seed)
@@ -39,7 +39,7 @@ struct StreamRobustnessTests {
         return differences
     }
 
-    @Test("Random chunks of random events mean what the whole does", arguments: 0..<4)
+    @Test("Random chunks of random events have the same outcome as the whole", arguments: 0..<4)
     func events(seed: UInt64) async {
         let pieces = [
             "data: ", "data:", "event: a", "id: 1", "id: \0", "retry: 12", ":", "\n", "\n\n", "\r\n", "\r", "\r\n\r\n",
@@ -50,7 +50,7 @@ struct StreamRobustnessTests {
         #expect(await differences(ServerSentEventParser(maximumEventSize: 60), pieces, seed: seed) == 0)
     }
 
-    @Test("Random chunks of random messages mean what the whole does", arguments: 0..<4)
+    @Test("Random chunks of random messages have the same outcome as the whole", arguments: 0..<4)
     func messages(seed: UInt64) async {
         let lines = ["{", "}", "1", "\n", "\r\n", "\n\n", " ", "\r", "é漢😀"]
         #expect(await differences(LineParser(), lines, seed: seed) == 0)
@@ -65,9 +65,9 @@ struct StreamRobustnessTests {
         #expect(await differences(LengthPrefixedFraming.lengthPrefixed(bytes: 2), lengths, seed: seed) == 0)
     }
 
-    @Test("A long line is searched once, however many chunks it comes in or line ends it lacks")
+    @Test("Each byte of a long line is searched once, for any number of chunks")
     func longLines() throws {
-        // Searching again what was searched would be billions of bytes.
+        // A repeated search would read billions of bytes.
         var parser = ServerSentEventParser()
         let chunk = Data(repeating: UInt8(ascii: "x"), count: 1_024)
         for _ in 0..<4 << 10 { #expect(try parser.parse(chunk).isEmpty) }

@@ -18,7 +18,7 @@ struct TextParserTests {
     }
 
     @Test(
-        "A line longer than the limit is an error, however it is cut; one as long is not",
+        "A line longer than the limit is an error, for every split into chunks; one as long is not",
         arguments: [
             ("abcd\nefgh", ["abcd", "efgh"], nil), ("abcd\nefghi\n", ["abcd"], .messageTooLarge),
             ("abcd\nefghi", ["abcd"], .messageTooLarge), ("abcde", [], .messageTooLarge),
@@ -37,7 +37,7 @@ struct TextParserTests {
     ]
 
     @Test(
-        "Texts of chunks, joined, are the text of the whole, and no character is torn apart",
+        "The joined texts of chunks are the text of the whole, and no character is split",
         arguments: ["", "plain", "é漢😀e\u{301}\u{0}x", "👩‍👩‍👧\r\n\u{FEFF}"].map { Array($0.utf8) } + damaged)
     func strings(document: [UInt8]) {
         let whole = String(decoding: document, as: UTF8.self)
@@ -49,7 +49,7 @@ struct TextParserTests {
         }
     }
 
-    @Test("Text is handed over with its chunk, but for the beginning of a character")
+    @Test("Text is returned with its chunk, except the beginning of a character")
     func promptness() {
         var parser = TextParser()
         #expect(parser.parse([0x61, 0xC3]) == ["a"])

@@ -1,6 +1,7 @@
 import Larkspur
 
-/// Holds those who wait until it is opened. Waiting does not end by cancelling: it stands for code that does not listen.
+/// A gate that blocks waiting tasks until it is opened. A cancel does not end the wait, like code that ignores
+/// cancellation.
 final class Gate: Sendable {
     private let box = Protected<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>], arrivals: Int)>(
         (false, [], 0))
@@ -19,7 +20,7 @@ final class Gate: Sendable {
         }
     }
 
-    /// Waits until so many have come to the gate, whether or not it let them through.
+    /// Waits until so many tasks have reached the gate, whether it is open or not.
     func arrived(_ count: Int = 1) async {
         await withCheckedContinuation { continuation in
             watchers.withLock { $0.append((count, continuation)) }
@@ -45,7 +46,7 @@ final class Gate: Sendable {
     }
 }
 
-/// Counts, from any thread.
+/// A counter for any thread.
 final class Counter: Sendable {
     private let box = Protected(0)
 
@@ -60,7 +61,7 @@ final class Counter: Sendable {
     }
 }
 
-/// Counts the bytes of bodies as they come from the transport. Nothing is kept, so that long bodies can be counted.
+/// Counts the bytes of bodies as the transport delivers them. It stores none, so that long bodies can be counted.
 final class ByteCounter: EventMonitor {
     private let box = Protected(0)
 

@@ -3,7 +3,7 @@ import Dispatch
 @testable import Larkspur
 
 #if os(Linux)
-    /// Runs the tasks that prefer it when the test says so.
+    /// An executor that runs its tasks when the test calls it.
     final class HeldExecutor: TaskExecutor {
         private let held = Protected<[UnownedJob]?>([])
 
@@ -16,14 +16,14 @@ import Dispatch
             if !isHeld { pass(on: job) }
         }
 
-        /// Runs, here, what waits and what that adds.
+        /// Runs, on the current thread, the waiting jobs and the jobs that these add.
         func runWhatIsThere() {
             while let job = held.withLock({ $0?.isEmpty == false ? $0?.removeFirst() : nil }) {
                 job.runSynchronously(on: asUnownedTaskExecutor())
             }
         }
 
-        /// Holds nothing from now on.
+        /// Runs all later jobs at once.
         func letGo() { for job in held.withLock({ $0.take() }) ?? [] { pass(on: job) } }
 
         private func pass(on job: UnownedJob) {

@@ -1,12 +1,12 @@
 import Larkspur
 import Testing
 
-/// A transport whose hops stand still until the test says what happens to them, on the test's own thread.
+/// A transport whose hops wait until the test completes them, on the test's own thread.
 final class HeldTransport: Transport {
     private let running = Protected<[HeldHop]>([])
     private let begun = AsyncStream<HeldHop>.makeStream()
 
-    /// The hops in the order in which they are begun.
+    /// The hops in the order of their start.
     var hops: AsyncStream<HeldHop>.Iterator { begun.stream.makeAsyncIterator() }
 
     func task(for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate) -> any TransportTask
@@ -19,7 +19,7 @@ final class HeldTransport: Transport {
 
     func invalidate() {}
 
-    /// Ends the hop that was resumed last: well, with this response, or with the error.
+    /// Ends the hop that was resumed last, with the response or with the error.
     func answer(_ status: Int = 200, headers: HTTPHeaders = [:], body: String = "text", error: TransportError? = nil) {
         guard let hop = running.withLock({ $0.popLast() }) else {
             Issue.record("no hop is under way")

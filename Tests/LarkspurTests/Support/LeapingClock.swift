@@ -1,6 +1,6 @@
 import Larkspur
 
-/// A clock on which nobody waits: who sleeps takes the time along.
+/// A clock without waiting: each sleep advances it at once.
 final class LeapingClock: Clock, Sendable {
     struct Instant: InstantProtocol {
         fileprivate let offset: Duration

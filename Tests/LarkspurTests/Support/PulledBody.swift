@@ -1,20 +1,20 @@
 import Larkspur
 import LarkspurTesting
 
-/// Pulls a body as a transport does.
+/// Reads a body as a transport does.
 struct PulledBody {
     let stream: any TransportBodyStream
     private(set) var bytes: [UInt8] = []
     private var wakes: AsyncStream<Void>.Iterator
 
     init(_ body: TransportBody) {
-        let (wakes, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wakes = wakes.makeAsyncIterator()
         stream = body.open()
-        stream.begin { bell.yield() }
+        stream.begin { continuation.yield() }
     }
 
-    /// The next bytes, none at the end; throws what the stream fails with.
+    /// Returns the next bytes, none at the end. Throws the error of the stream.
     mutating func next(_ size: Int) async throws -> Int {
         var buffer = [UInt8](repeating: 0, count: size)
         while true {
@@ -44,19 +44,19 @@ extension TransportBody {
 }
 
 extension [UInt8] {
-    /// Bytes that tell where they stand.
+    /// Bytes that encode their position.
     static func pattern(_ count: Int) -> [UInt8] { Array(MockResponse.pattern(from: 0, count: count)) }
 
-    /// The same in pieces of this size.
+    /// Returns these bytes in pieces of this size.
     func pieces(of size: Int) -> [[UInt8]] {
         stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min($0 + size, count)]) }
     }
 }
 
-/// Values given without waiting, as an asynchronous sequence.
+/// An asynchronous sequence of values that are available at once.
 struct Pieces<Element: Sendable>: AsyncSequence, Sendable {
     let elements: [Element]
-    /// Comes after them.
+    /// The error after the values.
     var error: ForeignError?
     var onNext: @Sendable () -> Void = {}
 

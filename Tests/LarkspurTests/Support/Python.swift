@@ -1,18 +1,18 @@
 import Larkspur
 import Testing
 
-/// The machine's own Python: for a second opinion, and for a second process.
+/// The machine's Python, as a second implementation and a second process.
 enum Python {
     static let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
         .map { "\($0)/python3" }.first { FileManager.default.isExecutableFile(atPath: $0) }
 
-    /// Runs a program, and gives what it writes.
+    /// Runs a program, and returns its output.
     static func run(_ program: String, input: String) async throws -> String {
         let folder = try TemporaryFolder()
         let file = try folder.write(Array(input.utf8), to: "input")
         let script = try folder.write(Array(program.utf8), to: "program.py")
         let command = "'\(try #require(path))' '\(script.path)' < '\(file.path)'"
-        // Not Foundation's Process: it reads behind the end of a list where the process has many files open.
+        // Not Foundation's Process, which reads beyond the end of a list if the process has many open files.
         return try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread {
                 continuation.resume(

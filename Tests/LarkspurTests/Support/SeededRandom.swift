@@ -1,4 +1,4 @@
-/// Random numbers that repeat for the same seed (SplitMix64), so that a failing interleaving can be run again.
+/// Random numbers that repeat for the same seed (SplitMix64), so that a failing interleaving can be repeated.
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 
@@ -14,6 +14,6 @@ struct SeededRandom: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True once in so many times.
+    /// Returns true once in so many calls, on average.
     mutating func once(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 }

@@ -1,14 +1,14 @@
 import Larkspur
 import LarkspurTesting
 
-/// A file on a server that knows ranges, as a stub answers for it.
+/// A file on a server that supports ranges, whose answers a stub returns.
 struct ServedFile: Sendable {
     var bytes = MockResponse.pattern(from: 0, count: 100_000)
-    /// What the server tells the file by.
+    /// The header fields with the validators of the file: its entity tag or its date.
     var fields: HTTPHeaders = ["ETag": "\"one\""]
-    /// After how many bytes of a body the connection is lost.
+    /// The number of body bytes after which the connection is lost.
     var cut: Int?
-    /// A server that looks at `Range` alone.
+    /// Whether the server ignores `If-Range`.
     var ignoresIfRange = false
 
     private static let chunk = 8 * 1024
@@ -19,7 +19,7 @@ struct ServedFile: Sendable {
         return response(206, ["Content-Range": "bytes \(start)-\(bytes.count - 1)/\(bytes.count)"], from: start)
     }
 
-    /// Where the request wants the body to begin, if it may have it so.
+    /// Returns the start of the requested range; nil if the whole file has to be sent.
     private func start(for request: TransportRequest) -> Int? {
         guard let range = request["Range"], range.hasPrefix("bytes="), range.hasSuffix("-") else { return nil }
         let condition = request["If-Range"]
@@ -41,20 +41,20 @@ struct ServedFile: Sendable {
     }
 }
 
-/// A folder of a test's own, which ends with it.
+/// A folder of a test, removed with the object.
 final class Folder: Sendable {
     let url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
 
     init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
 
-    /// Where files are on another volume, on most systems with Linux.
+    /// A folder on another volume, as most Linux systems have one.
     static let otherVolume = URL(fileURLWithPath: "/dev/shm")
 
     deinit { url.removeFolder() }
 
     func file(_ name: String) -> URL { url.appendingPathComponent(name) }
 
-    /// What is in it, hidden files too.
+    /// The names of its files, including hidden ones.
     var names: [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []).sorted()
     }

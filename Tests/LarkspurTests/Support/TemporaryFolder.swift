@@ -1,6 +1,6 @@
 import Larkspur
 
-/// A folder that goes with the test that made it.
+/// A folder that is removed with the object.
 final class TemporaryFolder: Sendable {
     let url: URL
 
@@ -11,7 +11,7 @@ final class TemporaryFolder: Sendable {
 
     deinit { url.removeFolder() }
 
-    /// The place of a file that is not there yet.
+    /// Returns the URL of a file, which need not exist.
     subscript(name: String) -> URL { url.appendingPathComponent(name) }
 
     @discardableResult
@@ -24,14 +24,14 @@ final class TemporaryFolder: Sendable {
 }
 
 extension URL {
-    /// Removes a folder, also one to which somebody writes a last file meanwhile: a cookie jar does that in its own time.
+    /// Removes a folder. Repeats it, because a cookie jar may still write a last file there.
     func removeFolder() {
         for _ in 0..<100 where FileManager.default.fileExists(atPath: path) {
             try? FileManager.default.removeItem(at: self)
         }
     }
 
-    /// How large the file is now; nil if there is none. Foundation leaks what it reads of one that grows meanwhile.
+    /// The size of the file; nil if it does not exist. Foundation leaks memory if it reads a file that grows meanwhile.
     var fileSize: Int? {
         (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int
     }

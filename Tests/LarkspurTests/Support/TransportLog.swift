@@ -1,14 +1,15 @@
 import Larkspur
 import LarkspurTesting
 
-/// What a stub transport was asked to send, in order: proves what goes over the wire, and that something does not.
+/// The requests to a stub transport, in order: they show which requests are sent, and which are not.
 final class TransportLog: Sendable {
     private let box = Protected<[TransportRequest]>([])
 
     var requests: [TransportRequest] { box.withLock { $0 } }
     var count: Int { requests.count }
 
-    /// A stub that notes each request and answers it; the closure is also told which one it is, from 1.
+    /// Returns a stub that records each request and answers it. The closure also gets the number of the request, from
+    /// 1.
     func transport(
         answering answer: @escaping @Sendable (TransportRequest, Int) -> StubAnswer = { _, _ in .text("ok") }
     ) -> StubTransport {
@@ -21,7 +22,7 @@ final class TransportLog: Sendable {
         }
     }
 
-    /// A session over such a stub.
+    /// Returns a session with such a stub.
     func session(
         _ configuration: SessionConfiguration = .bare, interceptor: (any RequestInterceptor)? = nil,
         answering answer: @escaping @Sendable (TransportRequest, Int) -> StubAnswer = { _, _ in .text("ok") }
@@ -32,11 +33,11 @@ final class TransportLog: Sendable {
 }
 
 extension SessionConfiguration {
-    /// Adds no fields of its own, so that a test sees the request's alone.
+    /// A configuration without default fields, so that a test sees only the fields of the request.
     static let bare = SessionConfiguration { $0.headers = [:] }
 }
 
-/// Lines noted in order from anywhere.
+/// Lines in the order in which they were added, from any thread.
 final class Journal: Sendable {
     private let box = Protected<[String]>([])
 
@@ -46,7 +47,7 @@ final class Journal: Sendable {
         box.withLock { $0.append(line) }
     }
 
-    /// Notes the line and says how many there are now.
+    /// Adds the line and returns the number of lines.
     @discardableResult
     func count(_ line: String = "") -> Int {
         box.withLock { lines in
@@ -57,15 +58,15 @@ final class Journal: Sendable {
 }
 
 extension HeaderField {
-    /// The field as it goes over the wire, secret or not.
+    /// Returns the field as it is sent, secret or not.
     var line: String { "\(name): \(value)" }
 }
 
 extension TransportRequest {
-    /// The first value of a field, whatever the case of its name.
+    /// Returns the first value of a field, whose name is compared without case.
     subscript(field: String) -> String? { HTTPHeaders(fields)[field] }
 
-    /// The body's text; nil if it is neither data nor none.
+    /// The text of the body; nil for a file or a stream.
     var text: String? {
         switch body {
         case .none: ""
@@ -88,7 +89,7 @@ final class EmptyBodyStream: TransportBodyStream {
     func end() {}
 }
 
-/// An error of somebody else's.
+/// An error of user code.
 struct ForeignError: Error, Equatable, CustomStringConvertible {
     var description = "a foreign error"
 }

@@ -1,16 +1,17 @@
 import Larkspur
 import LarkspurTesting
 
-/// A server for resumable uploads of one kind, which keeps the bytes of one file and breaks connections where it is told.
+/// A server for resumable uploads of one kind. It stores the bytes of one file, and breaks connections at given
+/// positions.
 final class UploadServer: Sendable {
     struct State {
         fileprivate(set) var bytes: [UInt8] = []
         fileprivate(set) var length = 0
         fileprivate(set) var uploads = 0
         fileprivate(set) var isComplete = false
-        /// Where connections break, each once and in this order, counted in bytes of the file.
+        /// The positions at which connections break, each once and in this order, in bytes of the file.
         fileprivate(set) var breaks: [Int]
-        /// Answers to give in place of the server's own, by method.
+        /// Responses that replace the server's own, by method.
         fileprivate var script: [String: [MockResponse]] = [:]
     }
 
@@ -29,7 +30,7 @@ final class UploadServer: Sendable {
     var state: State { box.withLock { $0 } }
     var methods: [String] { server.requests.map(\.method) }
 
-    /// Answers the next requests of this method so, and does nothing else with them.
+    /// Adds responses for the next requests of this method, which then have no other effect.
     func script(_ method: String, _ answers: MockResponse...) {
         box.withLock { $0.script[method, default: []] += answers }
     }
@@ -58,7 +59,7 @@ final class UploadServer: Sendable {
 
     private func serve(_ path: String) {
         server.on("HEAD", path) { [weak self] in self?.tell($0) ?? .stall }
-        // Up to the break, the rest stays unread: so the connection breaks in the middle of the body.
+        // The rest after the break is not read, so that the connection breaks within the body.
         let reading = box.withLock { state in
             state.breaks.first.map { MockBodyReading.upTo(UInt64(max(0, $0 - state.bytes.count))) } ?? .kept
         }
@@ -106,11 +107,11 @@ final class UploadServer: Sendable {
 }
 
 extension MockRequest {
-    /// The length that was declared for the body, whether or not all of it was read.
+    /// The declared length of the body, whether or not all of it was read.
     fileprivate var length: UInt64 { headers["Content-Length"].flatMap { UInt64($0) } ?? bodyCount }
 }
 
-/// A clock on which every sleep is over at once, and noted.
+/// A clock on which every sleep ends at once and is recorded.
 struct InstantClock: Clock {
     let sleeps = Protected<[Duration]>([])
 

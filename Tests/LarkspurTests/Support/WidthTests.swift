@@ -3,12 +3,12 @@
     import Larkspur
     import Testing
 
-    /// What the tests themselves rely on: those that keep time get their turns.
+    /// Checks the limit of concurrent tests, which tests with time limits rely on.
     @Suite("Width", .timeLimit(.minutes(3)))
     struct WidthTests {
         private static let running = Protected(0)
 
-        @Test("No more tests run at once than the process was told", arguments: 0..<50)
+        @Test("No more tests run at once than the process allows", arguments: 0..<50)
         func width(_: Int) async throws {
             let text = try #require(ProcessInfo.processInfo.environment[TEST_WIDTH_VARIABLE])
             let now = Self.running.withLock { running in

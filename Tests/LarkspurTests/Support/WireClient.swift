@@ -1,8 +1,8 @@
 import Larkspur
 
-/// A plain socket to this machine, to see a server's very bytes.
+/// A plain socket to this machine, to see the exact bytes of a server.
 ///
-/// Each call that may block runs on a thread of its own: the threads that tasks share are as few as the machine has cores.
+/// Each blocking call runs on its own thread, because the pool of Swift tasks has only one thread per core.
 final class WireClient: Sendable {
     enum End: Sendable { case open, closed, reset }
 
@@ -12,7 +12,7 @@ final class WireClient: Sendable {
 
         var text: String { String(decoding: bytes, as: UTF8.self) }
 
-        /// What follows the first blank line.
+        /// The text after the first blank line.
         var body: Substring {
             text.range(of: "\r\n\r\n").map { text[$0.upperBound...] } ?? ""
         }
@@ -21,14 +21,14 @@ final class WireClient: Sendable {
     private let descriptor: Int32
     private let isClosed = Protected(false)
 
-    /// Connects. Where the peer does not answer, the system tries again for minutes.
+    /// Connects. If the server does not answer, the system retries for minutes.
     init(port: Int) async throws {
         descriptor = try await Self.onThread { try Self.connected(to: port) }
     }
 
     deinit { close() }
 
-    /// One request over a connection of its own, and all that comes back until the server closes it.
+    /// Sends one request over its own connection, and returns everything that the server sends before it closes.
     static func exchange(_ port: Int, _ request: String) async throws -> Received {
         let client = try await WireClient(port: port)
         try await client.send(request)
@@ -49,7 +49,7 @@ final class WireClient: Sendable {
         try await Self.onThread { [self] in try sendAtOnce(bytes) }
     }
 
-    /// Blocks the thread it is called on, so it is for few bytes.
+    /// Blocks the current thread, so it is only for few bytes.
     func sendAtOnce(_ bytes: some Collection<UInt8>) throws {
         #if os(Linux)
             let flags = Int32(MSG_NOSIGNAL)
@@ -64,7 +64,7 @@ final class WireClient: Sendable {
         }
     }
 
-    /// Reads until it is enough, or to the end.
+    /// Reads until the condition is met, or to the end.
     func receive(until isEnough: @escaping @Sendable (Received) -> Bool = { _ in false }) async throws -> Received {
         try await Self.onThread { [self] in
             var received = Received()
@@ -79,7 +79,7 @@ final class WireClient: Sendable {
         }
     }
 
-    /// Reads until this text has come.
+    /// Reads until this text has arrived.
     func receive(_ text: String) async throws -> Received {
         try await receive { $0.bytes.suffix(text.utf8.count) == Array(text.utf8)[...] }
     }
@@ -104,7 +104,7 @@ final class WireClient: Sendable {
             Foundation.close(descriptor)
             throw POSIXError(reason)
         }
-        var limit = timeval(tv_sec: 120, tv_usec: 0)  // a test that waits in vain ends before its time limit
+        var limit = timeval(tv_sec: 120, tv_usec: 0)  // less than the time limit of a test, so that a failure has a cause
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         return descriptor
     }

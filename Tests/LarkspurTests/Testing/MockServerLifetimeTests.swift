@@ -4,7 +4,7 @@ import Testing
 
 @Suite("MockServer: lifetime", .serialized, .timeLimit(.minutes(3)))
 struct MockServerLifetimeTests {
-    @Test("A stopped server has closed its listener and its connections, and ignores handlers under way")
+    @Test("A stopped server has closed its listener and its connections, and ignores running handlers")
     func stopped() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
@@ -27,7 +27,7 @@ struct MockServerLifetimeTests {
         await server.stop()
     }
 
-    @Test("A server that nobody keeps stops")
+    @Test("A released server stops")
     func dropped() async throws {
         var server: MockServer? = try MockServer()
         let client = try await WireClient(port: try #require(server).port)
@@ -47,7 +47,7 @@ struct MockServerLifetimeTests {
     }
 
     #if os(Linux)
-        @Test("Starting and stopping many servers leaves no thread and no descriptor behind")
+        @Test("Starting and stopping many servers leaks no thread and no descriptor")
         func leavesNothing() async throws {
             let before = try Self.resources()
             for _ in 0..<500 {
@@ -58,7 +58,7 @@ struct MockServerLifetimeTests {
                 client.close()
             }
             let after = try Self.resources()
-            // Other tests run meanwhile and have theirs.
+            // Other tests run at the same time and have descriptors too.
             #expect(after.descriptors - before.descriptors < 250)
             #expect(after.threads - before.threads < 250)
         }
@@ -86,8 +86,9 @@ struct MockServerLifetimeTests {
         try await server.wait { $0.connectionCount == 0 }
     }
 
-    /// As many connections as it is told, each with a request before the first answer is read; then how many different
-    /// answers came. They end with resets, or else their ports would be taken for a while.
+    /// A Python program. It opens so many connections, each with a request before the first answer is read, and prints
+    /// the number of different answers. The connections end with resets, because closed ones would block their ports
+    /// for a while.
     private static let clients = """
         import resource, socket, struct
         port, count = map(int, input().split())
@@ -105,7 +106,7 @@ struct MockServerLifetimeTests {
         .enabled(if: Python.path != nil, "there is no python3 in PATH"))
     func tenThousandConnections() async throws {
         let (server, held, gate) = (try MockServer(), Counter(), Gate())
-        // Other tests have descriptors, too.
+        // Other tests have descriptors too.
         let most = Self.descriptorLimit() - 2_000
         let count = min(10_000, most)
         if count < 10_000 { print("The process may have no more than \(count) connections for this test.") }
@@ -120,7 +121,7 @@ struct MockServerLifetimeTests {
         try await server.wait { $0.connectionCount == 0 }
     }
 
-    /// Both ends are in this process, and other tests have theirs.
+    /// Both ends are in this process, and other tests have descriptors too.
     private static func affordableConnections() -> Int { min(4_000, descriptorLimit() / 2 - 200) }
 
     private static func descriptorLimit() -> Int {

@@ -16,7 +16,7 @@ struct MockServerLogTests {
         }
     }
 
-    @Test("What is kept stays near the limit, however many requests arrive")
+    @Test("The memory of the log stays near the limit, for any number of requests")
     func bounded() {
         var log = MockServer.Log(requestLimit: 100)
         for _ in 0..<10_000 { log.add(MockRequest(method: "GET", target: "/", version: "HTTP/1.1", headers: [:])) }

@@ -18,7 +18,7 @@ struct MockServerRequestTests {
         }
     }
 
-    @Test("Responses given in advance come in turn, and the last one stays")
+    @Test("Given responses are used in order, and the last one is repeated")
     func inTurn() async throws {
         let server = try MockServer()
         server.on("GET", "/flaky", .text("first", status: 503), .text("then"))
@@ -44,7 +44,7 @@ struct MockServerRequestTests {
         #expect(received.text.hasPrefix("HTTP/1.1 500 "))
     }
 
-    @Test("A request is recorded as it came: target, fields in order with repeats, body")
+    @Test("A request is recorded unchanged: target, fields in order with repeats, body")
     func recorded() async throws {
         let server = try MockServer { _ in .text("") }
         let fields = "X-B: 2\r\nx-a:1\r\nX-B:again\r\nX-Empty:\r\nContent-Length: 5\r\nConnection: close\r\n"
@@ -61,7 +61,7 @@ struct MockServerRequestTests {
         #expect(request.bodyCount == 5)
     }
 
-    @Test("Connections are kept, and told apart in the record")
+    @Test("Connections are reused, and distinguished in the record")
     func keepAlive() async throws {
         let server = try MockServer { request in .text("\(request.connection).\(request.number)") }
         let clients = [try await WireClient(port: server.port), try await WireClient(port: server.port)]
@@ -80,7 +80,7 @@ struct MockServerRequestTests {
     }
 
     @Test(
-        "A connection ends when either side says so",
+        "A connection ends when either side requests it",
         arguments: [("HTTP/1.1", "close", true), ("HTTP/1.0", "x", true), ("HTTP/1.0", "Keep-Alive", false)])
     func connectionOptions(version: String, option: String, ends: Bool) async throws {
         let server = try MockServer { request in .text("ok\(request.number)") }
@@ -112,7 +112,7 @@ struct MockServerRequestTests {
         #expect(server.requests.map(\.body) == [Data(), Data("abc".utf8), Data()])
     }
 
-    @Test("A chunked body is put together; chunk extensions and trailers are read over")
+    @Test("A chunked body is joined; chunk extensions and trailers are skipped")
     func chunked() async throws {
         let server = try MockServer { _ in .text("") }
         let client = try await WireClient(port: server.port)
@@ -122,7 +122,7 @@ struct MockServerRequestTests {
         #expect(server.requests.map(\.body) == [Data("abc0123456789".utf8)])
     }
 
-    @Test("A body that arrives byte by byte is whole")
+    @Test("A body that arrives byte by byte is complete")
     func byteByByte() async throws {
         let server = try MockServer { _ in .text("") }
         let client = try await WireClient(port: server.port)
@@ -132,7 +132,7 @@ struct MockServerRequestTests {
         #expect(log.requests.map(\.body) == [Data("hello".utf8)])
     }
 
-    @Test("A body that is only counted is not kept")
+    @Test("A body that is only counted is not stored")
     func counted() async throws {
         let server = try MockServer(reading: .counted) { request in .text("\(request.bodyCount)") }
         let client = try await WireClient(port: server.port)
@@ -142,7 +142,7 @@ struct MockServerRequestTests {
         #expect(server.requests.map(\.body) == [Data()])
     }
 
-    @Test("A route that stops reading is asked at once, answers, and lets the rest of the body be lost")
+    @Test("A route that stops reading is called at once, answers, and drops the rest of the body")
     func unread() async throws {
         let server = try MockServer(reading: .upTo(0)) { _ in .text("too large", status: 413) }
         server.on("PUT", "/some", reading: .upTo(4)) { request in .text("\(request.bodyCount >= 4)") }
@@ -159,7 +159,7 @@ struct MockServerRequestTests {
         }
     }
 
-    @Test("A request that expects it is told to go on, unless its body is not wanted", arguments: [true, false])
+    @Test("A request with `Expect` gets a 100, unless its body is not wanted", arguments: [true, false])
     func expectContinue(isWanted: Bool) async throws {
         let server = try MockServer(reading: isWanted ? .kept : .upTo(0)) { request in
             .text("end", status: 200 + Int(request.bodyCount))
@@ -185,7 +185,7 @@ struct MockServerRequestTests {
         "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n", "GET / HTTP/1.1\r\nX: \0\r\n\r\n",
     ]
 
-    @Test("A request that is no HTTP is answered with 400 and the end of the connection", arguments: malformed)
+    @Test("An invalid HTTP request gets a 400 and the end of the connection", arguments: malformed)
     func garbage(request: String) async throws {
         let server = try MockServer { _ in .text("never") }
         let received = try await WireClient.exchange(server.port, request)

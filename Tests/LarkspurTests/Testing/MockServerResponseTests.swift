@@ -16,14 +16,14 @@ struct MockServerResponseTests {
         (.chunked, "Transfer-Encoding: chunked\r\n", "2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n"), (.untilClose, "", "abcde"),
     ]
 
-    @Test("A body is framed as asked", arguments: framings)
+    @Test("A body has the requested framing", arguments: framings)
     func framing(framing: MockResponse.Framing, field: String, body: String) async throws {
         let chunks = [Data("ab".utf8), Data("cde".utf8)]
         let received = try await Self.received(.response(headers: ["X-A": "1"], chunks: chunks, framing: framing))
         #expect(received.text.hasSuffix("\r\nX-A: 1\r\n\(field)\r\n\(body)"))
     }
 
-    @Test("A head's own framing stands", arguments: ["Content-Length: 7", "Transfer-Encoding: chunked"])
+    @Test("The framing of a given head is kept", arguments: ["Content-Length: 7", "Transfer-Encoding: chunked"])
     func ownFraming(field: String) async throws {
         let head = ResponseHead(status: 200, rawFields: Array("\(field)\r\n".utf8))
         let received = try await Self.received(MockResponse([.head(head), .body(Data("abc".utf8))]))
@@ -40,7 +40,7 @@ struct MockServerResponseTests {
         #expect(received.body == "3\r\nabc\r\n0\r\nX-T: 1\r\nX-U: 2\r\n\r\n")
     }
 
-    @Test("Responses that have no body get none", arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
+    @Test("Responses without a body have none", arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
     func bodiless(method: String, status: Int) async throws {
         for framing in [MockResponse.Framing.automatic, .chunked] {
             let response = MockResponse.response(status, chunks: [Data("abc".utf8)], framing: framing)
@@ -51,7 +51,7 @@ struct MockServerResponseTests {
         if method == "GET" { #expect(!(try await Self.received(.response(status)).text.contains("Content-Length"))) }
     }
 
-    @Test("Interim heads come before the head")
+    @Test("Interim heads precede the head")
     func interim() async throws {
         let link = MockResponse.Step.interim(103, ["Link": "</a.css>"])
         let received = try await Self.received(MockResponse([.interim(102), link] + MockResponse.text("end").steps))
@@ -60,7 +60,7 @@ struct MockServerResponseTests {
         #expect(heads[1].hasSuffix("\r\nLink: </a.css>"))
     }
 
-    @Test("Raw bytes are sent as they are")
+    @Test("Raw bytes are sent unchanged")
     func raw() async throws {
         let bytes: [UInt8] = Array("HTTP/1.1  200\n".utf8) + [0, 0xFF, 0x0D]
         #expect(try await Self.received(MockResponse([.raw(Data(bytes)), .close])).bytes == bytes)
@@ -68,7 +68,7 @@ struct MockServerResponseTests {
         #expect(!(try await Self.received(.garbage).text.hasPrefix("HTTP/")))
     }
 
-    @Test("A truncated response keeps what it declared, and ends as asked", arguments: [0, 1, 4])
+    @Test("A truncated response declares its full length, and ends as requested", arguments: [0, 1, 4])
     func truncated(count: UInt64) async throws {
         let response = MockResponse.response(chunks: [Data("ab".utf8), Data("cde".utf8)])
         let received = try await Self.received(response.truncated(after: count))
@@ -83,7 +83,7 @@ struct MockServerResponseTests {
         #expect(try await Self.received(response.truncated(after: count, by: .reset)).end == .reset)
     }
 
-    @Test("A reset may come anywhere", arguments: 0...2)
+    @Test("A reset may occur at any position", arguments: 0...2)
     func reset(position: Int) async throws {
         var steps: [MockResponse.Step] = [.raw(Data("HTTP/1.1 200 OK\r\nA".utf8)), .raw(Data(": b\r\n\r\n".utf8))]
         steps.insert(.reset, at: position)
@@ -91,7 +91,7 @@ struct MockServerResponseTests {
     }
 
     @Test(
-        "A stall lasts until the peer leaves",
+        "A stall lasts until the client leaves",
         arguments: [MockResponse.stall, .text("abc").truncated(after: 1, by: .stall)])
     func stall(response: MockResponse) async throws {
         let server = try MockServer { _ in response }
@@ -102,7 +102,7 @@ struct MockServerResponseTests {
         try await server.wait { $0.connectionCount == 0 }
     }
 
-    @Test("A pause ends with the test's signal, and holds nobody else")
+    @Test("A pause ends with the test's signal, and delays no other connection")
     func pause() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("other") }
@@ -127,14 +127,14 @@ struct MockServerResponseTests {
         #expect(received.bytes.isEmpty && received.end == .closed)
     }
 
-    @Test("A delay lasts as long as it says")
+    @Test("A delay has its duration")
     func delay() async throws {
         let start = ContinuousClock.now
         #expect(try await Self.received(.text("late").after(.milliseconds(30))).body == "late")
         #expect(start.duration(to: .now) >= .milliseconds(30))
     }
 
-    @Test("A slow drip sends so many bytes at a time")
+    @Test("A slow response sends so many bytes at a time")
     func drip() async throws {
         let start = ContinuousClock.now
         let received = try await Self.received(.text("slowly").dripping(bytes: 10, every: .milliseconds(2)))
@@ -142,7 +142,7 @@ struct MockServerResponseTests {
         #expect(start.duration(to: .now) >= .milliseconds(2) * (received.bytes.count / 10))
     }
 
-    @Test("A large body is the pattern, made while it is sent")
+    @Test("A large body repeats the pattern, and is created while it is sent")
     func large() async throws {
         let server = try MockServer { _ in .bytes(count: 30_000_000) }
         let received = try await WireClient.exchange(server.port, "GET / HTTP/1.0\r\n\r\n")
@@ -151,7 +151,7 @@ struct MockServerResponseTests {
         #expect(MockResponse.pattern(from: 1_000, count: 9) == MockResponse.pattern(from: 0, count: 1_009).suffix(9))
     }
 
-    @Test("A peer that does not read stops the making of a body")
+    @Test("A client that does not read stops the creation of a body")
     func backPressure() async throws {
         let made = Protected<UInt64>(0)
         let server = try MockServer { _ in .text("other") }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Certificates and pins", .timeLimit(.minutes(3)))
 struct CertificateTests {
-    @Test("A certificate tells whom it is for, who vouches for it, from when to when, and its key")
+    @Test("A certificate has its subject, issuer, validity period and key")
     func parts() throws {
         let certificate = try Certificate(Certificate.own)
         #expect(certificate.bytes == Certificate.own)
@@ -19,7 +19,7 @@ struct CertificateTests {
         #expect(other.validUntil == Date(httpDate: "Sun, 21 Nov 2027 17:14:25 GMT"), "a year of two digits")
     }
 
-    @Test("Files hold one in DER, or any number in PEM")
+    @Test("Files contain one certificate in DER, or any number in PEM")
     func files() throws {
         let pem = [Certificate.own, Certificate.other].map {
             "some words\r\n-----BEGIN CERTIFICATE-----\r\n\(Data($0).base64EncodedString(options: .lineLength64Characters))\r\n-----END CERTIFICATE-----\r\n"
@@ -31,7 +31,7 @@ struct CertificateTests {
         }
     }
 
-    @Test("Whatever the bytes are, they are a certificate or an error, and nothing worse")
+    @Test("Any bytes produce a certificate or an error")
     func damaged() {
         var random = SeededRandom(seed: 7)
         for count in 0..<Certificate.own.count {
@@ -46,7 +46,7 @@ struct CertificateTests {
         }
     }
 
-    @Test("A time of day that no clock shows makes no certificate", arguments: ["241425", "176025", "171460"])
+    @Test("A certificate with an impossible time of day is invalid", arguments: ["241425", "176025", "171460"])
     func times(time: String) throws {
         var bytes = Certificate.other
         let digits = Array("261121171425Z".utf8)
@@ -55,7 +55,7 @@ struct CertificateTests {
         #expect(throws: RequestError.self) { try Certificate(bytes) }
     }
 
-    @Test("A pin is the hash of a key, and nothing else")
+    @Test("A pin is the hash of a key, and other texts are invalid")
     func pins() throws {
         let text = "sha256/jbPVtLwTn/P1vNDNOp2nU+oTTUgpNWqJAHqNqTd5voA="
         #expect(try PublicKeyPin(text) == Certificate(Certificate.own).pin)

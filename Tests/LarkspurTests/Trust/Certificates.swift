@@ -1,6 +1,6 @@
 import Larkspur
 
-/// Certificates that the tests judge.
+/// Certificates for tests of trust.
 extension Certificate {
     static let own = text(
         """

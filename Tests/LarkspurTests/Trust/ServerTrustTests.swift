@@ -50,7 +50,7 @@ struct ServerTrustTests {
     }
 
     @Test(
-        "The nearest pattern decides",
+        "The most specific pattern applies",
         arguments: [
             ("api.example.com", "api.example.com"), ("API.Example.Com", "api.example.com"),
             ("api.example.com.", "api.example.com"), ("www.example.com", "*.example.com"),
@@ -71,7 +71,7 @@ struct ServerTrustTests {
     }
 
     @Test(
-        "Where two patterns are for the same hosts, nobody is trusted: one of the two would not count",
+        "Duplicate patterns make every host fail, because one of the two would be ignored",
         arguments: [
             ("api.example.com", "API.example.com"), ("a.b", "a.b."), ("*.a", "*.A"),
             ("**.bücher.a", "**.xn--bcher-kva.a"),
@@ -83,7 +83,7 @@ struct ServerTrustTests {
     }
 
     @Test(
-        "Where a pattern is none, nobody is trusted",
+        "An invalid pattern makes every host fail",
         arguments: [
             "", "***.a", "a.*", "*a", "*", "a/b", "a:1", "*.", "a b", "a:443", "a:", "*.a:443", "[::1]:443", "a?", "a#",
             "ada@a", "a/",
@@ -98,9 +98,9 @@ struct ServerTrustTests {
         }
     }
 
-    // MARK: What evaluators say
+    // MARK: Verdicts of evaluators
 
-    @Test("The default wants a good chain and the host's name")
+    @Test("The default requires a good chain and the host's name")
     func byDefault() async {
         #expect(await outcome(.default, [own]) == nil)
         #expect(await outcome(.default, [own], chain: .selfSigned) == .selfSigned)
@@ -109,7 +109,7 @@ struct ServerTrustTests {
         #expect(await outcome(.disabled, [own], chain: .certificateExpired, host: .wrongHost) == nil)
     }
 
-    @Test("A pinned key may be anybody's in a chain that is good, and only the host's own in another")
+    @Test("A pin may match any key of a good chain, and only the host's own key of another chain")
     func pinnedKeys() async {
         #expect(await outcome(.pinnedKeys(own.pin), [own, other]) == nil)
         #expect(await outcome(.pinnedKeys(other.pin), [own, other]) == nil)
@@ -119,10 +119,11 @@ struct ServerTrustTests {
         let alone = PinnedKeysTrustEvaluator([other.pin], performDefaultValidation: false)
         #expect(await outcome(alone, [other], chain: .selfSigned, host: .wrongHost) == nil)
         #expect(
-            await outcome(alone, [own, other], chain: .selfSigned) == .pinMismatch, "whoever can copy a certificate")
+            await outcome(alone, [own, other], chain: .selfSigned) == .pinMismatch,
+            "an attacker can copy a certificate into the chain")
     }
 
-    @Test("Pins that have expired are none, and the system still judges")
+    @Test("Expired pins are ignored, and the system's verdict still applies")
     func expired() async {
         let (past, future) = (Date() - 1, Date() + 1_000)
         for validates in [true, false] {
@@ -135,7 +136,7 @@ struct ServerTrustTests {
         }
     }
 
-    @Test("Pins on trial report what they would refuse, and refuse nothing")
+    @Test("Pins with reportOnly report mismatches, and fail no request")
     func reportOnly() async {
         let (reports, report) = AsyncStream.makeStream(of: TransportError.Code.self)
         let pins = PinnedKeysTrustEvaluator([other.pin]) { error, _ in report.yield(error.code) }
@@ -153,7 +154,7 @@ struct ServerTrustTests {
         #expect(await outcome(alone, [other, own], chain: .selfSigned) == .pinMismatch)
     }
 
-    @Test("All evaluators of a composite must agree, the first that does not decides", arguments: [true, false])
+    @Test("All evaluators of a composite must succeed, and the first error applies", arguments: [true, false])
     func composite(isImmediate: Bool) async {
         let last: any ServerTrustEvaluating = isImmediate ? .disabled : ClosureTrustEvaluator { _ in }
         #expect(await outcome(CompositeTrustEvaluator([.default, last]), [own]) == nil)
@@ -162,9 +163,9 @@ struct ServerTrustTests {
         #expect(await outcome(CompositeTrustEvaluator([last, .pinnedKeys(other.pin)]), [own]) == .pinMismatch)
     }
 
-    // MARK: The request's way
+    // MARK: Requests
 
-    @Test("Nothing is asked of hosts that no pattern names, nor in clear text")
+    @Test("Evaluators do not run for hosts without a pattern, nor for plain HTTP")
     func uncovered() async throws {
         let manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: ["other.example": .default])
         let session = session(manager, peer: peer([own]))
@@ -176,7 +177,7 @@ struct ServerTrustTests {
         #expect(await refused.serializingData().response.error?.code == .unknownIssuer)
     }
 
-    @Test("A host without an evaluator is refused where all must have one")
+    @Test("A host without an evaluator fails if all hosts must have one")
     func unevaluated() async {
         let session = session(ServerTrustManager(evaluators: ["a.example": .default]), peer: peer([own]))
         let response = await session.request("https://api.example.com/").serializingData().response
@@ -184,7 +185,7 @@ struct ServerTrustTests {
         #expect("\(String(describing: response.error))".contains("api.example.com"))
     }
 
-    @Test("A certificate that is none is refused")
+    @Test("An invalid certificate fails")
     func broken() async {
         let peer = PeerTrust(host: "api.example.com", port: 443, certificates: [[1, 2, 3]])
         let session = session(ServerTrustManager(evaluators: ["*": .disabled]), peer: peer)
@@ -192,7 +193,7 @@ struct ServerTrustTests {
     }
 
     @Test(
-        "A user's evaluator judges once for a host and its certificates, off the transport's thread; then the hop begins anew"
+        "A user's evaluator runs once for a host and its certificates, off the transport's thread; then the hop restarts"
     )
     func custom() async throws {
         let calls = Journal()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-/// What a user's evaluator says: when it is asked, who shares the answer, and how long it counts.
+/// The calls of a user's evaluator: when they happen, which requests share them, and how long a verdict is kept.
 @Suite("Trust evaluations", .timeLimit(.minutes(3)))
 struct TrustEvaluationTests {
     private let log = TransportLog()
@@ -16,7 +16,8 @@ struct TrustEvaluationTests {
         other = try Certificate(Certificate.other)
     }
 
-    /// A session whose peers show the first certificate, and as many others as the closure says for the request's number.
+    /// Returns a session whose servers present a chain: their own certificate, and as many others as the closure
+    /// returns for the number of the request.
     private func session(
         _ configuration: SessionConfiguration = SessionConfiguration(),
         showing others: @escaping @Sendable (Int) -> Int = { _ in 0 },
@@ -48,9 +49,9 @@ struct TrustEvaluationTests {
         withExtendedLifetime(end) {}
     }
 
-    // MARK: What is remembered
+    // MARK: Stored verdicts
 
-    @Test("A refusal is remembered, with its code")
+    @Test("A rejection is stored, with its code")
     func refusal() async {
         let session = session { _ in throw TrustError(.pinMismatch, "not this one") }
         for _ in 0..<3 {
@@ -60,7 +61,7 @@ struct TrustEvaluationTests {
         #expect(calls.lines == ["a"])
     }
 
-    @Test("An evaluation that failed refuses its request, and the next request is judged again")
+    @Test("A failed evaluation fails its request, and the next request starts another one")
     func failure() async {
         let session = session { [calls] _ in
             if calls.lines.count < 3 { throw ForeignError() }
@@ -75,7 +76,7 @@ struct TrustEvaluationTests {
         #expect(calls.lines.count == 3)
     }
 
-    @Test("An evaluation that was cut off says nothing about the peer", arguments: [true, false])
+    @Test("A cancelled evaluation is not stored", arguments: [true, false])
     func cutOff(isCancelled: Bool) async {
         let clock = ManualClock()
         let (begun, begin) = AsyncStream.makeStream(of: Void.self)
@@ -99,7 +100,7 @@ struct TrustEvaluationTests {
         #expect(calls.lines.count == 2)
     }
 
-    @Test("Verdicts can be forgotten, those on one host or all")
+    @Test("Verdicts can be removed, for one host or all")
     func forgotten() async {
         let session = session { _ in }
         func visit() async {
@@ -116,7 +117,7 @@ struct TrustEvaluationTests {
         #expect(calls.lines.count == 5)
     }
 
-    @Test("An evaluation that began before its verdict is forgotten answers those who wait, and is not remembered")
+    @Test("An evaluation that runs while verdicts are removed answers its waiters, and is not stored")
     func forgottenMeanwhile() async {
         let gates = [Gate(), Gate()]
         let session = session { [calls] _ in
@@ -137,16 +138,16 @@ struct TrustEvaluationTests {
         #expect(calls.lines.count == 2)
     }
 
-    // MARK: How often a request may ask
+    // MARK: Limits of a request
 
-    @Test("A host with more certificates than one is judged for each of them", arguments: [7, 20])
+    @Test("A host with several certificates has an evaluation for each of them", arguments: [7, 20])
     func manyCertificates(count: Int) async {
         let session = session(showing: { $0 % count }) { _ in }
         #expect(await error(session) == nil)
         #expect(calls.lines.count == count)
     }
 
-    @Test("A peer that shows another certificate each time is refused in the end")
+    @Test("A server that presents another certificate each time fails in the end")
     func changing() async {
         let session = session(showing: { $0 }) { _ in }
         let error = await error(session)
@@ -154,7 +155,7 @@ struct TrustEvaluationTests {
         #expect(calls.lines.count == 100)
     }
 
-    @Test("A verdict that is forgotten before its use each time ends the request")
+    @Test("A verdict that is removed before each use ends the request")
     func repeated() async {
         let (sessions, give) = AsyncStream.makeStream(of: Session.self)
         let session = session { _ in
@@ -171,9 +172,9 @@ struct TrustEvaluationTests {
         give.finish()
     }
 
-    // MARK: Who shares an evaluation
+    // MARK: Shared evaluations
 
-    @Test("Requests to one peer share one evaluation, whenever they come")
+    @Test("Concurrent and later requests to one server share one evaluation")
     func shared() async {
         let gate = Gate()
         let session = session { _ in await gate.pass() }
@@ -186,7 +187,7 @@ struct TrustEvaluationTests {
         #expect(calls.lines == ["a"])
     }
 
-    @Test("A request that leaves does not end the evaluation of the others", arguments: [true, false])
+    @Test("A cancelled request does not end the evaluation of the others", arguments: [true, false])
     func leaving(isFirst: Bool) async {
         let gate = Gate()
         let session = session { [calls] _ in
@@ -205,7 +206,7 @@ struct TrustEvaluationTests {
         #expect(calls.lines == ["a"])
     }
 
-    @Test("With the last request that waits an evaluation is cancelled, and the next request begins another one")
+    @Test("An evaluation is cancelled with its last waiting request, and the next request starts another one")
     func lastLeaves() async {
         let (ended, end) = AsyncStream.makeStream(of: Void.self)
         let session = session { [calls] _ in
@@ -225,7 +226,7 @@ struct TrustEvaluationTests {
         #expect(calls.lines.count == 2)
     }
 
-    @Test("A request that an evaluator makes to the peer that it evaluates fails, instead of waiting for itself")
+    @Test("A request that an evaluator makes to the server that it evaluates fails, instead of waiting for itself")
     func ownRequest() async {
         let (sessions, give) = AsyncStream.makeStream(of: Session.self)
         let session = session { _ in
@@ -245,8 +246,8 @@ struct TrustEvaluationTests {
 }
 
 extension Session {
-    /// Waits until so many requests wait for trust evaluators. No event tells of it, so it is looked at again and again, in
-    /// the background, and not as a task that is awaited: its priority would rise above that of the requests.
+    /// Waits until so many requests wait for trust evaluators. No event reports it, so the count is polled in the
+    /// background. An awaited task would get a higher priority than the requests.
     fileprivate nonisolated func waitUntilJudging(_ count: Int) async {
         let trust = context.trust
         await withCheckedContinuation { continuation in

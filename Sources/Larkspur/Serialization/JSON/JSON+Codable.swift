@@ -1,14 +1,14 @@
 extension JSON: Codable {
-    /// Coders recurse, and take five kilobytes of stack for a level.
+    /// The maximum depth for coders. They recurse and need about five kilobytes of stack per level.
     private static let maximumCodingDepth = 64
     private static let tooDeep = "The JSON is too deep for coders; parse it with init(data:) and write it with data()."
 
-    /// Takes the value from any decoder, down to 64 levels.
+    /// Decodes a value from any decoder, down to 64 levels.
     ///
-    /// Where every digit or the order of members counts, use ``init(data:duplicateKeys:)`` and ``data(_:)`` instead.
+    /// If every digit or the order of members matters, use ``init(data:duplicateKeys:)`` and ``data(_:)`` instead.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // Decoders tell kinds apart only by refusing the wrong one. The exact kinds of number come first.
+        // A decoder reveals the type of a value only by failing for other types. Exact number types come first.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(Bool.self) {
@@ -30,8 +30,8 @@ extension JSON: Codable {
         }
     }
 
-    /// Gives the value to any encoder, down to 64 levels; a number that no 64-bit integer holds becomes a `Double`, save
-    /// in a form, which has all digits and the order of members.
+    /// Encodes the value with any encoder, down to 64 levels. A number that fits no 64-bit integer becomes a `Double`.
+    /// The form encoder instead keeps all digits and the order of members.
     public func encode(to encoder: any Encoder) throws {
         if let form = encoder as? FormNode { return try form.encode(self) }
         var container = encoder.singleValueContainer()
@@ -42,7 +42,7 @@ extension JSON: Codable {
         case .number(let number):
             if let value = number.integer(as: Int64.self) { return try container.encode(value) }
             if let value = number.integer(as: UInt64.self) { return try container.encode(value) }
-            // Encoders know what to do with an infinity: most refuse it.
+            // Most encoders reject an infinity, and others have a strategy for it.
             try container.encode(number.double ?? .infinity)
         case .array where encoder.codingPath.count > Self.maximumCodingDepth,
             .object where encoder.codingPath.count > Self.maximumCodingDepth:
@@ -54,7 +54,7 @@ extension JSON: Codable {
         }
     }
 
-    /// Makes a typed value of this one, or of a part of it: `try reply["user"].decode(User.self)`.
+    /// Decodes the value, or a part of it, as another type: `try reply["user"].decode(User.self)`.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
     ) throws -> Value {

@@ -1,23 +1,24 @@
 extension JSON {
-    /// A dictionary of values as an object, its members sorted by key, for a dictionary has no order of its own.
+    /// Creates an object from a dictionary, with its members sorted by key, because a dictionary has no order.
     ///
-    /// Values are Booleans, text, numbers of every kind, `NSNumber`, `NSNull`, `JSON`, optionals of these, and arrays and
-    /// dictionaries of them. Anything else is refused, also a date: only you know what the service takes for one.
+    /// The values can be Booleans, strings, numbers of all types, `NSNumber`, `NSNull`, ``JSON``, optionals of these,
+    /// and arrays and dictionaries of them. Other values fail with `.encodingFailed`, also dates, because services
+    /// differ in their format.
     public init(_ members: [String: any Sendable]) throws(RequestError) {
         var reader = ValueReader()
         self = try reader.object(members)
     }
 
-    /// An array of values, of the same kinds as those of a dictionary.
+    /// Creates an array from values of the same types as in a dictionary.
     public init(_ elements: [any Sendable]) throws(RequestError) {
         var reader = ValueReader()
         self = try reader.array(elements)
     }
 }
 
-/// Makes JSON of values whose types are known at run time only.
+/// Converts values whose types are known only at run time.
 private struct ValueReader {
-    /// Where the value under way stands.
+    /// The path of the current value, for errors.
     private var path: [String] = []
 
     mutating func array(_ elements: [Any]) throws(RequestError) -> JSON {
@@ -46,7 +47,7 @@ private struct ValueReader {
     }
 
     private func scalar(_ value: Any) throws(RequestError) -> JSON? {
-        // Before Bool: any NSNumber of 0 or 1 can be cast to one.
+        // Before Bool, because any NSNumber of 0 or 1 can be cast to Bool.
         if type(of: value) is NSNumber.Type { return try written(value) }
         switch value {
         case let value as JSON: return value
@@ -54,7 +55,7 @@ private struct ValueReader {
         case let value as String: return .string(value)
         case let value as any StringProtocol: return .string(String(value))
         case let value as any BinaryInteger: return JSON(value)
-        // By way of the text: a Float's 0.1 is not a Double's.
+        // Converted through text, because 0.1 as a Float is another number than 0.1 as a Double.
         case let value as any BinaryFloatingPoint: return try number(Double("\(value)") ?? .nan)
         case let value as Decimal: return value.isNaN ? try number(.nan) : try? JSON(text: "\(value)")
         case is NSNull: return .null
@@ -67,7 +68,7 @@ private struct ValueReader {
         return JSON(value)
     }
 
-    /// A number object, of which only Foundation knows on every platform whether it is a Boolean.
+    /// Returns the value of an `NSNumber`. Only Foundation can tell on every platform whether it is a Boolean.
     private func written(_ number: Any) throws(RequestError) -> JSON {
         guard JSONSerialization.isValidJSONObject([number]),
             let data = try? JSONSerialization.data(withJSONObject: [number]), let list = try? JSON(data: data)
@@ -80,7 +81,7 @@ private struct ValueReader {
     }
 }
 
-/// An optional whose type is not known.
+/// An optional of unknown type.
 private protocol Wrapping {
     var content: Any { get }
 }

@@ -1,27 +1,28 @@
 extension JSON: CustomStringConvertible {
-    /// How a value is written; without any, as short as possible and with the keys of objects in their own order.
+    /// The format of written JSON. Without options it is as short as possible, with the keys of objects in their own
+    /// order.
     public struct WritingOptions: OptionSet, Sendable {
         public let rawValue: Int
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// The members of objects by their keys, so that equal values make equal texts.
+        /// Sorts the members of objects by key, so that equal values have equal texts.
         public static let sortedKeys = WritingOptions(rawValue: 1 << 0)
-        /// On many lines, indented by two spaces.
+        /// Writes on several lines, indented by two spaces.
         public static let prettyPrinted = WritingOptions(rawValue: 1 << 1)
     }
 
-    /// The value as UTF-8 data, for a request's body or a file.
+    /// Returns the value as UTF-8 data, for a request's body or a file.
     ///
-    /// Numbers are written with the digits they were read with, save that a `Double` has its shortest form (`1e2` comes
-    /// out as `100.0`). Only what must be escaped in strings is.
+    /// Numbers keep the digits of the text that they were parsed from, except that a `Double` has its shortest form:
+    /// `1e2` becomes `100.0`. Strings have only the necessary escapes.
     public func data(_ options: WritingOptions = []) -> Data { Data(JSONWriter(self, options).bytes) }
 
-    /// The value as JSON, on one line unless told otherwise.
+    /// Returns the value as JSON text, on one line by default.
     public func text(_ options: WritingOptions = []) -> String {
         String(decoding: JSONWriter(self, options).bytes, as: UTF8.self)
     }
 
-    /// The value on one line, its keys sorted.
+    /// The value on one line, with sorted keys.
     public var description: String { text(.sortedKeys) }
 }
 

@@ -1,52 +1,53 @@
-/// Any JSON value: read it without declaring types, build it from literals, change it in place.
+/// A JSON value of any type. Read it without declaring types, build it from literals, change it in place.
 ///
-/// Looking for something that is not there gives `.null`, so a path can be followed without unwrapping each step:
+/// A missing key or index returns `.null`, so a path can be followed without unwrapping each step:
 ///
 /// ```swift
 /// let reply = try JSON(data: body)
 /// let tag = reply["user"]["tags"][0].string ?? "none"
 /// ```
 ///
-/// Two values are equal when they say the same: `1 == 1.0`, and objects regardless of the order of their members.
+/// Two values are equal if they have the same content: `1 == 1.0`, and the order of members does not matter.
 public enum JSON: Sendable, Hashable {
-    /// Also what a missing key gives.
+    /// A null, also for a missing key.
     case null
-    /// `true` or `false`
+    /// A Boolean.
     case bool(Bool)
-    /// A number with all the digits that it was written with.
+    /// A number with all its digits.
     case number(Number)
-    /// A text.
+    /// A string.
     case string(String)
-    /// Values in their order.
+    /// An array.
     case array([JSON])
-    /// Members in their order.
+    /// An object with its members in order.
     case object(Object)
 
-    /// An integer of any width, kept exactly.
+    /// Creates a number from an integer of any width, without loss.
     public init(_ value: some BinaryInteger) { self = .number(Number(value)) }
 
-    /// A floating-point number; `.null` for an infinity or a NaN, which JSON cannot write.
+    /// Creates a number from a floating-point value, or `.null` for an infinity or a NaN, which JSON cannot represent.
     public init(_ value: Double) { self = value.isFinite ? .number(Number(value)) : .null }
 
-    /// What becomes of a key that an object has twice, which RFC 8259 leaves open.
+    /// The handling of duplicate keys in an object, which RFC 8259 leaves open.
     public enum DuplicateKeyPolicy: Sendable {
-        /// The last value counts, as in browsers, at the place of the first.
+        /// Uses the last value, as browsers do, at the position of the first.
         case keepLast
-        /// The text is refused: where another program may read the same bytes and pick the other value.
+        /// Fails with ``JSONError/Reason/duplicateKey``. Use it where another program may read the same bytes and use
+        /// the other value.
         case refuse
     }
 
-    /// How many arrays and objects a text may have inside one another.
+    /// The maximum nesting of arrays and objects in a document.
     ///
-    /// Values are read, compared and written by recursion: so many levels fit on a stack of 512 KiB in debug builds.
+    /// Values are parsed, compared and written recursively. This depth fits on a stack of 512 KiB in debug builds.
     public static let maximumDepth = 128
 
-    /// Parses a document, strictly by RFC 8259: one value in UTF-8, with nothing around it but white space.
+    /// Parses a document, strictly by RFC 8259: one value in UTF-8, surrounded only by white space.
     ///
-    /// A byte order mark at the start is skipped, because servers send it. Escapes that form half a surrogate pair are
-    /// refused, for no `String` can hold them. Any input whatever gives a value or an error.
+    /// A byte order mark at the start is skipped, because some servers send it. An escape of a lone surrogate is an
+    /// error, because a `String` cannot represent it. Any input produces a value or an error.
     public init(data: Data, duplicateKeys: DuplicateKeyPolicy = .keepLast) throws(JSONError) {
-        // By way of a result: `withUnsafeBytes` would throw an error of any type.
+        // The closure returns a result, because `withUnsafeBytes` would lose the error's type.
         self = try data.withUnsafeBytes { bytes in
             Result { () throws(JSONError) in
                 var parser = JSONParser(text: bytes.bindMemory(to: UInt8.self), duplicateKeys: duplicateKeys)
@@ -55,42 +56,42 @@ public enum JSON: Sendable, Hashable {
         }.get()
     }
 
-    /// Parses a document in a string; columns of errors count its UTF-8 bytes.
+    /// Parses a document in a string. Columns of errors count UTF-8 bytes.
     public init(text: String, duplicateKeys: DuplicateKeyPolicy = .keepLast) throws(JSONError) {
         try self.init(data: Data(text.utf8), duplicateKeys: duplicateKeys)
     }
 
-    /// Whether this is `null`, or was looked up and not found.
+    /// Whether this is `null` or a missing value.
     public var isNull: Bool { if case .null = self { true } else { false } }
 
-    /// The boolean, if this is one; numbers are not taken for booleans.
+    /// The Boolean; nil for other types. Numbers are not converted to Booleans.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
-    /// The number, if it is one.
+    /// The number; nil for other types.
     public var number: Number? { if case .number(let value) = self { value } else { nil } }
 
-    /// The number as an integer, if it is a whole one that fits: 3 for `3`, `3.0` and `3e0`, nil for `3.5`.
+    /// The number as an integer, if it is whole and fits: 3 for `3`, `3.0` and `3e0`, nil for `3.5`.
     public var int: Int? { number?.integer(as: Int.self) }
 
-    /// The nearest `Double`, if this is a number; nil for one too large for any, such as `1e999`.
+    /// The number as the nearest `Double`; nil for other types and for numbers beyond its range, such as `1e999`.
     public var double: Double? { number?.double }
 
-    /// The text, if this is a string; numbers are not turned into text.
+    /// The string; nil for other types. Numbers are not converted to strings.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
 
-    /// The elements, if it is an array.
+    /// The elements of an array; nil for other types.
     public var array: [JSON]? { if case .array(let value) = self { value } else { nil } }
 
-    /// The members in their order, if this is an object: `for (key, value) in json.object ?? [:]`.
+    /// The members of an object, in order; nil for other types. Example: `for (key, value) in json.object ?? [:]`.
     public var object: Object? { if case .object(let value) = self { value } else { nil } }
 
-    /// The member of that key; `.null` if there is none, or if this is not an object.
+    /// The member with the key; `.null` if it is missing or this is not an object.
     ///
-    /// Setting turns a `null` into an object, so that `json["a"]["b"] = 1` builds the path. Any other kind is left as
-    /// it is. Assigning `.null` stores a null; ``removeValue(forKey:)`` takes the member away.
+    /// Assigning to a member of `null` creates an object, so that `json["a"]["b"] = 1` builds the path. Values of other
+    /// types are not changed. Assigning `.null` stores a null; ``removeValue(forKey:)`` removes the member.
     public subscript(key: String) -> JSON {
         get { object?[key] ?? .null }
-        // Not a setter: read, change and write back would copy every container on the path.
+        // Not a setter, which would copy every container on the path.
         _modify {
             var ignored = JSON.null
             guard var members = object ?? (isNull ? [:] : nil) else {
@@ -103,10 +104,10 @@ public enum JSON: Sendable, Hashable {
         }
     }
 
-    /// The element at that index; `.null` if there is none, or if this is not an array.
+    /// The element at the index; `.null` if it is missing or this is not an array.
     ///
-    /// Setting replaces the element, or appends at the index one past the end (a `null` counts as an empty array).
-    /// Any other index and any other kind leave the value as it is.
+    /// Assigning replaces the element, or appends it at the index one past the end. A `null` counts as
+    /// an empty array. Other indices have no effect, and values of other types are not changed.
     public subscript(index: Int) -> JSON {
         get { array.flatMap { $0.indices.contains(index) ? $0[index] : nil } ?? .null }
         _modify {
@@ -122,7 +123,7 @@ public enum JSON: Sendable, Hashable {
         }
     }
 
-    /// Takes the member of that key away and returns it; nil if there was none.
+    /// Removes the member with the key and returns its value; nil if it was missing.
     @discardableResult
     public mutating func removeValue(forKey key: String) -> JSON? {
         guard case .object(var members) = self else { return nil }
@@ -131,9 +132,9 @@ public enum JSON: Sendable, Hashable {
         return members.removeValue(forKey: key)
     }
 
-    /// The same value without the members of objects that are `null`, at every level.
+    /// Returns the value without `null` members of objects, at all levels.
     ///
-    /// Elements of arrays stay, also those that are `null`: without one, those behind it would change their index.
+    /// Null elements of arrays stay, because without them the indices of later elements would change.
     public func removingNulls() -> JSON {
         switch self {
         case .null, .bool, .number, .string: self

@@ -1,43 +1,43 @@
-/// Why a text is not JSON, and where: `unexpected "}" at line 3, column 14: expected a value`.
+/// An error of a text that is not JSON, with its position: `unexpected "}" at line 3, column 14: expected a value`.
 ///
-/// It shows one character of the text at most, so that it can be logged without giving a body's secrets away.
+/// The description shows at most one character of the text, so that logs contain no secrets of a body.
 public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of fault it is; further kinds may be added.
+    /// The kind of the error. Further kinds may be added.
     public struct Reason: RawRepresentable, Sendable, Hashable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// Something else than what the grammar wants there.
+        /// A character that the grammar does not allow at this position.
         public static let unexpectedCharacter = Reason(rawValue: "unexpectedCharacter")
-        /// The text ends before the value does.
+        /// The text ends within the value.
         public static let unexpectedEnd = Reason(rawValue: "unexpectedEnd")
-        /// A number with a leading zero, or without digits where there must be some.
+        /// A number with a leading zero, or without required digits.
         public static let malformedNumber = Reason(rawValue: "malformedNumber")
-        /// A character such as a line break inside a string, where it must be escaped.
+        /// An unescaped control character, such as a line break, in a string.
         public static let controlCharacter = Reason(rawValue: "controlCharacter")
-        /// A backslash before what cannot be escaped.
+        /// A backslash before a character that cannot be escaped.
         public static let malformedEscape = Reason(rawValue: "malformedEscape")
-        /// Half of a surrogate pair, as `\ud800`, which is no character and fits in no `String`.
+        /// An escape of a lone surrogate, such as `\ud800`, which a `String` cannot represent.
         public static let loneSurrogate = Reason(rawValue: "loneSurrogate")
-        /// Bytes that are no text.
+        /// Bytes that are not UTF-8.
         public static let malformedUTF8 = Reason(rawValue: "malformedUTF8")
-        /// A key that its object has already, under ``JSON/DuplicateKeyPolicy/refuse``.
+        /// A duplicate key in an object, with ``JSON/DuplicateKeyPolicy/refuse``.
         public static let duplicateKey = Reason(rawValue: "duplicateKey")
-        /// More arrays and objects in one another than ``JSON/maximumDepth``.
+        /// A nesting of arrays and objects deeper than ``JSON/maximumDepth``.
         public static let tooDeep = Reason(rawValue: "tooDeep")
     }
 
-    /// What kind of fault it is.
+    /// The kind of the error.
     public let reason: Reason
-    /// Bytes before the fault.
+    /// The position in bytes, from 0.
     public let offset: Int
-    /// From 1; a line ends with LF, CR or both.
+    /// The line, from 1. Lines end with LF, CR or both.
     public let line: Int
-    /// From 1, in bytes.
+    /// The column in bytes, from 1.
     public let column: Int
     public let description: String
 
-    /// A fault at `offset` of the text, or at its end if `offset` is there.
+    /// Creates an error at the offset, which is the end of the text if the text ends too early.
     init(_ reason: Reason, at offset: Int, of text: UnsafeBufferPointer<UInt8>, expected: String) {
         var line = 1
         var lineStart = text.starts(with: JSONParser.byteOrderMark) ? JSONParser.byteOrderMark.count : 0

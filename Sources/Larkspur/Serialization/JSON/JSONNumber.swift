@@ -1,11 +1,12 @@
 extension JSON {
-    /// A JSON number, with all the digits that were written.
+    /// A JSON number with all its digits.
     ///
-    /// Identifiers and amounts must survive being read and written again. So an integer is kept as `Int64`, another
-    /// number as `Double`, and as the text that stood in the document if those do not carry its digits.
+    /// Identifiers and amounts must not change when they are read and written again. So an integer is stored as `Int64`
+    /// and another number as `Double`. If these would lose digits, the number is stored as its text in the document.
     ///
-    /// Integers are compared digit by digit, other numbers as the nearest `Double`, and those too large for one by
-    /// their text: `1 == 1.0` and `0.1 == 0.1000000000000000000001`, but `1e30` is not the same integer written out.
+    /// Integers are compared digit by digit, other numbers as the nearest `Double`, and numbers beyond its range by
+    /// their text. So `1 == 1.0` and `0.1 == 0.1000000000000000000001`, but `1e30` differs from the same integer with
+    /// all its digits.
     public struct Number: Sendable {
         private enum Storage: Hashable {
             case integer(Int64)
@@ -24,7 +25,7 @@ extension JSON.Number {
 
     init(_ value: Double) { storage = .double(value) }
 
-    /// A number whose spelling the parser has checked; `isShort` promises that a normal `Double` gives its digits back.
+    /// Creates a number from text that the parser has checked. `isShort` means that a normal `Double` keeps all digits.
     init(checked text: String, isInteger: Bool, isShort: Bool) {
         if isInteger {
             storage = Int64(text).map(Storage.integer) ?? .text(text)
@@ -35,7 +36,7 @@ extension JSON.Number {
         }
     }
 
-    /// The nearest `Double`: zero for a number too small, nil for one too large.
+    /// The nearest `Double`: zero for a number too small, nil for a number too large.
     public var double: Double? {
         switch storage {
         case .integer(let value): Double(value)
@@ -44,9 +45,10 @@ extension JSON.Number {
         }
     }
 
-    /// The same number as an integer type, if it is whole and fits.
+    /// Returns the number as an integer type, if it is whole and fits.
     ///
-    /// Of numbers written with a fraction or an exponent only those up to 2^53 do: past it a `Double` skips integers.
+    /// A number with a fraction or an exponent is converted only up to 2^53, because larger values of `Double` skip
+    /// integers.
     public func integer<Integer: FixedWidthInteger>(as type: Integer.Type) -> Integer? {
         switch storage {
         case .integer(let value): Integer(exactly: value)
@@ -57,7 +59,7 @@ extension JSON.Number {
 }
 
 extension JSON.Number: Hashable, CustomStringConvertible {
-    /// The form that all equal numbers have in common.
+    /// A normal form that is the same for all equal numbers.
     private var comparisonForm: Storage {
         switch storage {
         case .text(let text) where !text.utf8.contains { ".eE".utf8.contains($0) }: storage

@@ -1,21 +1,21 @@
 extension JSON {
-    /// The members of an object, each key once, in the order in which they were written.
+    /// The members of an object, each key once, in order.
     ///
-    /// Keys are Swift strings: two spellings of the same text (`é` composed or not) are one key.
+    /// Keys are Swift strings: canonically equivalent spellings, such as `é` composed or decomposed, are one key.
     public struct Object: Sendable {
         struct Member {
             let key: String
             var value: JSON
         }
 
-        /// Up to this many members are searched one by one: most objects are small, and hashing all keys costs more.
+        /// The maximum number of members for a linear search. Most objects are small, and hashing all keys costs more.
         static let searchLimit = 16
 
         private var members: [Member] = []
-        /// Where each key stands; empty up to `searchLimit` members.
+        /// The index of each key; empty up to `searchLimit` members.
         private var positions: [String: Int] = [:]
 
-        /// Of a key that occurs twice, the last value counts, at the place of the first.
+        /// Creates an object. A duplicate key has its last value, at the position of the first.
         public init(_ members: some Sequence<(String, JSON)>) {
             for (key, value) in members { self[adding: key] = value }
         }
@@ -28,10 +28,10 @@ extension JSON {
 }
 
 extension JSON.Object {
-    /// The value of the key; nil if there is no such key.
+    /// The value of the key; nil if the key is missing.
     public subscript(key: String) -> JSON? { position(of: key).map { members[$0].value } }
 
-    /// The value of that key for writing in place, added as `null` if there was none.
+    /// The value of the key, to change in place. A missing key is added with `null`.
     subscript(adding key: String) -> JSON {
         get { self[key] ?? .null }
         _modify {
@@ -55,7 +55,7 @@ extension JSON.Object {
         positions.isEmpty ? members.firstIndex { $0.key == key } : positions[key]
     }
 
-    /// Indexes the last member, or all if none is.
+    /// Indexes the last member, or all members if the index is empty.
     private mutating func indexMembers() {
         guard count > Self.searchLimit else { return }
         for position in (positions.isEmpty ? 0 : count - 1)..<count { positions[members[position].key] = position }
@@ -77,7 +77,7 @@ extension JSON.Object: Hashable, ExpressibleByDictionaryLiteral {
     }
 
     public func hash(into hasher: inout Hasher) {
-        // Each member by itself, so that their order does not count.
+        // Each member is hashed separately, so that the order does not matter.
         var sum = 0
         for (key, value) in self {
             var memberHasher = hasher

@@ -1,5 +1,5 @@
 extension JSONParser {
-    /// Reads a string, beginning at its opening quotation mark.
+    /// Parses a string from its opening quotation mark on.
     @inline(__always)
     mutating func string() throws(JSONError) -> String {
         position &+= 1
@@ -11,7 +11,7 @@ extension JSONParser {
         return String(decoding: UnsafeBufferPointer(rebasing: text[start..<position - 1]), as: UTF8.self)
     }
 
-    /// Goes on with a string whose text began at `start`, at its first byte that is not plain.
+    /// Parses the rest of a string that began at `start`, from its first byte that is not plain on.
     @inline(never)
     private mutating func restOfString(from start: Int) throws(JSONError) -> String {
         unescaped.removeAll(keepingCapacity: true)
@@ -22,7 +22,7 @@ extension JSONParser {
                 unescaped.append(contentsOf: UnsafeBufferPointer(rebasing: text[pending..<position]))
                 position &+= 1
                 var string = String(decoding: unescaped, as: UTF8.self)
-                // Where bytes are not UTF-8, others took their place.
+                // Decoding replaces invalid bytes, so a difference shows that the text is not UTF-8.
                 let isIntact = string.withUTF8 { utf8 in
                     utf8.count == unescaped.count && utf8.baseAddress.map { memcmp($0, unescaped, utf8.count) } == 0
                 }
@@ -40,11 +40,12 @@ extension JSONParser {
         throw expected("the string's closing quotation mark")
     }
 
-    /// Goes on to the next byte that is not plain text: a quotation mark, a backslash, a control or beyond ASCII.
+    /// Moves to the next byte that is not plain text: a quotation mark, a backslash, a control character or beyond
+    /// ASCII.
     @inline(__always)
     private mutating func skipPlainText() {
-        // Eight bytes at a time. Each term leaves the top bit set in the bytes that it looks for. A borrow can set it
-        // in the byte above one of those by mistake, but never below: the lowest bit set is right.
+        // Eight bytes at a time. Each term sets the top bit of the bytes that it looks for. A borrow can also set it in
+        // the next higher byte by mistake, but never in a lower one: the lowest set bit is right.
         let ones: UInt64 = 0x0101_0101_0101_0101
         while let start = UnsafeRawPointer(text.baseAddress), end - position >= 8 {
             let word = UInt64(littleEndian: (start + position).loadUnaligned(as: UInt64.self))
@@ -62,7 +63,7 @@ extension JSONParser {
         while position < end, (0x20..<0x80).contains(current), current != 0x22, current != 0x5C { position &+= 1 }
     }
 
-    /// Reads an escape, beginning at its backslash, and appends what it stands for to `unescaped`.
+    /// Parses an escape from its backslash on, and appends its character to `unescaped`.
     private mutating func escape() throws(JSONError) {
         position &+= 1
         switch position < end ? current : 0 {
@@ -78,7 +79,7 @@ extension JSONParser {
         position &+= 1
     }
 
-    /// Reads `u` and four digits, twice for a character beyond the basic plane.
+    /// Parses `u` and four digits, twice for a surrogate pair.
     private mutating func escapedScalar() throws(JSONError) {
         let start = position - 1
         let first = try hexadecimalUnit()
@@ -94,7 +95,7 @@ extension JSONParser {
         unescaped.append(contentsOf: utf8)
     }
 
-    /// Reads the four digits that follow the `u` at `position`.
+    /// Parses the four digits after the `u` at `position`.
     private mutating func hexadecimalUnit() throws(JSONError) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<4 {

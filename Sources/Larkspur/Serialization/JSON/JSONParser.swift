@@ -1,4 +1,4 @@
-/// Reads one JSON document from UTF-8 bytes. A position is compared with `end` before its byte is read.
+/// A parser of one JSON document in UTF-8. A position is compared with `end` before its byte is read.
 struct JSONParser {
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
@@ -9,13 +9,13 @@ struct JSONParser {
     var depth = 0
     /// Whether the last string was ASCII without escapes.
     var isPlain = true
-    /// The text of a string with escapes, while it is put together; kept for its storage.
+    /// The text of a string with escapes, during its parsing; a property, to reuse its storage.
     var unescaped: [UInt8] = []
 
     var usual = UsualCounts()
 
     var end: Int { text.count }
-    /// The byte at `position`, which must be before `end`.
+    /// The byte at `position`, which must be less than `end`.
     var current: UInt8 { text[position] }
 
     mutating func document() throws(JSONError) -> JSON {
@@ -26,7 +26,7 @@ struct JSONParser {
         return value
     }
 
-    // Never inlined: errors are rare, and their making would crowd out the code that matters.
+    // Never inlined: errors are rare, and their code would displace the hot path from the instruction cache.
     @inline(never)
     func expected(
         _ what: StaticString, _ reason: JSONError.Reason = .unexpectedCharacter, at offset: Int? = nil
@@ -48,7 +48,7 @@ struct JSONParser {
         return true
     }
 
-    // In debug builds every case and error of a function takes stack: those that recurse leave the rest to others.
+    // In debug builds every case and error of a function needs stack: recursive functions delegate everything else.
     private mutating func value() throws(JSONError) -> JSON {
         skipWhitespace()
         switch position < end ? current : 0 {
@@ -81,7 +81,7 @@ struct JSONParser {
         return .object(JSON.Object(members.map { ($0.key, $0.value) }))
     }
 
-    /// Goes past an opening bracket; false if the closing one follows.
+    /// Skips an opening bracket. Returns false if the closing bracket follows.
     private mutating func open(_ closing: Unicode.Scalar) throws(JSONError) -> Bool {
         guard depth < JSON.maximumDepth else {
             throw expected("fewer arrays and objects inside one another; see JSON.maximumDepth", .tooDeep)
@@ -93,7 +93,7 @@ struct JSONParser {
         return true
     }
 
-    /// Goes past a comma, or past the closing bracket and returns false.
+    /// Skips a comma. Returns false after the closing bracket instead.
     private mutating func goesOn(_ closing: Unicode.Scalar, _ what: StaticString) throws(JSONError) -> Bool {
         skipWhitespace()
         if skip(UInt8(ascii: ",")) { return true }
@@ -102,8 +102,8 @@ struct JSONParser {
         return false
     }
 
-    /// How many elements and members the last array and object of each depth had: those beside one another are mostly
-    /// alike, so their storage is made once, neither too small nor too large.
+    /// The sizes of the last array and object at each depth. Neighbours are often alike, so their storage is allocated
+    /// once with this size.
     struct UsualCounts {
         static let limit = 16
         var elements = Array(repeating: 4, count: JSON.maximumDepth + 1)
@@ -111,10 +111,10 @@ struct JSONParser {
     }
 
     private struct Keys {
-        /// A bit for each key, the same for equal ones: by it most keys are known to be new, without a search.
+        /// A bit set of the keys' hashes. It shows without a search that most keys are new.
         var tags: UInt64 = 0
         var mayRepeat = false
-        /// The keys themselves, if none may repeat.
+        /// The keys themselves, if duplicates are not allowed.
         var unique: Set<String> = []
     }
 
@@ -166,7 +166,7 @@ struct JSONParser {
         var fractionDigits = 0
         if skip(UInt8(ascii: ".")) { fractionDigits = try digits(&magnitude, "a digit after the decimal point") }
         let isExact = wholeDigits + fractionDigits <= 18  // else the magnitude may have overflowed
-        // Up to fifteen digits every normal Double gives back.
+        // A normal Double keeps up to fifteen digits.
         let isShort = isExact && magnitude < 1_000_000_000_000_000
         let hasExponent = position < end && current | 0x20 == UInt8(ascii: "e")
         if hasExponent {
@@ -177,7 +177,7 @@ struct JSONParser {
         } else if isExact, fractionDigits == 0, magnitude != 0 || !isNegative {
             return JSON.Number(isNegative ? -Int64(magnitude) : Int64(magnitude))
         } else if isShort {
-            // Both operands are exact, so that the quotient is the nearest Double.
+            // Both operands are exact, so the quotient is the nearest Double.
             var value = 1.0
             for _ in 0..<fractionDigits { value *= 10 }
             value = Double(magnitude) / value
@@ -188,7 +188,7 @@ struct JSONParser {
             isInteger: fractionDigits == 0 && !hasExponent, isShort: isShort)
     }
 
-    /// Goes past one digit or more, appends them to `value`, and returns how many there are.
+    /// Parses one digit or more, appends them to `value`, and returns their number.
     @inline(__always)
     private mutating func digits(_ value: inout UInt64, _ what: StaticString) throws(JSONError) -> Int {
         let start = position

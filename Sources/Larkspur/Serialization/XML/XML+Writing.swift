@@ -1,6 +1,6 @@
 extension XML: CustomStringConvertible {
-    /// The element as XML, which says the same when it is parsed; a part of a document has the declarations of
-    /// namespaces that it needs. Empty for an element that was not found.
+    /// The element as XML, which is equal when parsed again. A part of a document includes the namespace declarations
+    /// that it needs. Empty for a missing element.
     public var description: String {
         guard !isMissing else { return "" }
         var writer = XMLWriter()
@@ -12,7 +12,7 @@ extension XML: CustomStringConvertible {
 private struct XMLWriter {
     private var bytes: [UInt8] = []
     private var namespaces = XMLNamespaces()
-    /// Declarations from around the outermost element, and where they belong.
+    /// Declarations from outside the outermost element, and the position to insert them.
     private var inherited: [UInt8] = []
     private var inheritedPlace = 0
 
@@ -20,7 +20,7 @@ private struct XMLWriter {
         String(decoding: bytes[..<inheritedPlace] + inherited + bytes[inheritedPlace...], as: UTF8.self)
     }
 
-    // In debug builds every case and text of a function takes stack: that which recurses leaves the rest to others.
+    // In debug builds every case and text of a function needs stack: recursive functions delegate everything else.
     mutating func write(_ element: XML) {
         let shadowed = writeStartTag(of: element)
         for child in element.children {
@@ -30,7 +30,7 @@ private struct XMLWriter {
         namespaces.restore(shadowed)
     }
 
-    /// Returns what the element's declarations hide.
+    /// Writes a start tag. Returns the declarations that it hides.
     private mutating func writeStartTag(of element: XML) -> [XMLNamespaces.Shadowed] {
         var shadowed: [XMLNamespaces.Shadowed] = []
         for attribute in element.attributes {
@@ -61,7 +61,7 @@ private struct XMLWriter {
         }
     }
 
-    /// Declares the name's prefix for the outermost element, if nothing inside of that does: then it was declared around it.
+    /// Declares the name's prefix for the outermost element, if it is declared outside of that.
     private mutating func inherit(_ name: XML.Name) {
         guard namespaces[name.prefix]?.name != name.namespace else { return }
         _ = namespaces.declare(name.prefix, as: name.namespace)
@@ -74,7 +74,7 @@ private struct XMLWriter {
 extension [UInt8] {
     fileprivate mutating func append(_ text: String) { append(contentsOf: text.utf8) }
 
-    /// Appends text so that it is read as it is, also the white space that parsers would change.
+    /// Appends escaped text. It also escapes the white space that parsers would normalize.
     fileprivate mutating func append(escaping text: String, inAttribute: Bool) {
         for byte in text.utf8 {
             switch byte {

@@ -1,7 +1,7 @@
-/// An XML element with all that is in it; a document is its outermost element.
+/// An XML element with its content. A document is represented by its outermost element.
 ///
-/// Looking for something that is not there gives an element without name and content, so a path can be followed without
-/// unwrapping each step:
+/// A missing element is returned as an element without name and content, so a path can be followed without unwrapping
+/// each step:
 ///
 /// ```swift
 /// let feed = try XML(data: body)
@@ -13,50 +13,50 @@
 public struct XML: Sendable, Hashable {
     /// The name of an element or an attribute.
     ///
-    /// A prefix is only short for the namespace, and another document may have another one: tell names by `local` and
-    /// `namespace`.
+    /// The prefix only stands for the namespace, and another document may use another prefix. So compare names by
+    /// `local` and `namespace`.
     public struct Name: Sendable, Hashable, CustomStringConvertible {
-        /// Empty if there is none, as ``namespace`` is.
+        /// The prefix; empty if there is none, or for the default namespace.
         public let prefix: String
-        /// Without a prefix.
+        /// The name without its prefix.
         public let local: String
-        /// The URI that the prefix stands for; empty if there is none.
+        /// The URI of the namespace; empty if there is none.
         public let namespace: String
 
-        /// As it is written: `atom:link`, or `link` without a prefix.
+        /// The name as written: `atom:link`, or `link` without a prefix.
         public var description: String { prefix.isEmpty ? local : "\(prefix):\(local)" }
     }
 
-    /// A name and a value in an element's start tag.
+    /// An attribute of an element.
     public struct Attribute: Sendable, Hashable {
-        /// Without a prefix it is in no namespace, whatever its element's is.
+        /// The name. Without a prefix it has no namespace, even if its element has one.
         public let name: Name
-        /// Tabs and line breaks in it are spaces, unless they were written as references.
+        /// The value. Tabs and line breaks are replaced by spaces, unless they were written as references.
         public let value: String
     }
 
-    /// What an element has in it.
+    /// A part of an element's content.
     public enum Node: Sendable, Hashable {
-        /// An element inside this one.
+        /// A child element.
         case element(XML)
-        /// Text up to another kind of node, CDATA sections included.
+        /// Text up to another kind of node, including CDATA sections.
         case text(String)
-        /// A comment, without what encloses it.
+        /// A comment, without its delimiters.
         case comment(String)
-        /// A processing instruction, such as a style sheet's.
+        /// A processing instruction, for example of a style sheet.
         case instruction(target: String, String)
     }
 
-    /// How many elements a document may have inside one another.
+    /// The maximum nesting of elements in a document.
     public static let maximumDepth = 256
-    /// How many attributes an element may have.
+    /// The maximum number of attributes of an element.
     public static let maximumAttributes = 1_024
 
-    /// Empty in an element that is not there.
+    /// The name; empty for a missing element.
     public let name: Name
-    /// In the order in which they are written, declarations of namespaces included.
+    /// The attributes in order, including namespace declarations.
     public let attributes: [Attribute]
-    /// In their order.
+    /// The content in order.
     public internal(set) var children: [Node] = []
 
     private static let missing = XML(name: Name(prefix: "", local: "", namespace: ""), attributes: [])
@@ -66,9 +66,10 @@ public struct XML: Sendable, Hashable {
         self.attributes = attributes
     }
 
-    /// Parses a document, as strictly as ``XMLEventParser``; what stands around the outermost element is dropped.
+    /// Parses a document as strictly as ``XMLEventParser``. Nodes outside the outermost element are dropped.
     ///
-    /// - Parameter charset: What a response's `Content-Type` names; counts for more than what the document says.
+    /// - Parameter charset: The charset of the response's `Content-Type`, which overrides the document's own
+    ///   declaration.
     public init(data: Data, charset: String? = nil) throws(XMLError) {
         var parser = try XMLEventParser(data: data, charset: charset)
         var open: [XML] = []
@@ -91,25 +92,25 @@ public struct XML: Sendable, Hashable {
         self = root
     }
 
-    /// Parses a document in a string, whatever encoding it names.
+    /// Parses a document in a string. The encoding in its declaration is ignored.
     public init(text: String) throws(XMLError) {
         try self.init(data: Data(text.utf8), charset: "UTF-8")
     }
 
-    /// Whether this was looked up and not found.
+    /// Whether the element is missing.
     public var isMissing: Bool { name.local.isEmpty }
 
-    /// The elements directly in this one.
+    /// The child elements.
     public var elements: [XML] {
         children.compactMap { if case .element(let element) = $0 { element } else { nil } }
     }
 
-    /// All elements of that name directly in this one, of any namespace if none is given; `""` is none at all.
+    /// Returns the child elements with the name, in any namespace if it is nil. `""` means no namespace.
     public func children(named local: String, in namespace: String? = nil) -> [XML] {
         elements.filter { $0.isNamed(local, in: namespace) }
     }
 
-    /// The first element of that name directly in this one; one without a name if there is none.
+    /// The first child element with the name; a missing element if there is none.
     public subscript(local: String, in namespace: String? = nil) -> XML {
         for case .element(let element) in children where element.isNamed(local, in: namespace) { return element }
         return .missing
@@ -119,12 +120,12 @@ public struct XML: Sendable, Hashable {
         name.local == local && (namespace == nil || name.namespace == namespace)
     }
 
-    /// The value of that attribute; an attribute without a prefix is in no namespace.
+    /// Returns the value of the attribute. An attribute without a prefix has no namespace.
     public func attribute(_ local: String, in namespace: String = "") -> String? {
         attributes.first { $0.name.local == local && $0.name.namespace == namespace }?.value
     }
 
-    /// All text in this element and those inside of it, as it is written.
+    /// The text of the element and its descendants, unchanged.
     public var text: String {
         var text = ""
         var pending: [Node] = children.reversed()
@@ -138,9 +139,9 @@ public struct XML: Sendable, Hashable {
         return text
     }
 
-    /// Whether both are written alike, but for quotation marks and the like.
+    /// Returns whether both elements are equal, except for quotation marks and similar details of their spelling.
     public static func == (left: XML, right: XML) -> Bool {
-        // Not by recursion, which takes kilobytes of stack for a level in debug builds.
+        // Not recursive, because recursion needs kilobytes of stack per level in debug builds.
         var pending = [(left, right)]
         while let (left, right) = pending.popLast() {
             guard left.name == right.name, left.attributes == right.attributes,

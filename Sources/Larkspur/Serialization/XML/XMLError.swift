@@ -1,51 +1,52 @@
-/// Why a text is not XML, and where: `unexpected ">" at line 3, column 14: expected a value in quotation marks`.
+/// An error of a text that is not XML, with its position: `unexpected ">" at line 3, column 14: expected a value in
+/// quotation marks`.
 ///
-/// It shows one character of the text at most, so that it can be logged without giving a body's secrets away.
+/// The description shows at most one character of the text, so that logs contain no secrets of a body.
 public struct XMLError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of fault it is; further kinds may be added.
+    /// The kind of the error. Further kinds may be added.
     public struct Reason: RawRepresentable, Sendable, Hashable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// Something else than what the grammar wants there.
+        /// A character that the grammar does not allow at this position.
         public static let unexpectedCharacter = Reason(rawValue: "unexpectedCharacter")
-        /// The text ends before the document does.
+        /// The text ends within the document.
         public static let unexpectedEnd = Reason(rawValue: "unexpectedEnd")
-        /// Neither UTF-8 nor UTF-16 nor ISO-8859-1, by its own word or that of whoever sent it.
+        /// An encoding other than UTF-8, UTF-16 and ISO-8859-1, in the declaration or the `charset`.
         public static let unsupportedEncoding = Reason(rawValue: "unsupportedEncoding")
-        /// Bytes that are no text in the document's encoding.
+        /// Bytes that are not text in the document's encoding.
         public static let malformedEncoding = Reason(rawValue: "malformedEncoding")
-        /// A character that XML does not have, such as most controls, also as a reference.
+        /// A character that XML does not allow, such as most control characters, also as a reference.
         public static let invalidCharacter = Reason(rawValue: "invalidCharacter")
         /// A name that begins with a digit, or has two colons.
         public static let malformedName = Reason(rawValue: "malformedName")
-        /// An ampersand that begins no reference.
+        /// An ampersand that does not begin a reference.
         public static let malformedReference = Reason(rawValue: "malformedReference")
-        /// An entity other than the five that XML has; those that a document declares are not read.
+        /// An entity other than the five predefined ones. Entity declarations of a document are ignored.
         public static let unknownEntity = Reason(rawValue: "unknownEntity")
-        /// An end tag that is not that of the innermost open element.
+        /// An end tag that does not match the innermost open element.
         public static let mismatchedTag = Reason(rawValue: "mismatchedTag")
-        /// Two attributes of one name in an element.
+        /// Two attributes with the same name in an element.
         public static let duplicateAttribute = Reason(rawValue: "duplicateAttribute")
-        /// A prefix that no declaration around it gives a namespace.
+        /// A prefix without a namespace declaration.
         public static let unboundPrefix = Reason(rawValue: "unboundPrefix")
-        /// A declaration of a namespace that is not allowed.
+        /// A namespace declaration that is not allowed.
         public static let invalidNamespace = Reason(rawValue: "invalidNamespace")
-        /// More elements in one another than ``XML/maximumDepth``.
+        /// A nesting of elements deeper than ``XML/maximumDepth``.
         public static let tooDeep = Reason(rawValue: "tooDeep")
-        /// More attributes of an element than ``XML/maximumAttributes``.
+        /// An element with more attributes than ``XML/maximumAttributes``.
         public static let tooManyAttributes = Reason(rawValue: "tooManyAttributes")
     }
 
-    /// What kind of fault it is.
+    /// The kind of the error.
     public let reason: Reason
-    /// From 1; a line ends with LF, CR or both.
+    /// The line, from 1. Lines end with LF, CR or both.
     public let line: Int
-    /// From 1, in Unicode scalars.
+    /// The column in Unicode scalars, from 1.
     public let column: Int
     public let description: String
 
-    /// A fault at `offset` of the text, or at its end if `offset` is there.
+    /// Creates an error at the offset, which is the end of the text if the text ends too early.
     init(_ reason: Reason, at offset: Int, of text: [UInt8], expected: String) {
         var line = 1
         var column = 1

@@ -1,20 +1,20 @@
 extension XML {
-    /// What an ``XMLEventParser`` comes across, in the order of the document.
+    /// An event of an ``XMLEventParser``, in the order of the document.
     public enum Event: Sendable, Hashable {
-        /// An element begins.
+        /// The start tag of an element.
         case start(Name, attributes: [Attribute])
-        /// Also of an element that is one empty tag.
+        /// The end tag of an element, also for an empty tag.
         case end(Name)
-        /// All text between two of the other events, references replaced, white space and CDATA sections included.
+        /// The whole text between two other events, with replaced references, white space and CDATA sections.
         case text(String)
-        /// A comment, without what encloses it.
+        /// A comment, without its delimiters.
         case comment(String)
         /// A processing instruction.
         case instruction(target: String, String)
     }
 }
 
-/// Reads a document event by event, for those too large for a tree, or of which little is wanted:
+/// A parser that reads a document event by event, for documents that are large or needed only in part:
 ///
 /// ```swift
 /// var parser = try XMLEventParser(data: body)
@@ -23,15 +23,15 @@ extension XML {
 /// }
 /// ```
 ///
-/// It checks what XML 1.0 calls well-formed, and the rules of namespaces. A document type declaration is skipped
-/// without reading it: the only entities are `lt`, `gt`, `amp`, `quot` and `apos`. Any input whatever gives events and
-/// an end or an error, in time that grows no faster than the input.
+/// It checks the well-formedness rules of XML 1.0 and of namespaces. A document type declaration is skipped: the only
+/// entities are `lt`, `gt`, `amp`, `quot` and `apos`. Any input produces events and then an end or an error, in linear
+/// time.
 public struct XMLEventParser: Sendable {
     private enum Stage {
         case documentType  // or what may follow it
         case root
         case content
-        /// The end of the element whose empty tag was the last event.
+        /// The end of an element whose empty tag was the last event.
         case endOfEmptyTag
         case nothing
         case failed(XMLError)
@@ -39,9 +39,9 @@ public struct XMLEventParser: Sendable {
 
     private struct OpenElement {
         let name: XML.Name
-        /// Where its name is written.
+        /// The position of its name.
         let written: Range<Int>
-        /// What its declarations hide.
+        /// The declarations that it hides.
         let shadowed: [XMLNamespaces.Shadowed]
     }
 
@@ -49,19 +49,19 @@ public struct XMLEventParser: Sendable {
     private var stage = Stage.documentType
     private var open: [OpenElement] = []
     private var namespaces = XMLNamespaces()
-    /// Text with references, while it is put together; kept for its storage.
+    /// The text with references, during its parsing; a property, to reuse its storage.
     private var buffer: [UInt8] = []
 
-    /// Begins with a document in UTF-8, UTF-16 or ISO-8859-1, as its byte order mark, `charset` or its declaration says,
-    /// the first of these that is there.
+    /// Creates a parser of a document in UTF-8, UTF-16 or ISO-8859-1. The byte order mark, `charset` or the document's
+    /// declaration sets the encoding, in this order.
     ///
-    /// - Parameter charset: What a response's `Content-Type` names.
+    /// - Parameter charset: The charset of the response's `Content-Type`.
     public init(data: Data, charset: String? = nil) throws(XMLError) {
         scanner = try XMLScanner(document: data, charset: charset)
         try scanner.skipDeclaration()
     }
 
-    /// The next event; nil at the end of the document. After an error there is only that error.
+    /// Returns the next event; nil at the end of the document. After an error it throws the same error again.
     public mutating func next() throws(XMLError) -> XML.Event? {
         do throws(XMLError) {
             while true {
@@ -83,7 +83,7 @@ public struct XMLEventParser: Sendable {
         }
     }
 
-    /// Text up to the next markup; nil if there is none.
+    /// Returns the text up to the next markup; nil if there is none.
     private mutating func text() throws(XMLError) -> XML.Event? {
         buffer.removeAll(keepingCapacity: true)
         var pending = scanner.position
@@ -111,7 +111,7 @@ public struct XMLEventParser: Sendable {
         throw scanner.expected("the end tag of the element")
     }
 
-    /// The next tag, comment or processing instruction; nil for what is not told of.
+    /// Returns the next tag, comment or processing instruction; nil for markup without an event.
     private mutating func markup() throws(XMLError) -> XML.Event? {
         if scanner.skip("<!--") { return try comment() }
         if scanner.skip("<?") { return try instruction() }
@@ -150,7 +150,7 @@ public struct XMLEventParser: Sendable {
 
 // Elements.
 extension XMLEventParser {
-    /// An attribute whose namespace is not known yet, and where it is.
+    /// An attribute whose namespace is not resolved yet, with its position.
     private typealias WrittenAttribute = (position: Int, name: XML.Name, value: String)
 
     private mutating func startTag() throws(XMLError) -> XML.Event {
@@ -186,7 +186,7 @@ extension XMLEventParser {
     private mutating func endTag() throws(XMLError) -> XML.Event {
         let start = scanner.position
         _ = try scanner.skipQualifiedName()
-        // Byte by byte: strings are equal also if they are written with other scalars.
+        // Compared byte by byte, because strings with different scalars can be equal.
         guard let element = open.last,
             scanner.text[element.written].elementsEqual(scanner.text[start..<scanner.position])
         else {
@@ -235,7 +235,7 @@ extension XMLEventParser {
 
 // Namespaces.
 extension XMLEventParser {
-    /// Declares the namespaces of a tag; returns what they hide.
+    /// Declares the namespaces of a tag. Returns the declarations that they hide.
     private mutating func declare(_ attributes: [WrittenAttribute]) throws(XMLError) -> [XMLNamespaces.Shadowed] {
         var shadowed: [XMLNamespaces.Shadowed] = []
         for attribute in attributes {

@@ -1,25 +1,25 @@
-/// Which namespace each prefix stands for, at the place where a reader or writer is.
+/// The namespace of each prefix at the current position of a reader or writer.
 struct XMLNamespaces: Sendable {
-    /// A namespace may have a name of a megabyte and be that of every attribute: so it has a number too, which is
-    /// compared and hashed in no time.
+    /// A namespace with a number, which is fast to compare and hash. Its name may have a megabyte and be used by every
+    /// attribute.
     struct Namespace: Sendable {
         let number: Int
         let name: String
 
         static let none = Namespace(number: 0, name: "")
-        /// What the prefix `xml` stands for, always.
+        /// The fixed namespace of the prefix `xml`.
         static let xml = Namespace(number: 1, name: "http://www.w3.org/XML/1998/namespace")
-        /// What `xmlns` stands for: the namespace of declarations.
+        /// The fixed namespace of `xmlns`, for declarations.
         static let declarations = Namespace(number: 2, name: "http://www.w3.org/2000/xmlns/")
     }
 
-    /// What a prefix stood for before a declaration.
+    /// The namespace of a prefix before a declaration.
     struct Shadowed: Sendable {
         let prefix: String
         let namespace: Namespace?
     }
 
-    /// Each namespace once, so that all that are in it share one text.
+    /// Each namespace once, so that its name is stored once.
     private var known: [String: Namespace] = [:]
     private var bound: [String: Namespace] = ["": .none, "xml": .xml, "xmlns": .declarations]
 
@@ -29,7 +29,7 @@ struct XMLNamespaces: Sendable {
 
     subscript(prefix: String) -> Namespace? { bound[prefix] }
 
-    /// Declares a prefix, until what is returned is restored.
+    /// Declares a prefix, until the returned value is restored.
     mutating func declare(_ prefix: String, as name: String) -> Shadowed {
         let namespace = known[name] ?? Namespace(number: known.count, name: name)
         known[name] = namespace
@@ -42,6 +42,7 @@ struct XMLNamespaces: Sendable {
 }
 
 extension XML.Name {
-    /// The prefix that an attribute of that name declares, empty for the default; nil if it declares none.
+    /// The prefix that an attribute with this name declares, empty for the default namespace; nil if it is no
+    /// declaration.
     var declaredPrefix: String? { prefix == "xmlns" ? local : prefix.isEmpty && local == "xmlns" ? "" : nil }
 }

@@ -1,12 +1,12 @@
 extension XMLScanner {
-    /// A scanner of a document in any of its encodings.
+    /// Creates a scanner of a document in any supported encoding.
     init(document: Data, charset: String?) throws(XMLError) {
         self.init(text: try Self.checked(Self.decoded([UInt8](document), charset: charset)))
     }
 
     private static func decoded(_ bytes: [UInt8], charset: String?) throws(XMLError) -> [UInt8] {
         if bytes.starts(with: JSONParser.byteOrderMark) { return try decodedUTF8(bytes.dropFirst(3)) }
-        // No document begins with a NUL, nor has one after its first "<".
+        // In UTF-8 no document begins with a NUL byte, or has one after its first "<".
         if bytes.starts(with: [0xFE, 0xFF]) { return try decodedUTF16(bytes.dropFirst(2), high: 0) }
         if bytes.starts(with: [0xFF, 0xFE]) { return try decodedUTF16(bytes.dropFirst(2), high: 1) }
         if bytes.starts(with: [0, 0x3C]) { return try decodedUTF16(bytes[...], high: 0) }
@@ -14,7 +14,7 @@ extension XMLScanner {
         var scanner = XMLScanner(text: bytes)
         switch (charset ?? (try? scanner.skipDeclaration()) ?? "UTF-8").uppercased() {
         case "ISO-8859-1", "LATIN1": return try decoded(bytes.map(UInt16.init), as: UTF16.self)
-        // Services that make documents as text in memory name UTF-16 and send UTF-8: what the bytes say counts.
+        // Some services name UTF-16 and send UTF-8, because they create documents as text in memory: the bytes decide.
         case "UTF-8", "UTF8", "US-ASCII", "UTF-16": return try decodedUTF8(bytes[...])
         default:
             throw XMLError(
@@ -23,18 +23,18 @@ extension XMLScanner {
     }
 
     private static func decodedUTF8(_ bytes: ArraySlice<UInt8>) throws(XMLError) -> [UInt8] {
-        // Where bytes are not UTF-8, others took their place; only then is it worth finding out where.
+        // Decoding replaces invalid bytes. Only then is it worth finding their position.
         var text = String(decoding: bytes, as: UTF8.self)
         let isIntact = text.withUTF8 { utf8 in bytes.withUnsafeBytes { $0.elementsEqual(utf8) } }
         return isIntact ? Array(bytes) : try decoded(bytes, as: UTF8.self)
     }
 
-    /// - Parameter high: Which of two bytes is the high one.
+    /// - Parameter high: The index of the high byte of each pair.
     private static func decodedUTF16(_ bytes: ArraySlice<UInt8>, high: Int) throws(XMLError) -> [UInt8] {
         var units = stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map { index in
             UInt16(bytes[index + high]) << 8 | UInt16(bytes[index + 1 - high])
         }
-        if bytes.count % 2 > 0 { units.append(0xDC00) }  // half a unit is no more text than half a pair
+        if bytes.count % 2 > 0 { units.append(0xDC00) }  // an odd byte is invalid, like a lone surrogate
         return try decoded(units, as: UTF16.self)
     }
 
@@ -52,7 +52,7 @@ extension XMLScanner {
         throw XMLError(.malformedEncoding, at: offset, of: text, expected: "text in the document's encoding")
     }
 
-    /// The same text with LF for the ends of lines, if it has no characters but those of XML.
+    /// Returns the text with LF line ends. Throws if it has characters that XML does not allow.
     private static func checked(_ text: [UInt8]) throws(XMLError) -> [UInt8] {
         var hasCarriageReturns = false
         for (offset, byte) in text.enumerated() where byte < 0x20 || byte == 0xEF {
@@ -60,7 +60,7 @@ extension XMLScanner {
             case 0x09, 0x0A: break
             case 0x0D: hasCarriageReturns = true
             case 0xEF where text[offset + 1] != 0xBF || text[offset + 2] < 0xBE: break
-            default: throw XMLError(.invalidCharacter, at: offset, of: text, expected: "the characters that XML has")
+            default: throw XMLError(.invalidCharacter, at: offset, of: text, expected: "a character that XML allows")
             }
         }
         guard hasCarriageReturns else { return text }
@@ -71,7 +71,7 @@ extension XMLScanner {
         }
     }
 
-    /// Goes past the XML declaration if there is one, and gives the encoding that it names.
+    /// Skips the XML declaration, if there is one, and returns its encoding.
     @discardableResult
     mutating func skipDeclaration() throws(XMLError) -> String? {
         let start = position
@@ -79,7 +79,7 @@ extension XMLScanner {
             position = start  // perhaps `<?xml-stylesheet`
             return nil
         }
-        position -= 1  // white space is part of what follows it
+        position -= 1  // the white space belongs to the next part
         guard let version = try skipPart("version"), ["1.0", "1.1"].contains(version) else {
             throw expected("the version of the XML, 1.0, before this")
         }
@@ -92,7 +92,7 @@ extension XMLScanner {
         return encoding
     }
 
-    /// Goes past one part of the declaration, if that is what comes next, and gives its value.
+    /// Skips one part of the declaration, if it comes next, and returns its value.
     private mutating func skipPart(_ name: StaticString) throws(XMLError) -> String? {
         let start = position
         guard skipWhitespace(), skip(name) else {
@@ -103,9 +103,9 @@ extension XMLScanner {
         return string(try skipLiteral())
     }
 
-    /// Goes past a document type declaration, beginning after its keyword.
+    /// Skips a document type declaration, from the end of its keyword on.
     ///
-    /// What it declares is not read: no entity can be expanded, and nothing outside of the document be asked for.
+    /// Its content is ignored: no entity is expanded and no external resource is requested.
     mutating func skipDocumentType() throws(XMLError) {
         guard skipWhitespace() else { throw expected("white space") }
         _ = try skipQualifiedName()
@@ -120,7 +120,7 @@ extension XMLScanner {
         guard skip(">") else { throw expected("\">\" after the document type") }
     }
 
-    /// Goes past declarations and the bracket after them; only brackets that are no part of them count.
+    /// Skips declarations and the bracket after them. Brackets within a declaration do not count.
     private mutating func skipInternalSubset() throws(XMLError) {
         while !skip("]") {
             if skip("<!--") {

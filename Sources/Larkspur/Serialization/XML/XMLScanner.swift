@@ -1,15 +1,15 @@
-/// Goes through the text of a document. Whatever the bytes are, it stays inside of them and gets on.
+/// A scanner of a document's text. For any bytes it stays within the text and always advances.
 struct XMLScanner: Sendable {
-    /// UTF-8, with LF for the ends of lines.
+    /// The text in UTF-8, with LF line ends.
     let text: [UInt8]
     var position = 0
 
     var isAtEnd: Bool { position == text.count }
 
-    /// The byte at `position`; 0, which XML does not have, at the end.
+    /// The byte at `position`; 0, which XML does not allow, at the end.
     var current: UInt8 { isAtEnd ? 0 : text[position] }
 
-    // Never inlined: errors are rare, and their making would crowd out the code that matters.
+    // Never inlined: errors are rare, and their code would displace the hot path from the instruction cache.
     @inline(never)
     func expected(
         _ what: StaticString, _ reason: XMLError.Reason = .unexpectedCharacter, at offset: Int? = nil
@@ -35,7 +35,7 @@ struct XMLScanner: Sendable {
         return true
     }
 
-    /// Goes past white space; false if there is none.
+    /// Skips white space. Returns false if there is none.
     @discardableResult
     mutating func skipWhitespace() -> Bool {
         let start = position
@@ -43,7 +43,7 @@ struct XMLScanner: Sendable {
         return position > start
     }
 
-    /// Goes past everything up to a word, and past it; gives what was before it.
+    /// Skips everything up to and including a word. Returns the range before the word.
     mutating func skip(through word: StaticString, _ what: StaticString) throws(XMLError) -> Range<Int> {
         let start = position
         while !skip(word) {
@@ -53,7 +53,7 @@ struct XMLScanner: Sendable {
         return start..<position - word.utf8CodeUnitCount
     }
 
-    /// Goes past a value in quotation marks of either kind; gives what is between them.
+    /// Skips a quoted value. Returns the range between the quotation marks.
     mutating func skipLiteral() throws(XMLError) -> Range<Int> {
         if skip("\"") { return try skip(through: "\"", "the closing quotation mark") }
         guard skip("'") else { throw expected("a value in quotation marks") }
@@ -66,7 +66,7 @@ struct XMLScanner: Sendable {
         skipWhitespace()
     }
 
-    /// Goes past a name that has no colon.
+    /// Skips a name without a colon.
     mutating func skipName() throws(XMLError) -> Range<Int> {
         let start = position
         while let length = nameCharacterLength(isFirst: position == start) { position += length }
@@ -74,13 +74,13 @@ struct XMLScanner: Sendable {
         return start..<position
     }
 
-    /// Goes past a name with or without a prefix, which is empty if there is none.
+    /// Skips a name with or without a prefix. The prefix is empty if there is none.
     mutating func skipQualifiedName() throws(XMLError) -> (prefix: String, local: String) {
         let first = string(try skipName())
         return skip(":") ? (first, string(try skipName())) : ("", first)
     }
 
-    /// How many bytes the character at `position` has, if it may be part of a name.
+    /// Returns the number of bytes of the character at `position`, if a name may contain it.
     private func nameCharacterLength(isFirst: Bool) -> Int? {
         switch current {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"): return 1
@@ -95,15 +95,15 @@ struct XMLScanner: Sendable {
         }
     }
 
-    /// Beyond ASCII, what names may begin with (XML 1.0, fifth edition, production 4).
+    /// The characters beyond ASCII that can begin a name (XML 1.0, fifth edition, production 4).
     private static let nameStarts: [ClosedRange<UInt32>] = [
         0xC0...0xD6, 0xD8...0xF6, 0xF8...0x2FF, 0x370...0x37D, 0x37F...0x1FFF, 0x200C...0x200D, 0x2070...0x218F,
         0x2C00...0x2FEF, 0x3001...0xD7FF, 0xF900...0xFDCF, 0xFDF0...0xFFFD, 0x10000...0xEFFFF,
     ]
-    /// Beyond ASCII, what else names may have in them (production 4a).
+    /// The further characters beyond ASCII that a name can contain (production 4a).
     private static let nameParts: [ClosedRange<UInt32>] = [0xB7...0xB7, 0x300...0x36F, 0x203F...0x2040]
 
-    /// Goes past a reference, beginning at its ampersand, and appends what it stands for.
+    /// Skips a reference from its ampersand on, and appends its character.
     mutating func skipReference(into buffer: inout [UInt8]) throws(XMLError) {
         let start = position
         position += 1
@@ -124,7 +124,7 @@ struct XMLScanner: Sendable {
         ("quot;", UInt8(ascii: "\"")), ("apos;", UInt8(ascii: "'")),
     ]
 
-    /// Goes past the number of a character and its semicolon.
+    /// Skips the number of a character and its semicolon.
     private mutating func skipNumber(reference start: Int) throws(XMLError) -> Unicode.Scalar {
         let radix = skip("x") ? 16 : 10
         let digits = position

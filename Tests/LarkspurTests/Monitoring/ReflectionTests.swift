@@ -4,7 +4,7 @@ import LarkspurTesting
 import Testing
 
 @Suite("Secrets in descriptions", .timeLimit(.minutes(3)))
-struct HiddenTests {
+struct ReflectionTests {
     private static let secret = "hunter2"
 
     private static func record<Record: Decodable>(_ text: String) -> Record? {
@@ -61,14 +61,14 @@ struct HiddenTests {
             request.map { Hop(request: $0, head: ResponseHead(status: 302, fields: [field])) },
         ]
 
-    @Test("No description of what has a secret shows it", arguments: values.indices)
+    @Test("No description of a value with secrets shows them", arguments: values.indices)
     func descriptions(index: Int) throws {
         let value: any Sendable = try #require(Self.values[index])
         #expect(!isShown(value))
     }
 
     #if os(Linux)
-        @Test("Nor does one of a transport's configuration")
+        @Test("The description of a transport's configuration shows no secret")
         func transport() throws {
             let proxies = try Proxies(Proxy("http://ada:hunter2@proxy:3128"))
             let configuration = CurlTransport.Configuration {
@@ -81,7 +81,7 @@ struct HiddenTests {
         }
     #endif
 
-    @Test("Nor does one of a request, its answers and its errors, before and after it was sent")
+    @Test("The descriptions of a request, its responses and its errors show no secret, before and after it is sent")
     func requests() async throws {
         let session = TransportLog().session { _, _ in
             .response(200, headers: ["Set-Cookie": "sid=hunter2"], chunks: [Data(#"{"a": "hunter2"}"#.utf8)])
@@ -105,7 +105,7 @@ struct HiddenTests {
     }
 
     @Test(
-        "Nor does an error of a text that is no URL to send requests to",
+        "An error of an invalid URL shows no secret",
         arguments: [
             "ada:hunter2@host/x", "https:ada:hunter2@host/x", "https://ada:hunter2@ho st/", "//ada:hunter2@h:x",
         ])
@@ -116,7 +116,7 @@ struct HiddenTests {
         #expect(!error.message.contains(Self.secret) && !error.localizedDescription.contains(Self.secret))
     }
 
-    @Test("Nor does one of an upload's record")
+    @Test("The description of an upload's record shows no secret")
     func uploadRecord() async throws {
         let folder = try TemporaryFolder()
         let file = try folder.write([1, 2, 3], to: "a.txt")

@@ -1,5 +1,5 @@
 extension String {
-    /// The text on one line, with what would steer a terminal, or pretend another order of characters, spelt out.
+    /// The text on one line, with control and bidirectional formatting characters escaped.
     var printable: String {
         guard unicodeScalars.contains(where: \.isUnprintable) else { return self }
         return unicodeScalars.map { $0.isUnprintable ? $0.escaped(asASCII: true) : String($0) }.joined()
@@ -17,7 +17,7 @@ extension Unicode.Scalar {
 }
 
 extension Duration {
-    /// For people: `0.3 ms`, `27.0 ms`, `1.02 s`.
+    /// The duration with a unit: `0.3 ms`, `27.0 ms`, `1.02 s`.
     var brief: String {
         let hundredths = Int64(min(self / .microseconds(10), 1e18))
         guard hundredths >= 100_000 else { return "\(hundredths / 100).\(hundredths % 100 / 10) ms" }
@@ -27,7 +27,7 @@ extension Duration {
 }
 
 extension UInt64 {
-    /// For people, in steps of thousands: `27 B`, `1.3 kB`, `2.0 GB`.
+    /// The number of bytes with a decimal unit: `27 B`, `1.3 kB`, `2.0 GB`.
     var byteText: String {
         guard self >= 1_000 else { return "\(self) B" }
         var (rest, unit) = (self, 0)

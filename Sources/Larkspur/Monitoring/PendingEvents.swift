@@ -1,0 +1,72 @@
+/// The events of one request that its monitors have not received yet, in order.
+///
+/// Part of the request's state. The step that causes an event adds it here, and one thread at a time delivers it after
+/// unlocking. So a monitor never receives a cancel before its start, or the end of a hop before its beginning.
+struct PendingEvents {
+    struct Entry: Sendable {
+        let event: RequestEvent
+        let request: any Request
+        let queues: [MonitorQueue]
+    }
+
+    private var entries: [Entry] = []
+    private var isBeingDelivered = false
+
+    mutating func add(_ entry: Entry) { entries.append(entry) }
+
+    /// Returns the events that the caller has to deliver. Returns none if another thread is delivering: that thread
+    /// also delivers the new events.
+    mutating func begin() -> [Entry] {
+        guard !entries.isEmpty, !isBeingDelivered else { return [] }
+        isBeingDelivered = true
+        return next()
+    }
+
+    /// Returns the events added during a delivery. If there are none, the delivery ends.
+    mutating func next() -> [Entry] {
+        if entries.isEmpty { isBeingDelivered = false }
+        defer { entries = [] }
+        return entries
+    }
+}
+
+extension RequestState {
+    /// - Parameter face: The request; by default the reference in the state, which is nil after the finish.
+    func isObserved(_ face: (any Request)? = nil) -> Bool { !settings.monitors.isEmpty && (face ?? self.face) != nil }
+
+    /// Adds an event for the monitors, and creates it only if there are monitors (R8).
+    mutating func note(_ event: @autoclosure () -> RequestEvent, of face: (any Request)? = nil) {
+        guard isObserved(face), let face = face ?? self.face else { return }
+        pendingEvents.add(PendingEvents.Entry(event: event(), request: face, queues: settings.monitors))
+    }
+}
+
+extension RequestCore {
+    /// Delivers an event to the monitors, after the events that were added before.
+    func emit(_ event: @autoclosure () -> RequestEvent, for face: (any Request)? = nil) {
+        guard read({ $0.isObserved(face) }) else { return }
+        let event = event()
+        let events = box.withLock { state in
+            state.note(event, of: face)
+            return state.pendingEvents.begin()
+        }
+        post(events)
+    }
+
+    func postNoted() { post(box.withLock { $0.pendingEvents.begin() }) }
+
+    @inline(__always)
+    func post(_ events: [PendingEvents.Entry]) {
+        if !events.isEmpty { deliver(events) }
+    }
+
+    private func deliver(_ first: [PendingEvents.Entry]) {
+        var events = first
+        while !events.isEmpty {
+            for entry in events {
+                for queue in entry.queues { queue.post(entry.event, from: entry.request) }
+            }
+            events = box.withLock { $0.pendingEvents.next() }
+        }
+    }
+}
