@@ -104,7 +104,8 @@ final class WireClient: Sendable {
             Foundation.close(descriptor)
             throw POSIXError(reason)
         }
-        var limit = timeval(tv_sec: 120, tv_usec: 0)  // less than the time limit of a test, so that a failure has a cause
+        // Less than the time limit of a test, so that a failure has a cause.
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         return descriptor
     }
