@@ -1,22 +1,22 @@
 internal import CLarkspur
 
-/// The authorities that the system trusts, as the file of them that most systems have.
+/// The certificate authorities that the system trusts, read from the file that most systems have.
 enum CurlAuthorities {
     private static let paths = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
         "/etc/ssl/cert.pem",
     ]
 
-    /// Empty if there is none.
+    /// The contents of the file; empty if there is none.
     static let system =
         paths.lazy.compactMap { FileManager.default.contents(atPath: $0) }.first.map { [UInt8]($0) } ?? []
 }
 
-/// Certificates of authorities in memory that libcurl reads in place, also those that each new handle is given.
+/// Certificates of authorities in memory. libcurl reads them in place, so all easy handles share them.
 final class CurlCertificates {
     let bytes: UnsafeRawBufferPointer
 
-    /// Nil where they are in files.
+    /// Copies the certificates. Returns nil if libcurl reads them from files.
     init?(_ authorities: CurlTransport.Configuration.Authorities) {
         let certificates: [UInt8]
         switch authorities {
@@ -33,7 +33,7 @@ final class CurlCertificates {
 }
 
 extension CurlTransport.Configuration {
-    /// What this libcurl, or this system, cannot do of it; requests are not sent then.
+    /// The error if this libcurl or this system does not support the configuration. Requests are not sent then.
     var problem: TransportError? {
         let library = CurlLibrary.current
         let isInMemory =
@@ -44,18 +44,18 @@ extension CurlTransport.Configuration {
         if isInMemory, !library.takesAuthorities {
             return TransportError(
                 .unavailable,
-                "libcurl \(library.name) takes certificate authorities from a file alone: from memory from 7.77 on")
+                "libcurl \(library.name) takes certificate authorities only from a file; since 7.77 also from memory")
         }
         if keyLogFile != nil, !clarkspur_tls_load() {
             return TransportError(
-                .unavailable, "libcurl \(library.name) has no OpenSSL, whose keys alone can be written to a file")
+                .unavailable, "libcurl \(library.name) does not use OpenSSL; only its keys can be written to a file")
         }
         if requiresStapledStatus, !CurlLibrary.checksStatus {
             return TransportError(
                 .unavailable, "libcurl \(library.name) was built with a TLS library that checks no stapled status")
         }
         if case .systemAnd = certificateAuthorities, CurlAuthorities.system.isEmpty {
-            return TransportError(.unavailable, "the file of authorities that the system trusts is nowhere to be found")
+            return TransportError(.unavailable, "no file of the system's certificate authorities was found")
         }
         return nil
     }

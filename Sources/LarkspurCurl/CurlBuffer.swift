@@ -1,12 +1,12 @@
-/// Pieces of a body, collected in one block of memory that becomes a `Data` without being copied.
+/// The pieces of a body, collected in one block of memory that becomes a `Data` without being copied.
 ///
-/// libcurl gives 16 KiB at a time, however much there is. A shorter piece is the last one, as a rule, and gets a block of
-/// its size; so does what is left of a body that is nearly over. Everything else comes in blocks of the pool.
+/// libcurl passes on at most 16 KiB at a time. A shorter piece is usually the last piece and gets a block of its own
+/// size. The rest of a body that is nearly complete does too. Everything else gets blocks of the pool.
 struct CurlBuffer: ~Copyable {
-    /// What a block holds at most.
+    /// The maximum number of bytes in a block.
     static let limit = 512 * 1_024
     private static let fullPiece = 16 * 1_024
-    /// So few bytes `Data` keeps in itself.
+    /// The maximum number of bytes that `Data` stores inline.
     private static let limitInline = 14
 
     private let pool: CurlBlockPool
@@ -26,9 +26,9 @@ struct CurlBuffer: ~Copyable {
 
     func hasRoom(for piece: UnsafeRawBufferPointer) -> Bool { count + piece.count <= Self.limit }
 
-    /// False if there is no memory; the piece must fit within the limit.
+    /// Appends a piece, which must fit within the limit. Returns false if there is no memory.
     ///
-    /// - Parameter rest: How much of the body is to come, this piece included, if that is known.
+    /// - Parameter rest: The number of body bytes still to come, including this piece, if it is known.
     mutating func append(_ piece: UnsafeRawBufferPointer, of rest: Int?) -> Bool {
         if count + piece.count > capacity {
             let isShort = isEmpty && piece.count < Self.fullPiece
@@ -43,7 +43,7 @@ struct CurlBuffer: ~Copyable {
     }
 
     private mutating func grow(to wanted: Int) -> Bool {
-        // What is longer than half a block is not given to the system's allocator, which would keep the memory.
+        // The system's allocator would keep the memory of blocks that are longer than half of the limit.
         guard wanted >= Self.limit / 2 else {
             guard let larger = realloc(block, wanted) else { return false }
             (block, capacity) = (larger, wanted)
@@ -58,7 +58,7 @@ struct CurlBuffer: ~Copyable {
         return true
     }
 
-    /// Everything, and nothing is left.
+    /// Returns all bytes and leaves the buffer empty.
     mutating func take() -> Data {
         guard var full = block else { return Data() }
         defer { (block, capacity, count) = (nil, 0, 0) }
@@ -67,7 +67,7 @@ struct CurlBuffer: ~Copyable {
                 defer { free(full) }
                 return Data(bytes: full, count: count)
             }
-            // What is not needed goes back, unless it is little.
+            // Unused memory goes back, unless it is little.
             if count < capacity / 2, let smaller = realloc(full, count) { full = smaller }
             return Data(bytesNoCopy: full, count: count, deallocator: .free)
         }
@@ -79,23 +79,24 @@ struct CurlBuffer: ~Copyable {
     }
 }
 
-/// Blocks of memory for long bodies, which come back when their bytes were read.
+/// Blocks of memory for long bodies, which return to the pool when their bytes have been read.
 ///
-/// One after the other they come from the transport's thread and go elsewhere. The system's allocator would keep what is freed
-/// after a burst, gigabytes of it, or map each block and unmap it again. The pool maps blocks itself, keeps a few, and returns
-/// the others to the system. The last one that has come back is the next one that goes out: the processor still has it at hand.
+/// The transport's thread takes the blocks, and other threads release them. After a burst the system's allocator
+/// would keep such memory, even gigabytes, or map each block and unmap it again. The pool maps blocks itself, keeps a
+/// few, and unmaps the others. The block that came back last is used first, because it is still in the processor's
+/// cache.
 final class CurlBlockPool: Sendable {
-    /// The maximum number of unused blocks: a stream has hardly more under way.
+    /// The maximum number of unused blocks that the pool keeps: a stream rarely has more in flight.
     private static let kept = 8
 
-    /// Addresses, because pointers are for one thread.
+    /// The addresses of unused blocks, because pointers are not `Sendable`.
     private let blocks = Protected<[UInt]>([])
 
     deinit {
         for block in blocks.withLock({ $0 }) { Self.unmap(UnsafeMutableRawPointer(bitPattern: block)) }
     }
 
-    /// Nil if there is no memory.
+    /// Returns a block; nil if there is no memory.
     func take() -> UnsafeMutableRawPointer? {
         let block = blocks.withLock { $0.popLast() }
         return block.flatMap { UnsafeMutableRawPointer(bitPattern: $0) } ?? Self.map()

@@ -1,12 +1,12 @@
-/// Takes the chunks of a body apart where libcurl leaves them in it (RFC 9112, section 7.1).
+/// A decoder of the transfer coding `chunked`, for bodies in which libcurl leaves the chunks (RFC 9112, section 7.1).
 ///
-/// It accepts what libcurl accepts: line ends of LF alone, extensions, trailers. Extensions and trailers are dropped.
+/// It accepts the same input as libcurl: bare LF as line end, extensions, trailers. It drops extensions and trailers.
 struct CurlChunks {
     private enum Place { case size, sizeLineEnd, data, dataEnd, trailerStart, trailer, over, broken }
 
-    /// The most bytes that the size lines and trailers may have between two pieces of content.
+    /// The maximum number of bytes that size lines and trailers may have between two pieces of content.
     private static let limitOfLines = 300 * 1_024
-    /// Digits of a size that fits into `Int`.
+    /// The maximum number of hexadecimal digits in a size that fits into `Int`.
     private static let limitOfDigits = 16
 
     private var place = Place.size
@@ -14,13 +14,13 @@ struct CurlChunks {
     private var digits = 0
     private var bytesOfLines = 0
 
-    /// Whether the last chunk and its trailers have come.
+    /// Whether the last chunk and its trailers have arrived.
     var isOver: Bool { place == .over }
 
-    /// Whether something is not as a chunk has to be.
+    /// Whether the bytes break the format of chunks.
     var isBroken: Bool { place == .broken }
 
-    /// The next piece of content in the bytes, which become those after it; nil if there is none left.
+    /// Returns the next piece of content and removes the bytes up to its end; nil if there is no further content.
     mutating func next(in bytes: inout UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         while let byte = bytes.first, place != .over, place != .broken {
             if place == .data {

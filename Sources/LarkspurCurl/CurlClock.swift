@@ -1,4 +1,4 @@
-/// The monotonic clock in nanoseconds: read for every request, so without the weight of `ContinuousClock`.
+/// The monotonic clock in nanoseconds. Every request reads it, so it avoids the cost of `ContinuousClock`.
 enum CurlClock {
     typealias Instant = UInt64
 
@@ -11,22 +11,22 @@ enum CurlClock {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    /// The instant so much later; without a limit it never comes.
+    /// Returns the instant that is `limit` after `start`; `never` without a limit.
     static func instant(_ start: Instant, after limit: CompactDuration) -> Instant {
         limit.nanoseconds < never - start ? start + limit.nanoseconds : never
     }
 
-    /// Milliseconds until then, rounded up: a wait must not end just before its time.
+    /// Returns the milliseconds from `now` to `then`, rounded up: a wait must not end just before its time.
     static func milliseconds(from now: Instant, to then: Instant) -> Int32 {
         guard then > now else { return 0 }
         return Int32(min((then - now + 999_999) / 1_000_000, 3_600_000))
     }
 }
 
-/// When something is to be looked at again: times by slot, the earliest first.
+/// The alarms of transfers: times by slot, the earliest first.
 ///
-/// Nothing is taken out: when the deadline of a slot has moved meanwhile, whoever is woken sets the next time. So a
-/// request that starts on a slot with an earlier time than it needs costs nothing here.
+/// Alarms are not removed. If the deadline of a slot has moved meanwhile, the transfer sets the next alarm when it
+/// wakes. So a request that starts on a slot with an earlier alarm than it needs costs nothing here.
 struct CurlAlarms {
     private var heap: [(time: CurlClock.Instant, slot: Int)] = []
     private var times: [CurlClock.Instant] = []
@@ -48,7 +48,7 @@ struct CurlAlarms {
     mutating func due(at now: CurlClock.Instant) -> Int? {
         while let (time, slot) = heap.first, time <= now {
             removeFirst()
-            guard times[slot] == time else { continue }  // an earlier one took its place, and has rung
+            guard times[slot] == time else { continue }  // an earlier alarm replaced it and has fired
             times[slot] = CurlClock.never
             return slot
         }

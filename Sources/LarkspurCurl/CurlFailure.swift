@@ -1,6 +1,6 @@
 internal import CLarkspur
 
-/// What one of libcurl's codes means for the hop.
+/// The meaning of an error code of libcurl for the hop.
 struct CurlFailure {
     let code: Int32
     let message: String
@@ -10,20 +10,21 @@ struct CurlFailure {
     let isConnected: Bool
     let socketError: Int32
 
-    /// Codes that a connection's end can show as.
+    /// Whether the code can mean the end of a connection.
     var isLoss: Bool {
         [CURLE_HTTP2, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM]
             .contains(code)
     }
 
-    /// The connection took no more.
+    /// Whether libcurl could send no more over the connection.
     var isOfSending: Bool { code == CURLE_SEND_ERROR }
 
-    /// Only HTTP/2 fails so: a whole connection's end reaches all its requests, of which none may have been processed.
+    /// Whether HTTP/2 failed. The end of such a connection reaches all its requests, and possibly none of them was
+    /// processed.
     var isHTTP2: Bool { code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM }
 
-    /// What comes of keeping libcurl from sending a request once more after a 417: it found no connection, or a callback
-    /// refused. The answer is there, if not all of it.
+    /// Returns whether the code can come from preventing a second send after a 417: libcurl found no connection, or a
+    /// callback refused. The response has arrived then, at least in part.
     static func endsSecondSending(_ code: Int32) -> Bool {
         [
             CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_WRITE_ERROR,
@@ -31,15 +32,16 @@ struct CurlFailure {
         ].contains(code)
     }
 
-    /// A body in chunks was to go over a kept connection whose peer last spoke HTTP/1.0; nothing was sent.
+    /// Whether a body in chunks was to go over a reused connection whose peer last spoke HTTP/1.0. Nothing was sent
+    /// then.
     var isForFreshConnection: Bool { code == CURLE_UPLOAD_FAILED && message.contains("HTTP 1.0") }
 
-    /// libcurl would have sent the request again, but for the count of times it did: some versions never set it back
-    /// while a handle lives, and so give up on the sixth stale connection that the handle has met.
+    /// Whether libcurl gave up because of its count of sends. Some versions never reset this count while a handle
+    /// lives, and so give up on the handle's sixth stale connection.
     var isGivingUp: Bool { code == CURLE_SEND_ERROR && message.hasPrefix("Connection died, tried") }
 
-    /// The failure if the process or the system has no descriptor left. A name's lookup does not tell why it failed, so the
-    /// system is asked whether there is one now.
+    /// The failure if the process or the system has no file descriptor left. A name lookup does not report why it
+    /// failed, so this checks whether a file can be opened now.
     private var shortage: TransportError? {
         var number = socketError
         if code == CURLE_COULDNT_RESOLVE_HOST {
@@ -71,7 +73,7 @@ struct CurlFailure {
         }
         return switch code {
         case CURLE_UNSUPPORTED_PROTOCOL:
-            TransportError(kind, "what the peer sent is not HTTP (\(message))", phase: phase)
+            TransportError(kind, "the peer's response is not HTTP (\(message))", phase: phase)
         case CURLE_OUT_OF_MEMORY: TransportError(kind, "the response's head has a line without end", phase: phase)
         case CURLE_SSL_CERTPROBLEM:
             TransportError(kind, "the client's certificate or its key cannot be used: \(message)", phase: phase)
@@ -84,16 +86,16 @@ struct CurlFailure {
         }
     }
 
-    /// What is the proxy's doing, and not the host's behind it.
+    /// The error code if the proxy failed; nil if the host behind it did.
     private var proxyFault: TransportError.Code? {
         guard let proxy, !isConnected else { return nil }
         let status = clarkspur_easy_long(easy, CURLINFO_HTTP_CONNECTCODE)
         let proxyError = Int32(truncatingIfNeeded: clarkspur_easy_long(easy, CURLINFO_PROXY_ERROR))
-        // 401 is what some answer to a wrong password; the others are libcurl's for SOCKS.
+        // Some proxies answer 401 to a wrong password. The other codes are libcurl's codes for SOCKS.
         let isDenied =
             [401, 407].contains(status) || [CURLPX_NO_AUTH, CURLPX_USER_REJECTED].contains(proxyError)
         switch code {
-        case CURLE_PROXY where proxyError == CURLPX_RESOLVE_HOST: return .nameLookup  // the host's, made here
+        case CURLE_PROXY where proxyError == CURLPX_RESOLVE_HOST: return .nameLookup  // the host's lookup, made here
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR,
             CURLE_PROXY, CURLE_TOO_LARGE:
             return isDenied ? .proxyUnauthorized : .proxyFailed
@@ -131,11 +133,11 @@ struct CurlFailure {
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_OUT_OF_MEMORY, CURLE_TOO_LARGE:
             .protocolViolation
         case CURLE_BAD_CONTENT_ENCODING: .unsupportedCoding
-        // A continued line with nothing before it.
+        // A continuation line without a field before it.
         case CURLE_BAD_FUNCTION_ARGUMENT where phase == .waiting: .protocolViolation
-        // libcurl has one code for what it could not read and for what it could not understand.
+        // libcurl has one code for bytes that it cannot read and for bytes that it cannot parse.
         case CURLE_RECV_ERROR where message.contains("chunk"): .protocolViolation
-        // TLS that ends without saying so.
+        // TLS that ends without a close_notify alert.
         case CURLE_RECV_ERROR where phase == .receiving && message.contains("unexpected eof"): .truncated
         case CURLE_HTTP2 where phase != .connecting: .connectionLost
         case CURLE_HTTP2: .protocolViolation
@@ -145,7 +147,7 @@ struct CurlFailure {
         }
     }
 
-    /// By OpenSSL's number for it, X509_V_ERR_…; nil for X509_V_OK and X509_V_ERR_UNSPECIFIED.
+    /// Returns the error code for OpenSSL's verdict, X509_V_ERR_…; nil for X509_V_OK and X509_V_ERR_UNSPECIFIED.
     static func code(ofVerdict verdict: Int) -> TransportError.Code? {
         switch Int32(truncatingIfNeeded: verdict) {
         case X509_V_OK, X509_V_ERR_UNSPECIFIED: nil
@@ -157,7 +159,7 @@ struct CurlFailure {
             .unknownIssuer
         case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_CRL_NOT_YET_VALID, X509_V_ERR_CRL_HAS_EXPIRED,
             X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER:
-            .certificateStatusUnknown  // no list of the issuer's, or one that is not valid now
+            .certificateStatusUnknown  // the issuer's revocation list is missing, or not valid now
         case X509_V_ERR_CERT_REVOKED: .certificateRevoked
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: .wrongHost
         case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL: .weakCertificateKey
@@ -166,7 +168,8 @@ struct CurlFailure {
         }
     }
 
-    /// By the number of OpenSSL's verdict; other TLS libraries, and the host's name, tell in words alone.
+    /// The error code by OpenSSL's verdict. Other TLS libraries, and the check of the host's name, report a reason
+    /// only in words.
     private var certificateFault: TransportError.Code {
         if let code = Self.code(ofVerdict: clarkspur_easy_long(easy, CURLINFO_SSL_VERIFYRESULT)) { return code }
         let words = message.lowercased()

@@ -1,14 +1,14 @@
 internal import CLarkspur
 
-/// The request's header fields as the list that libcurl reads: memory that the transfer keeps and uses again.
+/// The request's header fields as the list that libcurl reads, in memory that the transfer reuses.
 struct CurlFields: ~Copyable {
     private var lines = UnsafeMutableBufferPointer<clarkspur_line>.allocate(capacity: 16)
     private var bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 1_024, alignment: 1)
     private var lineCount = 0
     private var byteCount = 0
-    /// Whether others may be joined to the last line.
+    /// Whether further fields may be joined to the last line.
     private var isOpen = false
-    /// What is written there, if it is a request's without a body: the next one may well have the same fields.
+    /// The fields that the list holds, if their request has no body: the next request often has the same fields.
     private var written: (fields: [HeaderField], handedOver: Bool)?
 
     deinit {
@@ -16,10 +16,10 @@ struct CurlFields: ~Copyable {
         bytes.deallocate()
     }
 
-    /// Writes the fields anew; valid until the next call. How the body ends is the transport's to say, and what libcurl would
-    /// add by itself it is told to leave out.
+    /// Writes the fields and returns them as a list, which is valid until the next call. The transport decides how
+    /// the body ends, so the fields for that are skipped. The list also keeps libcurl from adding fields of its own.
     ///
-    /// - Parameter handedOver: Whether the request goes to a proxy as it is.
+    /// - Parameter handedOver: Whether the request itself goes to a proxy, without a tunnel.
     mutating func set(_ request: TransportRequest, handedOver: Bool) -> UnsafePointer<clarkspur_line>? {
         let tellsLength = ["POST", "PUT", "PATCH"].contains(request.method)
         let isPlain = request.body.length == 0 && !tellsLength
@@ -79,7 +79,8 @@ struct CurlFields: ~Copyable {
         }
     }
 
-    /// `Name: value`, or in libcurl's language `Name;` for an empty value and `Name:` for none at all.
+    /// Appends `Name: value`. libcurl expects `Name;` for an empty value, and `Name:` for a field that it must not
+    /// send.
     private mutating func add(_ name: String, _ value: String?) {
         guard let start = bytes.baseAddress.map({ $0 + byteCount }) else { return }
         isOpen = false
@@ -96,9 +97,10 @@ struct CurlFields: ~Copyable {
         isOpen && !field.value.isEmpty && Self.isSame(field.name, name)
     }
 
-    /// Writes the field behind the last line, as part of it, so that libcurl has fewer to look through for each name that
-    /// it knows. These mean nothing to it: it passes them on, and takes them apart again where that has to be. Only behind
-    /// `Accept`, which it passes on as it is: of others, such as `Connection`, newer versions write the line anew.
+    /// Appends the field to the last line, so that libcurl searches fewer lines for each name that it knows. These
+    /// fields mean nothing to libcurl: it passes them on, and splits the line again where necessary. Fields are
+    /// joined only to `Accept`, which libcurl passes on unchanged. Newer versions rewrite the lines of other fields,
+    /// such as `Connection`.
     private mutating func join(_ field: HeaderField) {
         byteCount -= 1
         for text in ["\r\n", field.name, ": ", field.value, "\0"] { append(text) }

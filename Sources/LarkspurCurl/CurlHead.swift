@@ -1,7 +1,7 @@
-/// Collects the lines of a response's head, as they come, and knows when it is whole.
+/// A parser of a response's head, which libcurl passes on line by line.
 ///
-/// libcurl gives interim heads and trailers through the same callback; it does not bound how many lines there are, nor
-/// does it fail when the connection ends among them.
+/// libcurl passes interim heads and trailers to the same callback. It does not limit the number of lines, and does
+/// not fail when the connection ends between them.
 struct CurlHead {
     enum Progress {
         case more
@@ -11,9 +11,10 @@ struct CurlHead {
 
     private enum Place { case statusLine, fields, over }
 
-    /// More than any server needs, and less than a hostile one can hurt with.
+    /// The maximum size in bytes: more than any server needs, and too little for a hostile server to do harm.
     static let limit = 300 * 1_024
-    /// What a line counts beside its bytes, as HTTP/2 counts them too: libcurl's work for each grows with their number.
+    /// The number of bytes that each line counts in addition to its own, as in HTTP/2. libcurl's work for a line
+    /// grows with the number of lines.
     static let weightOfLine = 32
     static let interimLimit = 64
 
@@ -24,31 +25,31 @@ struct CurlHead {
     private var size = 0
     private var interims = 0
     private(set) var contentLength: Int64?
-    /// Whether a field without a colon is refused here, because libcurl does not.
+    /// Whether a field without a colon is refused here, because libcurl accepts it.
     let checksFields: Bool
     private(set) var codings = CurlTransferCodings()
-    /// Whether the line before says where the body ends.
+    /// Whether the previous line says where the body ends.
     private var isAfterFraming = false
 
     /// - Parameters:
-    ///   - room: Memory that the fields may take.
+    ///   - room: Memory that the fields may use.
     ///   - checksFields: Whether libcurl passes on fields without a colon.
     init(room: [UInt8] = [], checksFields: Bool = false) {
         fields = room
         self.checksFields = checksFields
     }
 
-    /// Whether the final head has come.
+    /// Whether the final head is complete.
     var isWhole: Bool { place == .over }
 
     var hasBegun: Bool { size > 0 }
 
-    /// Whether the head under way has a field.
+    /// Whether the current head has a field.
     var hasFields: Bool { !fields.isEmpty }
 
     var isHTTP2: Bool { version == "HTTP/2" }
 
-    /// As ALPN names it.
+    /// The protocol's name in ALPN.
     var protocolName: String? {
         switch version {
         case "": nil
@@ -58,11 +59,11 @@ struct CurlHead {
         }
     }
 
-    /// The next line, its end included.
+    /// Adds the next line, including its line end.
     mutating func add(_ line: UnsafeBufferPointer<UInt8>) -> Progress {
         size += line.count + Self.weightOfLine
         guard size <= Self.limit else { return .broken(Self.violation("the response's head or trailers have no end")) }
-        guard let bytes = line.baseAddress, place != .over else { return .more }  // or else a trailer
+        guard let bytes = line.baseAddress, place != .over else { return .more }  // later lines are trailers
         guard memchr(bytes, 0, line.count) == nil else {
             return .broken(Self.violation("the response's head has a NUL byte"))
         }
@@ -83,7 +84,8 @@ struct CurlHead {
         return .more
     }
 
-    /// Reads the fields that say where the body ends. Recipients disagree about the continuation of such a line.
+    /// Reads the fields that say where the body ends. Recipients disagree about a continuation of such a line, so it
+    /// is refused.
     private mutating func readFraming(
         _ line: UnsafeBufferPointer<UInt8>, _ first: UInt8
     ) throws(TransportError) {
@@ -102,7 +104,7 @@ struct CurlHead {
         guard status >= 200 || status == 101 else {
             interims += 1
             guard interims <= Self.interimLimit else {
-                return .broken(Self.violation("the peer sends interim responses without end"))
+                return .broken(Self.violation("the peer sent too many interim responses"))
             }
             fields.removeAll(keepingCapacity: true)
             contentLength = nil
@@ -118,7 +120,8 @@ struct CurlHead {
         return .head(ResponseHead(status: status, version: version, rawFields: fields))
     }
 
-    /// `HTTP/1.1 200 OK`. False for another version, or another number of digits, which versions of libcurl pass on.
+    /// Reads a line such as `HTTP/1.1 200 OK`. Returns false for another version or another number of digits, which
+    /// some versions of libcurl pass on.
     private mutating func readStatus(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
         var index = 0
         while index < line.count, line[index] != 0x20 { index += 1 }
@@ -137,22 +140,23 @@ struct CurlHead {
         }
     }
 
-    /// A length has to be a plain number, and the same one each time (RFC 9112, section 6.3): libcurl takes the first
-    /// digits that it finds, and may then see the body end elsewhere than the peer does.
+    /// Reads a `Content-Length` field. A length has to be a plain number, and the same one each time (RFC 9112,
+    /// section 6.3). libcurl takes the first digits that it finds, and may then see the body end elsewhere than the
+    /// peer does.
     private mutating func readLength(_ line: UnsafeBufferPointer<UInt8>) throws(TransportError) -> Bool {
         let name = "Content-Length"
         guard let bytes = line.baseAddress, line.count > name.utf8.count,
             strncasecmp(bytes, name, name.utf8.count) == 0, [0x3A, 0x20, 0x09].contains(bytes[name.utf8.count]),
             var comma = line.firstIndex(of: 0x3A)
         else { return false }
-        // libcurl looks for this name with its colon, others for the name.
+        // libcurl searches for this name with its colon, other recipients for the name alone.
         guard bytes[name.utf8.count] == 0x3A else {
             throw Self.violation("the response's Content-Length has a space before its colon")
         }
         while comma < line.endIndex {
             let part = line[(comma + 1)...].prefix { $0 != 0x2C }
             guard let length = Self.number(part), contentLength == nil || contentLength == length else {
-                throw Self.violation("the response declares a length that is no number, or two that differ")
+                throw Self.violation("the response's Content-Length is not a number, or has two different values")
             }
             contentLength = length
             comma = part.endIndex
@@ -171,7 +175,7 @@ struct CurlHead {
         violation("the response's head continues a field before the first one")
     }
 
-    /// Whether a line continues the field before it, as HTTP once allowed.
+    /// Returns whether a line continues the field before it, as HTTP once allowed.
     static func isContinuation(_ first: UInt8) -> Bool { first == 0x20 || first == 0x09 }
 
     private static func isBlank(_ byte: UInt8) -> Bool {

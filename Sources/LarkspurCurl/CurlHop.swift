@@ -1,4 +1,4 @@
-/// What a transfer knows of the hop that it carries; for whose turn it is in the loop alone.
+/// The state of the hop that a transfer carries. Only the thread that has the loop's turn uses it.
 final class CurlHop {
     let task: CurlTask
     let delegate: any TransportDelegate
@@ -8,48 +8,48 @@ final class CurlHop {
     let start: CurlClock.Instant
 
     @exclusivity(unchecked) var head: CurlHead
-    /// Whether libcurl passes the lines of the head to the body's callback first, because none of them was a field yet.
+    /// Whether libcurl passes the head's lines to the body's callback first, because no field has arrived yet.
     var awaitsField = false
-    /// The head of a proxy's challenge, and what it was read by, until it shows whether libcurl answers it.
+    /// The head of a proxy's challenge and its parser, kept until it is clear whether libcurl answers the challenge.
     @exclusivity(unchecked) var challenge: (head: ResponseHead, reader: CurlHead)?
-    /// Whether libcurl may have answered a challenge of before, and no other one since.
+    /// Whether libcurl may have answered an earlier challenge, and no other one since.
     var answersOldChallenge = false
-    /// How many connections libcurl had made for the hop when it was asked who it is: with no more of them, the answer goes
-    /// over one that has carried a response.
+    /// The number of connections that libcurl had made for the hop when the challenge arrived. If it has not grown,
+    /// the answer goes over a connection that has carried a response.
     var connectionsBefore = 0
     @exclusivity(unchecked) var received: UInt64 = 0
-    /// Up to where more may be received, when that was asked last.
+    /// The position up to which more may be received, as of the last question to the task.
     @exclusivity(unchecked) var allowance: UInt64 = 0
-    /// Received and not yet delivered: the head, and the bytes behind it.
+    /// The head that was received and not yet delivered. `pending` has the bytes after it.
     @exclusivity(unchecked) var pendingHead: ResponseHead?
     @exclusivity(unchecked) var pending: CurlBuffer
-    /// The body's chunks, where libcurl leaves them in it.
+    /// The decoder of the body's chunks, if libcurl leaves them in the body.
     var chunks: CurlChunks?
-    /// A body that goes with the head.
+    /// The body, if it is sent together with the head.
     let post: Data?
-    /// A body that is pulled.
+    /// The body, if libcurl reads it piece by piece.
     var upload: CurlUpload?
-    /// Whether the head asks the peer if it wants the body.
+    /// Whether the request has an `Expect` field, which asks if the peer wants the body.
     let expects: Bool
-    /// Whether the peer has answered that it knows no expectations. libcurl takes that for a reason to send the request
-    /// once more, of which it must be kept: a hop is sent and answered once (T2).
+    /// Whether the peer has refused the expectation. libcurl would then send the request again. The callbacks prevent
+    /// that, because a hop is sent and answered once (T2).
     var isExpectationRefused = false
     var needsFreshConnection = false
     /// Whether bytes that answer no request wait on the connection that libcurl chose.
     var isConnectionNoisy = false
-    /// The session of HTTP/2 that carries the hop, and the number of its stream.
+    /// The HTTP/2 session that carries the hop, and the number of its stream.
     var stream: (session: CurlSessions.ID, number: Int32)?
     var isBodyPaused = false
     /// Whether libcurl may ask for more of the request's body.
     enum UploadFlow { case running, waitingForBytes, heldByUser }
     var uploadFlow = UploadFlow.running
-    /// Why the system gave no socket: the number of its error, or 0.
+    /// The `errno` of a socket that the system refused, or 0.
     var socketError: Int32 = 0
-    /// What we found wrong; libcurl then only knows that a callback of ours refused.
+    /// The error that a callback has found. libcurl knows only that the callback refused.
     var fault: TransportError?
-    /// Whether a callback refused because the task is to end.
+    /// Whether a callback refused because the task must end.
     var wasStopped = false
-    /// How often libcurl has reported its progress while there is no connection.
+    /// The number of libcurl's progress reports before the hop is connected.
     var reportsOfTunnel = 0
     private(set) var sends = 0
 
@@ -58,7 +58,7 @@ final class CurlHop {
     var socket: Int32 = -1
     var lastActivity: CurlClock.Instant
     private var lastSend: CurlClock.Instant
-    /// When the request could be sent, the last time.
+    /// The last time at which the request could be sent.
     var uploadStart: CurlClock.Instant
     var uploadEnd: CurlClock.Instant?
 
@@ -78,7 +78,7 @@ final class CurlHop {
         lastSend = now
         uploadStart = now
         expects = task.request.body.length != 0 && task.request.fields.contains { $0.name.lowercased() == "expect" }
-        // What waits for the peer's word does not go with the head.
+        // A body that waits for the peer's `100 Continue` does not go with the head.
         if case .data(let data) = task.request.body, (1...Self.postLimit).contains(data.count), !expects {
             post = data
         } else {
@@ -86,12 +86,12 @@ final class CurlHop {
         }
     }
 
-    /// A body up to this size is sent in one go with the head, and needs no second packet.
+    /// The maximum size in bytes of a body that is sent at once with the head, which saves a second packet.
     static let postLimit = 64 * 1_024
 
     var request: TransportRequest { task.request }
 
-    /// When the hop has taken too long if nothing happens, and by which of its limits.
+    /// The time at which the hop times out if nothing happens, and the timeout that it then passes.
     var deadline: (time: CurlClock.Instant, limit: StaticString, length: CompactDuration) {
         let limits = request.timeouts
         var next = (time: CurlClock.never, limit: "total" as StaticString, length: CompactDuration())
@@ -104,7 +104,8 @@ final class CurlHop {
         if !head.isWhole, upload == nil || uploadEnd != nil {
             consider("first byte", limits.$firstByte, from: uploadEnd ?? start)
         }
-        // Only where bytes are under way, and not while their receiver, or the body, holds them back.
+        // The idle timeout counts only while bytes are in flight, and neither their receiver nor the body holds them
+        // back.
         let isMoving = head.isWhole || isConnected && upload != nil && uploadEnd == nil
         if isMoving, !isBodyPaused, uploadFlow == .running {
             consider("idle", limits.$idle, from: lastActivity)
@@ -112,17 +113,18 @@ final class CurlHop {
         return next
     }
 
-    /// How much of the body is to come, by the peer's word.
+    /// The number of body bytes still to come, as the peer declares it; nil if it does not.
     var rest: Int? { head.contentLength.map { Int(clamping: $0) - Int(clamping: received) } }
 
-    /// Whether the host's TLS goes inside the TLS of a proxy. No version of libcurl sees all that waits on such a connection: what the outer
-    /// TLS has decrypted is neither in the socket nor in the inner TLS. With HTTP/1 it is not used again.
+    /// Whether the host's TLS runs inside the TLS of a proxy. No version of libcurl sees all bytes that wait on such
+    /// a connection. Decrypted bytes of the outer TLS are neither in the socket nor in the inner TLS. With HTTP/1
+    /// such a connection is not reused.
     var nestsTLS: Bool { route?.proxy?.kind == .https && request.url.isHTTPS }
 
     /// Whether the request asks the server to switch to another protocol.
     var asksForUpgrade: Bool { request.fields.contains { $0.name.lowercased() == "upgrade" } }
 
-    /// Keeps a piece of the body until it is delivered; false if there is no memory.
+    /// Keeps a piece of the body until it is delivered. Returns false if there is no memory.
     func append(_ piece: UnsafeRawBufferPointer) -> Bool {
         guard chunks != nil else {
             defer { received += UInt64(piece.count) }
@@ -136,8 +138,8 @@ final class CurlHop {
         return true
     }
 
-    /// Whether the head is a proxy's challenge that libcurl may answer. If it does, another head comes next; if not, the
-    /// body or the end.
+    /// Returns whether the head is a proxy's challenge that libcurl may answer, and keeps such a head. If libcurl
+    /// answers, another head comes next; otherwise the body or the end.
     func holds(_ head: ResponseHead) -> Bool {
         guard head.status == 407, route?.answersChallenge(to: request.url) == true else { return false }
         challenge = (head, self.head)
@@ -145,7 +147,8 @@ final class CurlHop {
         return true
     }
 
-    /// Whether the challenge is a proxy's that has forgotten the one before, so that the request can go to it anew.
+    /// Whether the proxy has forgotten the earlier challenge and sent another one, so that the request can be sent
+    /// again.
     var isChallengedAgain: Bool { challenge != nil && answersOldChallenge && request.body.isReplayable }
 
     func deliverChallenge() {
@@ -156,14 +159,14 @@ final class CurlHop {
 
     var hasPending: Bool { pendingHead != nil || !pending.isEmpty }
 
-    /// libcurl has returned: what it gave line by line and piece by piece goes on as one.
+    /// Delivers what libcurl has passed on line by line and piece by piece, as one head and one buffer.
     func deliverPending() {
         if let head = pendingHead.take() { delegate.received(.head(head), for: task.id) }
         guard !pending.isEmpty else { return }
         delegate.received(.body(pending.take()), for: task.id)
     }
 
-    /// The first time, or once more over another connection.
+    /// Prepares to send the request, for the first time or again over another connection.
     func beginSending(at now: CurlClock.Instant) {
         sends += 1
         awaitsField = CurlLibrary.current.readsFreedFields
@@ -175,7 +178,7 @@ final class CurlHop {
         lastSend = now
     }
 
-    /// Prepares to send the request's body from its first byte again; false if that cannot be.
+    /// Prepares to send the request's body from its first byte again. Returns false if that is not possible.
     func rewind(at now: CurlClock.Instant) -> Bool {
         (uploadStart, uploadEnd, uploadFlow, lastActivity) = (now, nil, .running, now)
         guard let upload else { return true }

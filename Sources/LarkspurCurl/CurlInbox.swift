@@ -1,18 +1,20 @@
-/// What other threads have for the loop, and whether it sleeps: under one lock, so nothing posted is slept on.
+/// The tasks that other threads post to the loop, and whether the loop sleeps. One lock guards both, so the loop
+/// never sleeps while a task is posted.
 struct CurlInbox {
     enum Life { case unborn, running, stopping, ended }
 
     private var life = Life.unborn
     private var isAsleep = false
     private var posted: [CurlTask] = []
-    /// What tasks are answered with after the end.
+    /// The error of tasks that are submitted after the end.
     var reason = TransportError(.invalidated, "the transport was invalidated; make another one for new requests")
 
     // MARK: Any thread
 
     enum Answer { case taken(isFirst: Bool), begins, refused(TransportError) }
 
-    /// Takes up a new task. Who is the first while the loop sleeps has to see to it that somebody works.
+    /// Adds a new task. If it is the first while the loop sleeps, the caller must take the loop's turn or wake the
+    /// loop.
     mutating func submit(_ task: CurlTask) -> Answer {
         switch life {
         case .unborn:
@@ -26,14 +28,14 @@ struct CurlInbox {
         }
     }
 
-    /// Takes up a task's orders; true for the one who has to wake the loop.
+    /// Adds a task with new orders. Returns true if the caller must wake the loop.
     mutating func post(_ task: CurlTask) -> Bool {
         guard life != .ended else { return false }
         posted.append(task)
         return wake()
     }
 
-    /// Has the loop end; true for the one who has to wake it.
+    /// Makes the loop end. Returns true if the caller must wake it.
     mutating func stop() -> Bool {
         switch life {
         case .unborn: life = .ended
@@ -48,9 +50,10 @@ struct CurlInbox {
         return isAsleep
     }
 
-    // MARK: Whose turn it is in the loop
+    // MARK: The thread that has the turn
 
-    /// Hands over what was posted; nil after the end, or if the turn is lent and the loop's own thread has to look at it.
+    /// Moves the posted tasks to `tasks`. Returns nil after the end, or if the turn is lent and the tasks need the
+    /// loop's own thread.
     mutating func take(into tasks: inout [CurlTask], isLent: Bool) -> Life? {
         isAsleep = false
         guard life != .ended, !isLent || posted.allSatisfy(\.isPrompt) else { return nil }
@@ -58,13 +61,13 @@ struct CurlInbox {
         return life
     }
 
-    /// False if there is something to do.
+    /// Marks the loop as asleep. Returns false if there is something to do.
     mutating func fallAsleep() -> Bool {
         isAsleep = posted.isEmpty && life == .running
         return isAsleep
     }
 
-    /// What has yet to be answered.
+    /// Ends the inbox and returns the tasks that are still posted.
     mutating func end() -> [CurlTask] {
         life = .ended
         defer { posted = [] }

@@ -1,24 +1,25 @@
 internal import CLarkspur
 
-/// The one thread that owns libcurl's handles, and lends them out while it sleeps.
+/// The event loop of a transport. Its thread owns libcurl's handles, and lends them to other threads while it sleeps.
 ///
-/// Other threads post tasks to the inbox. Who posts a new one while the loop sleeps takes its turn and sends the request at
-/// once; all others only wake it. To wake a thread costs more than all else that is done to send a small request.
-final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is" is touched by one thread at a time
+/// The thread that uses the handles has the loop's turn. Other threads post tasks to the inbox. A thread that posts a
+/// new task while the loop sleeps takes the turn and sends the request at once. Every other post only wakes the loop.
+/// Waking a thread costs more than all other work for a small request.
+final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses the properties below "Guarded by the turn"
     // Immutable
     let configuration: CurlTransport.Configuration
     let routes: CurlRoutes
     let blocks = CurlBlockPool()
     private let poller = UnsafeMutablePointer<clarkspur_poller>.allocate(capacity: 1)
 
-    /// Nil if there was no memory for it: then nothing begins.
+    /// The turn; nil if there was no memory for it, and then no request starts.
     private let turn = clarkspur_turn_open()
     private let watcher = UnsafeMutablePointer<clarkspur_http2_watcher>.allocate(capacity: 1)
 
     // Guarded by the box
     private let inbox = Protected(CurlInbox())
 
-    // Whose turn it is. A thread cannot race with itself, and each of these is read for every event: unchecked.
+    // Guarded by the turn. A thread cannot race with itself, and every event reads these properties: unchecked.
     @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var now = CurlClock.zero
     private(set) var keyLog: Int32 = -1
@@ -29,7 +30,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     @exclusivity(unchecked) private var owners: [UnsafeMutableRawPointer: CurlTransfer.Slot] = [:]
     @exclusivity(unchecked) private var posted: [CurlTask] = []
     @exclusivity(unchecked) private var timer = CurlClock.never
-    /// When the thread wakes by itself.
+    /// The time at which the loop's thread wakes by itself.
     @exclusivity(unchecked) private var wakeTime = CurlClock.zero
     @exclusivity(unchecked) private var alarms = CurlAlarms()
     @exclusivity(unchecked) private(set) var transfers: [CurlTransfer] = []
@@ -38,9 +39,9 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
     @exclusivity(unchecked) private var pending: [CurlTransfer.Slot] = []
     @exclusivity(unchecked) private var ended: [(hop: CurlHop, error: TransportError?, metrics: TransportMetrics)] = []
     @exclusivity(unchecked) private var admitted: [(CurlTask, CurlOrigins.Index)] = []
-    /// Whether another thread than the loop's own has the turn.
+    /// Whether a thread other than the loop's own has the turn.
     @exclusivity(unchecked) private var isLent = false
-    /// How many transfers have bodies that are read from somewhere.
+    /// The number of transfers whose bodies are read from a file or a stream.
     @exclusivity(unchecked) private var readers = 0
 
     init(configuration: CurlTransport.Configuration) {
@@ -51,7 +52,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         watcher.initialize(to: makeHTTP2Watcher())
     }
 
-    /// Nobody is left who could post, and the thread has ended: not before may the waker's number go to others.
+    /// Closes the waker. No thread can post any more and the loop's thread has ended, so its descriptor may be
+    /// reused.
     deinit {
         clarkspur_poller_close(poller)
         poller.deallocate()
@@ -61,7 +63,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
 
     // MARK: Any thread
 
-    /// Takes up a new task, or says why not.
+    /// Adds a new task. Returns the reason if the loop refuses it.
     func submit(_ task: CurlTask) -> TransportError? {
         switch inbox.withLock({ $0.submit(task) }) {
         case .taken(let isFirst):
@@ -75,17 +77,17 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         }
     }
 
-    /// Has the loop look at a task's orders.
+    /// Makes the loop look at a task's orders.
     func post(_ task: CurlTask) {
         if inbox.withLock({ $0.post(task) }) { clarkspur_poller_wake(poller) }
     }
 
-    /// Ends the thread, and every task that there still is.
+    /// Ends the thread and every remaining task.
     func stop() {
         if inbox.withLock({ $0.stop() }) { clarkspur_poller_wake(poller) }
     }
 
-    /// Starts the thread with the first task; those that come before it is there find their way into the inbox.
+    /// Starts the thread with the first task. Tasks that arrive before the thread runs wait in the inbox.
     private func begin() {
         guard let failure = open() ?? startThread() else { return }
         inbox.withLock { $0.reason = failure }
@@ -122,14 +124,15 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         return TransportError(.unavailable, "the process can start no further thread")
     }
 
-    // MARK: Whose turn it is
+    // MARK: The thread that has the turn
 
-    /// Does what there is to do, once, while the loop's thread sleeps; false if that one has to be woken for it, or for more.
+    /// Does the work at hand once, while the loop's thread sleeps. Returns false if that thread must be woken for
+    /// this work or for more.
     ///
-    /// What may take time, or is code of the user's, is left to the loop's thread: bodies that are read from somewhere.
+    /// Only the loop's thread reads bodies from files and streams: that may take long, or runs code of the user.
     func takeTurn() -> Bool {
         guard clarkspur_turn_borrow(turn) else { return false }
-        // The thread may be another loop's, inside a call of a delegate.
+        // The calling thread may belong to another loop, inside a call of a delegate.
         let before = clarkspur_http2_watch(watcher)
         defer {
             clarkspur_http2_watch(before)
@@ -161,7 +164,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         clarkspur_turn_end(turn)
     }
 
-    /// False if the loop is to end, or has, or if this is not for who has the turn.
+    /// Does the work at hand. Returns false if the loop ends or has ended, or if the loop's own thread must do the
+    /// work.
     private func work() -> Bool {
         guard let life = inbox.withLock({ $0.take(into: &posted, isLent: isLent) }) else { return false }
         tick()
@@ -173,7 +177,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         }
         while let slot = alarms.due(at: now) { transfers[slot].alarm() }
         if now >= sockets.releaseTime { sockets.releaseAll(poller: poller) }
-        // A place that became free may have gone to a body that is read.
+        // A connection slot that became free may have gone to a body from a file or a stream. Only the loop's own
+        // thread reads such bodies.
         if now >= timer, !isLent || readers == 0 {
             timer = CurlClock.never
             clarkspur_multi_act(multi, -1, 0)
@@ -189,7 +194,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
             clarkspur_multi_act(multi, event.descriptor, event.interest)
             return
         }
-        // What the peer sends may have opened its window.
+        // Bytes from the peer may have opened its window.
         let interest = sockets.isHeld(event.descriptor) ? 3 : event.interest
         let before = sentBytes
         clarkspur_multi_act(multi, event.descriptor, interest)
@@ -197,7 +202,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         sockets.didWrite(event.descriptor, hasSent: sentBytes != before, at: now, poller: poller)
     }
 
-    /// How much of their bodies the requests under way have sent.
+    /// The number of body bytes that the current requests have sent.
     private var sentBytes: Int64 { transfers.reduce(0) { $0 + $1.sentBytes } }
 
     func tick() { now = CurlClock.now }
@@ -219,13 +224,14 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         clarkspur_multi_set_long(multi, CURLMOPT_PIPELINING, 2)
     }
 
-    /// For libcurl's callbacks, which come often and need not count references: whoever has the turn keeps the loop.
+    /// Runs `body` with the loop, for libcurl's callbacks. They come often and need not count references: the thread
+    /// that has the turn keeps the loop.
     @inline(__always)
     static func at<Answer>(_ context: UnsafeMutableRawPointer, _ body: (CurlLoop) -> Answer) -> Answer {
         Unmanaged<CurlLoop>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
     }
 
-    /// How long to wait; not at all if something was posted meanwhile.
+    /// Returns the milliseconds to wait: -1 without a limit, 0 if a task was posted meanwhile.
     private func sleepLimit() -> Int32 {
         wakeTime = min(timer, alarms.next, sockets.releaseTime)
         let limit = wakeTime == CurlClock.never ? -1 : CurlClock.milliseconds(from: CurlClock.now, to: wakeTime)
@@ -233,10 +239,10 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         return inbox.withLock { $0.fallAsleep() } ? limit : 0
     }
 
-    /// Ends every task and gives back what the thread had.
+    /// Ends every task and releases what the thread used.
     private func end(_ error: TransportError) {
         let rest = inbox.withLock { $0.end() }
-        // First those that wait: a place that becomes free must not start one of them.
+        // The waiting tasks end first: a connection slot that becomes free must not start one of them.
         for task in admitted.map(\.0) + origins.takeAllWaiting() { task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers { transfer.fail(error) }
         deliver()
@@ -271,7 +277,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         }
     }
 
-    /// Starts a task that has a place at its origin, or else the next one that gets it.
+    /// Starts a task that has a connection slot. If it has ended, the slot goes to the next waiting task.
     private func start(_ task: CurlTask, _ origin: CurlOrigins.Index) {
         var next: CurlTask? = task
         while let task = next {
@@ -283,7 +289,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
                     continue
                 }
                 transfers.append(transfer)
-                // libcurl counts connections in use among those that it keeps, and would close idle ones for each of them.
+                // libcurl counts connections in use as kept ones, and would close an idle connection for each of them.
                 let kept = transfers.count + max(1, configuration.maximumIdleConnections)
                 clarkspur_multi_set_long(multi, CURLMOPT_MAXCONNECTS, kept)
             }
@@ -301,7 +307,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         if !task.isPrompt { readers += 1 }
     }
 
-    /// A transfer is over and its slot free: whoever has waited longest for its origin goes.
+    /// Frees the slot of an ended transfer, and starts the task that has waited longest for its origin.
     func didEnd(_ hop: CurlHop, _ error: TransportError?, _ metrics: TransportMetrics, in slot: CurlTransfer.Slot) {
         if !hop.task.isPrompt { readers -= 1 }
         free.append(slot)
@@ -309,8 +315,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         if let next = origins.leave(hop.origin) { start(next, hop.origin) }
     }
 
-    /// All requests to the origin share a connection from now on; more of them may go, as soon as libcurl is not under
-    /// way, whose callback this is.
+    /// Admits more tasks to the origin, because all its requests share a connection from now on. They start after
+    /// libcurl has returned, because this is called in a callback.
     func speaksHTTP2(_ origin: CurlOrigins.Index) {
         for task in origins.multiplex(origin) { admitted.append((task, origin)) }
     }
@@ -333,11 +339,11 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         deliver()
     }
 
-    /// A transfer keeps bytes until they are delivered.
+    /// Notes that a transfer keeps bytes that are not delivered yet.
     func hasPending(_ slot: CurlTransfer.Slot) { pending.append(slot) }
 
-    /// Gives away what a turn has brought, when libcurl has done its part for all transfers: one kind of work after the
-    /// other, because the processor has the code of only one at hand.
+    /// Delivers the events of a turn, after libcurl has done its part for all transfers. Work of one kind is done
+    /// together, because the processor's cache holds the code of only one kind.
     private func deliver() {
         for slot in pending { transfers[slot].hop?.deliverPending() }
         pending.removeAll(keepingCapacity: true)
@@ -351,14 +357,14 @@ final class CurlLoop: @unchecked Sendable {  // R6: all below "whose turn it is"
         ended.removeAll(keepingCapacity: true)
     }
 
-    // MARK: Sockets and time, as libcurl wants them
+    // MARK: Sockets and timer of libcurl
 
     private func setTimer(_ milliseconds: Int) {
         timer = milliseconds < 0 ? CurlClock.never : now + UInt64(milliseconds) * 1_000_000
     }
 
     private func libcurlWants(_ descriptor: Int32, _ what: Int32, for easy: UnsafeMutableRawPointer?) {
-        // 1: to read, 2: to write, 3: both, 4: to have it removed
+        // `what` is CURL_POLL_IN (1), CURL_POLL_OUT (2), CURL_POLL_INOUT (3) or CURL_POLL_REMOVE (4).
         if sockets.want(what == 4 ? 0 : what & 3, of: descriptor, poller: poller) { return }
         let transfer = easy.flatMap { clarkspur_easy_pointer($0, CURLINFO_PRIVATE) }
         transfer.map { CurlTransfer.at($0) { $0.cannotWait() } }

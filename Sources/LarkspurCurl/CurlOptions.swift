@@ -1,6 +1,6 @@
 internal import CLarkspur
 
-/// Sets the options of an easy handle: those of all its transfers once, those of a request where they have changed.
+/// The options of an easy handle. Common options are set once, options of a request only if they have changed.
 struct CurlOptions {
     let easy: UnsafeMutableRawPointer
     private var target = ""
@@ -8,16 +8,16 @@ struct CurlOptions {
     private var route: CurlRoute?
     private var lookup: CurlLine?
     private let noProxyConnection = CurlLine("Proxy-Connection:")
-    /// A session that is taken up again comes without a certificate, and so without its status.
+    /// Whether TLS sessions are resumed. A resumed session has no certificate, and so no stapled status.
     private var resumesTLS = true
     private var keyLog: Int32 = -1
-    /// Whether libcurl undoes chunks.
+    /// Whether libcurl decodes chunks.
     private var undoesChunks = true
     /// Whether libcurl passes the head's lines to the body's callback too.
     private var showsLines = false
-    /// How much libcurl takes from a socket at once; 0 before it was told.
+    /// The size of libcurl's receive buffer in bytes; 0 before it is set.
     private var bufferSize = 0
-    /// Under which version a GET without a body was sent last, if nothing else was sent after it.
+    /// The HTTP version of the last request, if that was a GET without a body.
     private var plainVersion: CurlVersion?
 
     init(easy: UnsafeMutableRawPointer) {
@@ -34,21 +34,21 @@ struct CurlOptions {
     }
     private func set(_ option: Int32, pointer: UnsafeRawPointer?) { clarkspur_easy_set_pointer(easy, option, pointer) }
 
-    /// What all transfers have in common.
+    /// Sets the options that all transfers share.
     ///
-    /// - Parameter keyLog: The descriptor of the file for keys, negative if there is none.
+    /// - Parameter keyLog: The descriptor of the key log file; negative if there is none.
     mutating func setUp(
         _ configuration: CurlTransport.Configuration, authorities: CurlCertificates?, url: UnsafeRawPointer,
         keyLog: Int32
     ) {
         set(CURLOPT_CURLU, pointer: url)
         set(CURLOPT_NOSIGNAL, 1)
-        set(CURLOPT_QUICK_EXIT, 1)  // or the end of a transfer waits for its name lookup, from 7.87 on
+        set(CURLOPT_QUICK_EXIT, 1)  // or, from 7.87 on, a transfer's end waits for its name lookup
         set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         set(CURLOPT_HTTP09_ALLOWED, 0)
         set(CURLOPT_PROTOCOLS, 3)  // http and https
-        set(CURLOPT_PROXY, "")  // and none from the environment,
-        set(CURLOPT_NOPROXY, "")  // which libcurl would read for each transfer
+        set(CURLOPT_PROXY, "")  // empty, or libcurl reads the environment for each transfer
+        set(CURLOPT_NOPROXY, "")  // for the same reason
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         if let interface = configuration.interface { set(CURLOPT_INTERFACE, interface) }
         set(CURLOPT_TCP_KEEPALIVE, 1)
@@ -58,7 +58,7 @@ struct CurlOptions {
         }
         set(CURLOPT_SSL_VERIFYPEER, 1)
         set(CURLOPT_SSL_VERIFYHOST, 2)
-        set(CURLOPT_CONNECTTIMEOUT_MS, 86_400_000)  // the loop keeps the time
+        set(CURLOPT_CONNECTTIMEOUT_MS, 86_400_000)  // the loop measures this timeout
         set(CURLOPT_MAXAGE_CONN, seconds(configuration.idleLifetime))
         if let lifetime = configuration.connectionLifetime { set(CURLOPT_MAXLIFETIME_CONN, seconds(lifetime)) }
         setUpTLS(configuration, authorities)
@@ -67,8 +67,8 @@ struct CurlOptions {
         setUpConnections()
     }
 
-    /// How connections are secured that this transfer makes from now on. It needs saying even where nothing is asked for, or
-    /// libcurl writes keys to the file that the environment names.
+    /// Sets the TLS options of the connections that this transfer opens from now on. They are set even if none is
+    /// needed. Otherwise libcurl writes keys to the file that the environment names.
     private func setUpConnections() {
         if clarkspur_tls_load() { clarkspur_tls_set_up(easy, asksForTrust, keyLog) }
         set(CURLOPT_SSL_SESSIONID_CACHE, resumesTLS && !asksForTrust ? 1 : 0)
@@ -89,7 +89,7 @@ struct CurlOptions {
                 set(CURLOPT_SSLCERTTYPE, "P12")
                 set(CURLOPT_SSLCERT_BLOB, bytes)
             }
-            set(CURLOPT_KEYPASSWD, identity.password)  // an empty one too, or OpenSSL asks at the terminal
+            set(CURLOPT_KEYPASSWD, identity.password)  // also if it is empty, or OpenSSL asks at the terminal
         }
         if configuration.requiresStapledStatus { set(CURLOPT_SSL_VERIFYSTATUS, 1) }
         switch configuration.certificateAuthorities {
@@ -118,16 +118,16 @@ struct CurlOptions {
 
     enum Shape {
         case bodiless
-        /// Whole, together with the head: memory that lives as long as the transfer.
+        /// The whole body, sent together with the head from memory that lives as long as the transfer.
         case post(UnsafeRawBufferPointer)
-        /// Pulled piece by piece.
+        /// A body that libcurl reads piece by piece.
         case upload(length: UInt64?)
     }
 
-    /// Has libcurl undo the chunks of the response whose head has come, or leave them.
+    /// Makes libcurl decode the chunks of the response whose head has arrived, or leave them.
     ///
-    /// From 8.7 on libcurl fails with a head that begins its codings with another one than `chunked`, unless it is told
-    /// to undo nothing. So it is told that until the head has come.
+    /// From 8.7 on libcurl fails if a head lists another coding before `chunked`, unless decoding is off. So decoding
+    /// is off until the head has arrived.
     mutating func undoChunks(_ isOn: Bool) {
         guard isOn != undoesChunks, CurlLibrary.current.readsFirstCodingOnly else { return }
         undoesChunks = isOn
@@ -153,10 +153,11 @@ struct CurlOptions {
             set(CURLOPT_REQUEST_TARGET, target)
         }
         if route != self.route { set(route) }
-        // libcurl asks the allocator for one with each transfer. A large one costs more than a small response; who is handed
-        // the body piece by piece expects a long one.
+        // libcurl allocates this buffer for each transfer. A large buffer costs more than a small response. A
+        // receiver that limits its allowance expects a long body.
         let bufferSize = request.initialAllowance == .max ? 64 * 1_024 : 512 * 1_024
-        // It refuses to while the handle has one still, as from a transfer that has ended before it had a connection.
+        // libcurl refuses while the handle still has a buffer, as after a transfer that ended before it was
+        // connected.
         if bufferSize != self.bufferSize, clarkspur_easy_set_long(easy, CURLOPT_BUFFERSIZE, bufferSize) == 0 {
             self.bufferSize = bufferSize
         }
@@ -164,9 +165,9 @@ struct CurlOptions {
         undoChunks(false)
         let asks = request.asksForTrust && request.url.isHTTPS
         if asks != asksForTrust, !asks || CurlTrust.problem == nil {
-            // The chain is verified as ever, and the verdict read when the peer is asked about. A session that is taken up
-            // again has none of its own. The host is looked at then too: because libcurl does not, no connection is shared
-            // with requests that do not ask.
+            // libcurl still verifies the chain, and `CurlTrust` reads the verdict when it asks about the peer. A
+            // resumed session has no verdict of its own. `CurlTrust` also checks the host. Because libcurl does not,
+            // requests that do not ask share no connection with these.
             asksForTrust = asks
             setUpConnections()
             set(CURLOPT_SSL_VERIFYHOST, asksForTrust ? 0 : 2)
@@ -176,7 +177,7 @@ struct CurlOptions {
         if isPlain, !isFresh, plainVersion == version { return }
         plainVersion = isPlain && !isFresh ? version : nil
         set(CURLOPT_POSTFIELDS, pointer: nil)  // while it is set, libcurl before 8.7 rewinds no upload
-        set(CURLOPT_HTTPGET, 1)  // undoes what the transfer before had
+        set(CURLOPT_HTTPGET, 1)  // resets the kind of request of the previous transfer
         switch shape {
         case .bodiless:
             if request.method == "HEAD" { set(CURLOPT_NOBODY, 1) }
@@ -188,10 +189,10 @@ struct CurlOptions {
             clarkspur_easy_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length.map { Int64(clamping: $0) } ?? -1)
             set(CURLOPT_UPLOAD_BUFFERSIZE, (length ?? .max) > 1 << 20 ? 1 << 20 : 1 << 16)
         }
-        // A body has changed the method that libcurl would send.
+        // The options of a body change the method that libcurl would send.
         isPlain ? set(CURLOPT_CUSTOMREQUEST, pointer: nil) : set(CURLOPT_CUSTOMREQUEST, request.method)
         set(CURLOPT_HTTP_VERSION, version.rawValue)
-        // Before 7.80 libcurl waits for ever for the connection that a challenged tunnel has closed.
+        // Before 7.80 libcurl waits forever for a connection that a challenged tunnel has closed.
         let closesTunnels = route?.asker != nil && !CurlLibrary.current.tellsOfRequests
         set(CURLOPT_PIPEWAIT, version == .http1 || closesTunnels ? 0 : 1)
         set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
@@ -199,8 +200,9 @@ struct CurlOptions {
 }
 
 extension CurlOptions {
-    /// Digest, and none before the proxy has asked. Told Digest alone, libcurl sends a request with a body without it
-    /// first, to be asked; a proxy that does not ask hands that on.
+    /// Digest, and nothing before the proxy's challenge (`CURLAUTH_DIGEST` with `CURLAUTH_ONLY`). With
+    /// `CURLAUTH_DIGEST` alone, libcurl first sends a request without its body to get the challenge. A proxy that
+    /// sends no challenge forwards that request.
     private static let digestWhenAsked = Int(truncatingIfNeeded: 0x8000_0002 as UInt32)
 
     private mutating func set(_ route: CurlRoute?) {
@@ -209,7 +211,8 @@ extension CurlOptions {
         lookup = route?.lookup.map { CurlLine($0) }
         set(CURLOPT_RESOLVE, pointer: lookup?.pointer)
         set(CURLOPT_UNIX_SOCKET_PATH, route?.unixSocket)
-        // Connections of Unix-domain sockets have no ports to be told apart by, so they cannot be asked whether bytes wait on them.
+        // Connections to Unix-domain sockets have no ports to identify them, so they cannot be checked for waiting
+        // bytes.
         set(CURLOPT_FORBID_REUSE, route?.unixSocket != nil && CurlLibrary.current.ignoresWaitingBytes ? 1 : 0)
         let proxy = route?.proxy
         set(CURLOPT_PROXY, proxy?.text ?? "")
@@ -222,7 +225,7 @@ extension CurlOptions {
     }
 }
 
-/// The version of HTTP that libcurl is asked for, under its numbers.
+/// A version of HTTP to request, with the value of libcurl's constant.
 enum CurlVersion: Int {
     case http1 = 2
     case negotiated = 4
@@ -244,7 +247,7 @@ struct CurlLibrary: Sendable {
     let name: String
     let hasHTTP2: Bool
 
-    /// Only to be asked for once libcurl is loaded.
+    /// The loaded library. It must be read only after libcurl is loaded.
     static let current = CurlLibrary()
 
     private init() {
@@ -254,42 +257,44 @@ struct CurlLibrary: Sendable {
         hasHTTP2 = version.has_http2
     }
 
-    /// Whether it says when it is about to send a request, since 7.80, so that the peer can be judged before.
+    /// Whether libcurl calls back before it sends a request (7.80 or later). Only then can the peer be evaluated
+    /// first.
     var tellsOfRequests: Bool { number >= 0x075000 }
 
-    /// Whether a reused handle reads freed memory when the first line after a status line continues a field, as versions
-    /// 7.83 to 8.1 do. Such a line is refused before libcurl stores it.
+    /// Whether a reused handle reads freed memory when the first line after a status line continues a field (7.83 to
+    /// 8.1). Such a line is refused before libcurl stores it.
     var readsFreedFields: Bool { (0x075300..<0x080200).contains(number) }
 
-    /// Whether it sends a request over a kept HTTP/1 connection on which bytes wait, which it then takes for the response:
-    /// 7.79 to 8.1. It cannot be prevented with 7.79.
+    /// Whether libcurl sends a request over a reused HTTP/1 connection on which bytes wait, and takes them for the
+    /// response (7.79 to 8.1). With 7.79 this cannot be prevented.
     var ignoresWaitingBytes: Bool { (0x074F00..<0x080200).contains(number) }
 
-    /// Whether it ignores a `Transfer-Encoding` field that begins with another coding than `chunked`, or fails with it: since
-    /// 8.7.
+    /// Whether libcurl ignores a `Transfer-Encoding` field that begins with another coding than `chunked`, or fails
+    /// on it (8.7 or later).
     var readsFirstCodingOnly: Bool { number >= 0x080700 }
 
-    /// Whether the certificates of authorities can be given as bytes, since 7.77.
+    /// Whether libcurl accepts the certificates of authorities as bytes (7.77 or later).
     var takesAuthorities: Bool { number >= 0x074D00 }
 
-    /// Whether a proxy is handed the target that was set, and no field that was left out, since 7.75.
+    /// Whether libcurl sends a proxy the target that was set, and no field that was left out (7.75 or later).
     var handsOverTargets: Bool { number >= 0x074B00 }
 
-    /// Whether it refuses a response's field without a colon, since 7.83.
+    /// Whether libcurl refuses a response's field without a colon (7.83 or later).
     var refusesOddFields: Bool { number >= 0x075300 }
 
-    /// Whether its TLS can ask for the status of certificates.
+    /// Whether libcurl's TLS library can ask for the stapled status of certificates.
     static let checksStatus: Bool = {
         guard let easy = clarkspur_easy_open() else { return false }
         defer { clarkspur_easy_close(easy) }
         return clarkspur_easy_set_long(easy, CURLOPT_SSL_VERIFYSTATUS, 1) == 0
     }()
 
-    /// Whether it wants to write to a socket while the window of an HTTP/2 upload is closed: versions 7.87 and 7.88.
+    /// Whether libcurl wants to write to a socket while the window of an HTTP/2 upload is closed (7.87 and 7.88).
     var spinsOverHTTP2: Bool { (0x075700..<0x080000).contains(number) }
 
-    /// Versions before 7.88 take another window from the peer each time that a paused response goes on, and end it when
-    /// 64 MiB of it wait: what may be held back goes by HTTP/1.1 there.
+    /// Returns whether the request may use HTTP/2. Before 7.88 libcurl takes another window from the peer each time a
+    /// paused response continues. It ends a response when 64 MiB of it wait. There, responses that may be paused use
+    /// HTTP/1.1.
     func receivesOverHTTP2(_ request: TransportRequest) -> Bool {
         number >= 0x075800 || request.initialAllowance == .max
     }

@@ -1,4 +1,4 @@
-/// Who may connect: at most so many transfers to an origin at once, the others in the order in which they came.
+/// The limit of concurrent transfers to each origin. Further tasks wait in the order of their arrival.
 struct CurlOrigins {
     typealias Index = Int
 
@@ -12,7 +12,7 @@ struct CurlOrigins {
 
         var isIdle: Bool { running == 0 && nextWaiting == waiting.count }
 
-        /// Now and then those that have ended while they waited are let go of.
+        /// Appends a waiting task. From time to time, removes tasks that have ended while they waited.
         mutating func append(_ task: CurlTask) {
             if waiting.count >= sweepAt {
                 waiting = waiting[nextWaiting...].filter(\.isUnderWay)
@@ -22,7 +22,7 @@ struct CurlOrigins {
             waiting.append(task)
         }
 
-        /// The first that has not ended while it waited.
+        /// Removes and returns the first task that has not ended while it waited.
         mutating func takeWaiting() -> CurlTask? {
             while nextWaiting < waiting.count {
                 let task = waiting[nextWaiting]
@@ -37,13 +37,13 @@ struct CurlOrigins {
         }
     }
 
-    /// What libcurl sends over one connection of HTTP/2.
+    /// The maximum number of streams that libcurl opens on one HTTP/2 connection.
     private static let streams = 100
 
     private let limit: Int
     private var origins: [Origin] = []
     private var indices: [String: Index] = [:]
-    /// Looked up last: most requests go where the one before went.
+    /// The origin of the last lookup: most requests have the same origin as the previous request.
     private var last: Index = 0
     private var sweepAt = 256
 
@@ -51,7 +51,7 @@ struct CurlOrigins {
         self.limit = limit
     }
 
-    /// Gives the task a place, or has it wait.
+    /// Gives the task a connection slot and returns its origin. Returns nil if the task has to wait.
     mutating func admit(_ task: CurlTask) -> Index? {
         let index = index(of: task.request.url)
         guard origins[index].running < limit(of: index) else {
@@ -62,13 +62,13 @@ struct CurlOrigins {
         return index
     }
 
-    /// A place is free again: for the task that has waited longest, if there is one.
+    /// Frees a connection slot. Returns the task that has waited longest, if there is one, and gives it the slot.
     mutating func leave(_ index: Index) -> CurlTask? {
         origins[index].running -= 1
         return takeAdmitted(index)
     }
 
-    /// All share one connection from now on, so that more may go.
+    /// Notes that all requests to the origin share one connection. Returns the waiting tasks that may start now.
     mutating func multiplex(_ index: Index) -> [CurlTask] {
         guard !origins[index].isMultiplexed else { return [] }
         origins[index].isMultiplexed = true
@@ -104,14 +104,14 @@ struct CurlOrigins {
 
     private mutating func add(_ name: String) -> Index {
         if indices.count >= sweepAt { sweep() }
-        // A place that a sweep has left, or a new one.
+        // Reuses the entry of an origin that a sweep has removed, or adds an entry.
         let index = origins.firstIndex { $0.isIdle && indices[$0.name] == nil } ?? origins.count
         if index == origins.count { origins.append(Origin(name: name)) } else { origins[index] = Origin(name: name) }
         indices[name] = index
         return index
     }
 
-    /// Forgets the origins that nobody uses.
+    /// Removes the origins without tasks.
     private mutating func sweep() {
         indices = indices.filter { !origins[$0.value].isIdle }
         sweepAt = max(256, 2 * indices.count)

@@ -1,15 +1,16 @@
 internal import CLarkspur
 
 extension CurlTransport.Configuration {
-    /// Where a host is, whatever the system's lookup would say.
+    /// The location of a host, used instead of the system's lookup.
     public enum HostPlace: Hashable, Sendable {
-        /// At one of these addresses.
+        /// One of these IP addresses.
         case addresses([String])
-        /// At a socket in the file system, and behind no proxy.
+        /// A Unix-domain socket in the file system, without a proxy.
         case unixSocket(path: String)
     }
 
-    /// The local address as libcurl takes it: told apart here, so that it never looks one up.
+    /// The local address in libcurl's syntax. The prefix tells an address from an interface, so that libcurl never
+    /// looks up a name.
     var interface: String? {
         localAddress.map { address in
             IPAddress.bytes(address) == nil ? "if!" + address : "host!" + address.filter { $0 != "[" && $0 != "]" }
@@ -17,36 +18,36 @@ extension CurlTransport.Configuration {
     }
 }
 
-/// How a transfer gets to its host, if not directly.
+/// The route of a transfer to its host, if it is not direct.
 struct CurlRoute: Equatable {
     var proxy: Proxy?
     var unixSocket: String?
-    /// `host:port:address,address`, as libcurl takes it.
+    /// `host:port:address,address`, as `CURLOPT_RESOLVE` takes it.
     var lookup: String?
 
-    /// Whether the proxy is handed the request itself, with the whole URL for its target.
+    /// Returns whether the proxy receives the request itself, with the whole URL as its target.
     func handsOver(_ url: RequestURL) -> Bool {
         (proxy?.kind == .http || proxy?.kind == .https) && !url.isHTTPS
     }
 
-    /// Whether the proxy makes a tunnel to the host.
+    /// Returns whether the proxy opens a tunnel to the host.
     func tunnels(to url: RequestURL) -> Bool {
         (proxy?.kind == .http || proxy?.kind == .https) && url.isHTTPS
     }
 
-    /// The proxy if libcurl answers its challenges.
+    /// The proxy, if libcurl answers its challenges.
     var asker: Proxy? {
         guard let proxy, proxy.authentication == .digest, proxy.username != nil else { return nil }
         return proxy.kind == .http || proxy.kind == .https ? proxy : nil
     }
 
-    /// Whether libcurl has to know the whole URL: in a challenge's answer stands the target of the URL that it parsed, and
-    /// before 7.75 the request handed to a proxy has no other.
+    /// Returns whether libcurl needs the whole URL. The answer to a challenge contains the target of the URL that
+    /// libcurl parsed. Before 7.75 a request that goes to a proxy itself has this target too.
     func needsWholeURL(_ url: RequestURL) -> Bool {
         answersChallenge(to: url) || handsOver(url) && !CurlLibrary.current.handsOverTargets
     }
 
-    /// Whether libcurl answers a proxy that has refused the request itself, and sends it once more.
+    /// Returns whether libcurl answers a proxy that has refused the request itself, and sends the request again.
     func answersChallenge(to url: RequestURL) -> Bool { asker != nil && !url.isHTTPS }
 }
 
@@ -54,7 +55,7 @@ final class CurlRoutes {
     private let proxies: Proxies
     private let places: [String: CurlTransport.Configuration.HostPlace]
     private let isDirect: Bool
-    /// What of the configuration makes no sense; requests are not sent then.
+    /// The error of a configuration that is not valid. Requests are not sent then.
     let problem: TransportError?
 
     init(_ configuration: CurlTransport.Configuration) {
@@ -75,21 +76,22 @@ final class CurlRoutes {
                 places[url.port.map { "\(name):\($0)" } ?? name] = place
             } else {
                 let message =
-                    "the place of \(host) in the configuration's hosts is not a list of addresses, nor a socket"
+                    "the place of \(host) in the configuration's hosts is not a valid list of addresses or socket"
                 problem = TransportError(.unavailable, message)
             }
         }
         if let address = configuration.localAddress, address.isEmpty || address.contains("\0") {
-            problem = TransportError(.unavailable, "the local address is none")
+            problem = TransportError(.unavailable, "the local address is empty or contains a NUL byte")
         }
         self.places = places
         self.problem = problem
     }
 
-    /// A socket's path has room for so many bytes.
+    /// The maximum length of a socket's path in bytes.
     private static let longestPath = 107
 
-    /// libcurl cannot be told of an address that it is another one, and takes a dash before a name for an order.
+    /// Returns whether libcurl can use the place. It cannot map an address to another address, and takes a dash
+    /// before a name for a command.
     private static func isSound(_ place: CurlTransport.Configuration.HostPlace, for name: String) -> Bool {
         switch place {
         case .addresses(let addresses):
@@ -99,7 +101,7 @@ final class CurlRoutes {
         }
     }
 
-    /// The host, an address in brackets, a name without the dot that says that it is whole.
+    /// Returns the host: an IPv6 address in brackets, a name without its final dot.
     private static func name(of url: RequestURL) -> String? {
         guard let host = url.host, !host.isEmpty else { return nil }
         return host.contains(":") ? "[\(host)]" : String(host.hasSuffix(".") ? host.dropLast() : host)
@@ -110,7 +112,7 @@ final class CurlRoutes {
         return name == "localhost" || name.hasSuffix(".localhost")
     }
 
-    /// Nil for most.
+    /// Returns the route to a URL; nil for most URLs, whose connections are direct.
     func route(to url: RequestURL) -> CurlRoute? {
         guard !isDirect, let name = Self.name(of: url), let host = url.host, let port = url.effectivePort else {
             return nil
@@ -125,7 +127,7 @@ final class CurlRoutes {
         case nil: break
         }
         route.proxy = proxies.proxy(for: url)
-        // libcurl hands a SOCKS proxy one address alone, and from 8.0 on the IPv6 one of this name is the first.
+        // libcurl gives a SOCKS proxy only the first address, which for this name is the IPv6 address from 8.0 on.
         if route.proxy?.kind == .socks5, route.lookup == nil, Self.isLoopback(host) {
             route.lookup = "\(host):\(port):127.0.0.1,[::1]"
         }
@@ -133,7 +135,7 @@ final class CurlRoutes {
     }
 }
 
-/// A list of one line as libcurl takes it, which it does not copy.
+/// A list of one line for libcurl, which does not copy it.
 final class CurlLine {
     let pointer = UnsafeMutablePointer<clarkspur_line>.allocate(capacity: 1)
 

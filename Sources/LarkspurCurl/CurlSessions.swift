@@ -1,19 +1,20 @@
 internal import CLarkspur
 
-/// Counts what the peers of HTTP/2 connections send beside responses, and ends a session that sends nothing else.
+/// A counter of the frames and bytes that HTTP/2 peers send beside responses. It ends a session that sends nothing
+/// else.
 ///
-/// libcurl reads control frames for as long as they come, and serves no other connection meanwhile. A session that reaches the limit
-/// is closed, so one connection delays the others by a few milliseconds at most.
+/// libcurl reads control frames as long as they arrive, and serves no other connection meanwhile. A session that
+/// reaches the limit is closed, so one connection delays the others by a few milliseconds at most.
 struct CurlSessions {
     /// A session of nghttp2, by its address.
     typealias ID = UnsafeMutableRawPointer
 
     /// The maximum number of frames within `period` without a byte of a response or of an upload.
     static let frameLimit = 10_000
-    /// The maximum number of bytes in that time, of whatever kind. It is more than a peer may send of a response that was cancelled, before it
-    /// hears of that: libcurl's largest window is 32 MiB.
+    /// The maximum number of bytes of any kind in that time. A peer may send less than this of a cancelled response
+    /// before it learns of the cancellation: libcurl's largest window is 32 MiB.
     static let byteLimit = 40 << 20
-    /// In nanoseconds. Peers that send a ping now and then stay far below the limit.
+    /// The length of that time in nanoseconds. A peer that sends an occasional ping stays far below the limits.
     static let period: UInt64 = 30_000_000_000
 
     private struct Budget {
@@ -23,22 +24,22 @@ struct CurlSessions {
         var uploads: Int
     }
 
-    /// Only sessions that were read from since their last progress are here.
+    /// The sessions that have sent something since their last progress.
     private var budgets: [ID: Budget] = [:]
     private var uploads = 0
-    /// How many budgets there are before those whose time is over are removed: nothing tells when a session ends.
+    /// The number of budgets at which expired ones are removed: no callback reports the end of a session.
     private var sweepAt = 1_000
 
-    /// How many sessions are counted.
+    /// The number of sessions with a budget.
     var count: Int { budgets.count }
 
-    /// A session begins. Its address may have been another session's before.
+    /// Resets the budget of a new session, whose address may have belonged to another session before.
     mutating func didOpen(_ session: ID) { budgets[session] = nil }
 
-    /// Bytes of a request's body go out, so peers have reasons to send control frames.
+    /// Notes that bytes of a request's body are sent, so that peers have reasons to send control frames.
     mutating func didUpload() { uploads &+= 1 }
 
-    /// Counts what a session has sent. Returns false if it has to end.
+    /// Counts what a session has sent. Returns false if the session must end.
     mutating func mayReceive(frames: Int, bytes: Int, from session: ID, at now: CurlClock.Instant) -> Bool {
         var budget = budgets[session] ?? Budget(start: now, uploads: uploads)
         guard budget.frames < Self.frameLimit, budget.bytes < Self.byteLimit else { return false }
@@ -57,7 +58,7 @@ struct CurlSessions {
         sweepAt = max(1_000, 2 * budgets.count)
     }
 
-    /// A response makes progress in the session. Returns false if the session has to end all the same.
+    /// Notes that a response makes progress in the session. Returns false if the session must end all the same.
     mutating func mayProgress(_ session: ID) -> Bool {
         guard let budget = budgets[session] else { return true }
         guard budget.frames < Self.frameLimit, budget.bytes < Self.byteLimit else { return false }
@@ -66,7 +67,7 @@ struct CurlSessions {
     }
 }
 
-/// What nghttp2 tells of the sessions that libcurl opens.
+/// The callbacks of nghttp2 for the sessions that libcurl opens.
 extension CurlLoop {
     func makeHTTP2Watcher() -> clarkspur_http2_watcher {
         clarkspur_http2_watcher(
@@ -109,7 +110,7 @@ extension CurlLoop {
         return false
     }
 
-    /// Ends the hops of a session whose responses are not whole.
+    /// Ends those hops of a session whose responses are incomplete.
     private func fail(_ session: CurlSessions.ID, _ message: String) {
         for transfer in transfers {
             guard let stream = transfer.hop?.stream, stream.session == session,

@@ -1,21 +1,22 @@
 internal import CLarkspur
 
-/// What is registered with the poller for each descriptor, and what libcurl wants of it.
+/// The events that libcurl wants for each descriptor, and those that are registered with the poller.
 struct CurlSockets {
     private struct Entry {
         var wanted: Int32 = 0
         var registered: Int32 = 0
-        /// Opened and closed through us, so that we know when the number stands for another socket.
+        /// Whether our callbacks open and close the socket, so that they know when its number belongs to another
+        /// socket.
         var isConnection = false
         var ends: Ends?
-        /// How often libcurl had the socket writable in a row and sent nothing.
+        /// The number of times in a row that the socket was writable and libcurl sent nothing.
         var idleWrites = 0
     }
 
-    /// The addresses and ports of a connection's two ends, which libcurl names a connection by.
+    /// The addresses and ports of a connection's two ends, by which libcurl identifies it.
     struct Ends: Hashable {
         private let hash: UInt64
-        /// Zero for a Unix-domain socket, whose connections have no names of their own.
+        /// The local port; zero for a Unix-domain socket, whose connections cannot be identified.
         let localPort: Int32
 
         init(
@@ -39,44 +40,47 @@ struct CurlSockets {
         func hash(into hasher: inout Hasher) { hasher.combine(hash) }
     }
 
-    /// So many idle writes mean that the peer lets nothing more be sent, and not that a record of TLS was sent in parts.
+    /// The number of idle writes which shows that the peer's window is closed. Fewer can come from a TLS record that
+    /// was sent in parts.
     private static let limitOfIdleWrites = 4
-    /// How long writes are held back at most, in case the reason was another one.
+    /// The maximum time in nanoseconds for which writes are held back, in case they had another reason.
     private static let holdTime: UInt64 = 50_000_000
 
     private var entries: [Entry] = []
     private var descriptors: [Ends: Int32] = [:]
-    /// Sockets that are not watched for writing although libcurl wants it, and when they are watched again.
+    /// The sockets that are not watched for writing although libcurl wants it. They are watched again at
+    /// `releaseTime`.
     private var held: [Int32] = []
     private(set) var releaseTime = CurlClock.never
 
-    /// False if the system does not take it.
+    /// Registers the events that libcurl wants. Returns false if the system refuses them.
     mutating func want(
         _ interest: Int32, of descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>
     ) -> Bool {
         let index = place(of: descriptor)
         entries[index].wanted = interest
         entries[index].idleWrites = 0
-        // A connection that is wanted no more stays as it is: the next transfer on it wants the same.
+        // A connection that libcurl no longer wants stays registered: the next transfer on it wants the same events.
         if interest == 0, entries[index].isConnection { return true }
         return register(interest, index, poller)
     }
 
-    /// Whether libcurl waits for this; if nobody does, the poller lets go of the socket, or it would be ready forever.
+    /// Returns whether libcurl waits for events of the socket. If not, removes the socket from the poller, where it
+    /// would stay ready forever.
     mutating func isWanted(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) -> Bool {
         let index = place(of: descriptor)
         if entries[index].wanted == 0 { register(0, index, poller) }
         return entries[index].wanted != 0
     }
 
-    /// Whether libcurl may spin on the socket: versions 7.87 and 7.88 want to write to it while the peer's HTTP/2 window is
-    /// closed.
+    /// Returns whether libcurl may spin on the socket: versions 7.87 and 7.88 want to write to it while the peer's
+    /// HTTP/2 window is closed.
     func maySpin(_ descriptor: Int32) -> Bool { entries[Int(descriptor)].wanted == 3 }
 
     func isHeld(_ descriptor: Int32) -> Bool { held.contains(descriptor) }
 
-    /// libcurl had the socket writable. If it sends nothing time after time, the poller watches for reading alone until the
-    /// peer sends something, as it does to open its window.
+    /// Notes that libcurl had the socket writable. If it repeatedly sends nothing, the poller watches for reading
+    /// alone until the peer sends something, such as a frame that opens its window.
     mutating func didWrite(
         _ descriptor: Int32, hasSent: Bool, at now: CurlClock.Instant, poller: UnsafeMutablePointer<clarkspur_poller>
     ) {
@@ -99,7 +103,7 @@ struct CurlSockets {
         if held.isEmpty { releaseTime = CurlClock.never }
     }
 
-    /// Watches for writing again what libcurl wants to write to.
+    /// Watches all held sockets again for the events that libcurl wants.
     mutating func releaseAll(poller: UnsafeMutablePointer<clarkspur_poller>) {
         for descriptor in held { release(descriptor, poller: poller) }
     }
@@ -108,7 +112,8 @@ struct CurlSockets {
         entries[place(of: descriptor)] = Entry(isConnection: true)
     }
 
-    /// The poller is told, because the kernel takes a closed socket from it only when no child process has it either.
+    /// Removes the socket from the poller. The kernel does so for a closed socket only if no child process has it
+    /// too.
     mutating func willClose(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
         let index = place(of: descriptor)
         held.removeAll { $0 == descriptor }
@@ -128,10 +133,10 @@ struct CurlSockets {
         descriptors[ends] = descriptor
     }
 
-    /// The socket of a connection; nil if it has none that is known.
+    /// Returns the socket of a connection; nil if it is not known.
     func descriptor(of ends: Ends) -> Int32? { descriptors[ends] }
 
-    /// Ends a connection in both directions. libcurl sees that when it wants to use it again.
+    /// Shuts a connection down in both directions. libcurl notices that when it wants to reuse the connection.
     func shutDown(localPort: Int, remoteAddress: UnsafePointer<CChar>?, remotePort: Int) {
         for (descriptor, entry) in entries.enumerated() where entry.isConnection {
             clarkspur_socket_shut_down(Int32(descriptor), Int32(localPort), remoteAddress, Int32(remotePort))

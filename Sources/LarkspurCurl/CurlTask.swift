@@ -1,4 +1,4 @@
-/// The handle of one hop: its members only change the orders in the box and have the loop look at them.
+/// The handle of one hop. Its members only change the orders in the box, and make the loop look at them.
 final class CurlTask: TransportTask {
     // Immutable
     let id: TransportTaskID
@@ -15,7 +15,7 @@ final class CurlTask: TransportTask {
         var delegate: (any TransportDelegate)?
         var isSuspended = false
         var allowance: UInt64
-        /// Whether the loop has stopped the response's body, so that it has to hear when it may go on.
+        /// Whether the loop has paused the response's body, so that it must hear when the body may continue.
         var isHeld = false
         var hasWoken = false
         var end: TransportError?
@@ -23,23 +23,23 @@ final class CurlTask: TransportTask {
         var isPosted = false
         var place = Place.new
         var submitted = CurlClock.zero
-        /// Memory for the head's fields, of the caller's thread, which lets go of it as a rule.
+        /// Memory for the head's fields. The caller's thread allocates it, because that thread usually releases it.
         var room: [UInt8] = []
 
-        /// True for the one who has to post the task to the loop.
+        /// Marks the task as posted. Returns true if the caller has to post it to the loop.
         mutating func post() -> Bool {
             defer { isPosted = true }
             return !isPosted
         }
 
-        /// Gives up the delegate, to be told of the end after unlocking.
+        /// Ends the task and returns its delegate, which the caller informs of the end after unlocking.
         mutating func finish() -> (any TransportDelegate)? {
             phase = .ended
             return delegate.take()
         }
     }
 
-    /// Where the loop has the task; only the loop asks.
+    /// The task's place in the loop. Only the loop reads it.
     enum Place { case new, waiting, running(CurlTransfer.Slot) }
 
     init(id: TransportTaskID, request: TransportRequest, delegate: any TransportDelegate, transport: CurlTransport) {
@@ -50,7 +50,7 @@ final class CurlTask: TransportTask {
         box = Protected(State(delegate: delegate, allowance: request.initialAllowance, room: room))
     }
 
-    /// Whether nothing has to be read from anywhere in order to send it.
+    /// Whether the request can be sent without reading a file or a stream.
     var isPrompt: Bool {
         switch request.body {
         case .none, .data: true
@@ -87,7 +87,8 @@ final class CurlTask: TransportTask {
 
     func suspend() { order { $0.isSuspended = true } }
 
-    /// The loop is not woken for a body that is not held: it sees the position before the next buffer.
+    /// Raises the allowance. A body that is not paused needs no wake-up: the loop reads the position before the next
+    /// buffer.
     func allow(upTo position: UInt64) {
         let posts = box.withLock { state -> Bool in
             state.allowance = max(state.allowance, position)
@@ -114,7 +115,7 @@ final class CurlTask: TransportTask {
         if posts { transport.loop.post(self) }
     }
 
-    // MARK: Whose turn it is in the loop
+    // MARK: The thread that has the turn
 
     struct Orders {
         var place: Place
@@ -123,7 +124,7 @@ final class CurlTask: TransportTask {
         var isSuspended: Bool
     }
 
-    /// What to look at now; nil if the task has ended.
+    /// Returns the orders to look at now; nil if the task has ended.
     func takeOrders() -> Orders? {
         box.withLock { state in
             state.isPosted = false
@@ -144,7 +145,7 @@ final class CurlTask: TransportTask {
         var room: [UInt8]
     }
 
-    /// Notes where the task is now; gives what a hop begins with.
+    /// Notes the task's place. Returns what a hop needs to start; nil if the task has ended.
     func put(_ place: Place) -> Start? {
         box.withLock { state in
             state.place = place
@@ -155,7 +156,7 @@ final class CurlTask: TransportTask {
 
     enum Flow { case deliver(upTo: UInt64), pause, stop }
 
-    /// What to do with a buffer that begins at this position (T15, T16, T18).
+    /// Returns what to do with a buffer that begins at this position (T15, T16, T18).
     func flow(at position: UInt64) -> Flow {
         box.withLock { state in
             if state.end != nil { return .stop }
@@ -164,7 +165,7 @@ final class CurlTask: TransportTask {
         }
     }
 
-    /// The end; one that was ordered while the rest was still to be delivered stands in place of a success.
+    /// Ends the task. An end that was ordered before the last delivery replaces a success.
     func end(_ error: TransportError?, metrics: @autoclosure () -> TransportMetrics) {
         let (delegate, ordered) = box.withLock { state -> ((any TransportDelegate)?, TransportError?) in
             (state.phase == .ended ? nil : state.finish(), state.end)
@@ -174,7 +175,7 @@ final class CurlTask: TransportTask {
         delegate.received(.completed(error ?? ordered), for: id)
     }
 
-    /// What a streamed body calls when it has more; it does not keep the task.
+    /// The closure that a streamed body calls when it has more bytes. It does not retain the task.
     var wake: @Sendable () -> Void {
         { [weak self] in self?.order { $0.hasWoken = true } }
     }

@@ -1,6 +1,6 @@
 internal import CLarkspur
 
-/// The values that callbacks return to libcurl beside a number of bytes.
+/// The values that callbacks return to libcurl instead of a number of bytes.
 private enum CurlAnswer {
     static let pause = Int(CURL_WRITEFUNC_PAUSE)
     static let abortUpload = Int(CURL_READFUNC_ABORT)
@@ -48,8 +48,9 @@ extension CurlTransfer {
     /// The maximum length of a proxy's response to CONNECT, in bytes.
     private static let limitOfTunnel = 128 * 1_024
 
-    /// Has libcurl report its progress if the hop needs a tunnel, because it does so for each byte of the proxy's response. It reads
-    /// that response for as long as there is more, and serves no other connection meanwhile.
+    /// Enables libcurl's progress reports if the hop needs a tunnel. libcurl reports each byte of the proxy's
+    /// response to CONNECT, so that `mayGoOn` can limit the response. libcurl reads it as long as bytes arrive, and
+    /// serves no other connection meanwhile.
     func watchTunnel(of hop: CurlHop) {
         let isOn = hop.route?.tunnels(to: hop.request.url) == true
         guard isOn != reportsProgress else { return }
@@ -70,7 +71,8 @@ extension CurlTransfer {
     }
 
     private func openSocket(at address: UnsafeMutableRawPointer?) -> Int32 {
-        // A new connection gets the whole body, also if one that died had it read; before 7.80 nothing else tells of that.
+        // A new connection needs the whole body, even if a lost connection has read it. Before 7.80 no other callback
+        // reports the new connection.
         if let hop, hop.upload != nil, !CurlLibrary.current.tellsOfRequests, seek(0, 0) != 0 { return -1 }
         let descriptor = clarkspur_socket_open(address, loop.configuration.peerTimeoutInMilliseconds)
         guard descriptor >= 0 else {
@@ -83,10 +85,11 @@ extension CurlTransfer {
         return descriptor
     }
 
-    /// Whether no bytes wait on the connection that libcurl chose: on a reused HTTP/1 connection they would pass for the response.
+    /// Returns whether no bytes wait on the connection that libcurl chose. libcurl would take bytes on a reused
+    /// HTTP/1 connection for the response.
     private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
         if !opened.isEmpty {
-            // Connections of HTTP/2 are never asked: stray bytes there belong to no request.
+            // HTTP/2 connections are never checked: stray bytes there belong to no request.
             if let ends, !clarkspur_tls_speaks_http2(easy) { loop.sockets.place(ends, among: opened) }
             opened.removeAll(keepingCapacity: true)
             return true
@@ -98,20 +101,21 @@ extension CurlTransfer {
         return usesTLS ? clarkspur_tls_is_silent(easy, descriptor) : clarkspur_socket_is_empty(descriptor)
     }
 
-    /// libcurl is about to send the request; what was answered already is not sent again.
+    /// Returns whether libcurl may send the request now. A request whose expectation was refused is not sent again.
     private func mayBegin(between ends: CurlSockets.Ends?) -> Bool {
         guard let hop, !hop.isExpectationRefused else { return false }
         guard isSilent(hop, between: ends) else {
             hop.isConnectionNoisy = true
             return false
         }
-        // The challenge is answered: what becomes of the request now is no word of the one who asked.
+        // libcurl answers the challenge with this request, so the challenge is no longer the hop's response.
         if hop.challenge != nil { (hop.challenge, hop.answersOldChallenge) = (nil, false) }
         if hop.request.asksForTrust, hop.request.url.isHTTPS {
             hop.fault = CurlTrust(easy, of: hop.request.url).fault { hop.delegate.answer($0, for: hop.task.id) }
             if hop.fault != nil { return false }
         }
-        // libcurl may take another connection without a word if the one that died took none of what was read for it.
+        // If a lost connection sent none of the bytes that were read for it, libcurl may switch to another one
+        // without a callback. So the body is rewound before each send.
         guard hop.upload == nil || seek(0, 0) == 0 else { return false }
         didConnect()
         return true
@@ -127,11 +131,12 @@ extension CurlTransfer {
 
     private func receiveHead(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let hop, let bytes else { return CurlAnswer.fail }
-        didConnect()  // a libcurl that does not tell
+        didConnect()  // libcurl before 7.80 does not report the connection
         hop.lastActivity = loop.now
         let line = UnsafeRawBufferPointer(start: bytes, count: count).assumingMemoryBound(to: UInt8.self)
         let isTrailer = hop.challenge != nil && !line.starts(with: "HTTP/".utf8)
-        // Another head: the challenge was answered. Before 7.80 libcurl does not ask before it sends the answer.
+        // Another head means that libcurl has answered the challenge. Before 7.80 it sends the answer without a
+        // callback.
         if !isTrailer, hop.challenge != nil { (hop.challenge, hop.answersOldChallenge) = (nil, false) }
         let progress = isTrailer ? hop.challenge?.reader.add(line) : hop.head.add(line)
         if hop.awaitsField, hop.head.isWhole || hop.head.hasFields { didReceiveField(of: hop) }
@@ -151,11 +156,11 @@ extension CurlTransfer {
                 return count
             }
             hop.isExpectationRefused = hop.expects && head.status == 417
-            // libcurl may want no more of the body after this head, and finds that out by asking once more.
+            // After this head libcurl may need no more of the body. It notices that only when it asks for more.
             if hop.uploadFlow != .running { hop.task.wake() }
             loop.hasPending(slot)
             hop.pendingHead = head
-            // Before 7.80 nothing else keeps libcurl from sending the request once more.
+            // Before 7.80 only a failing callback keeps libcurl from sending the request again.
             let isSentAgain = hop.isExpectationRefused && hop.upload?.position == 0
             return isSentAgain && !CurlLibrary.current.tellsOfRequests ? CurlAnswer.fail : count
         case .broken(let error):
@@ -175,7 +180,7 @@ extension CurlTransfer {
         hop.deliverChallenge()
         let piece = UnsafeRawBufferPointer(start: bytes, count: count)
         if !hop.pending.hasRoom(for: piece) { hop.deliverPending() }
-        // Asked once a buffer, unless it comes to where the allowance ends (T15, T16).
+        // The task is asked once for each buffer, and again where the allowance ends (T15, T16).
         if hop.pending.isEmpty || hop.received >= hop.allowance {
             switch hop.task.flow(at: hop.received) {
             case .pause:
@@ -195,7 +200,7 @@ extension CurlTransfer {
         }
         hop.lastActivity = loop.now
         guard let chunks = hop.chunks, chunks.isOver || chunks.isBroken else { return count }
-        // libcurl does not know where these chunks end, so the transfer is stopped.
+        // libcurl does not know where these chunks end, so this callback stops the transfer.
         if chunks.isBroken {
             hop.fault = TransportError(.protocolViolation, "the response's body has a broken chunk", phase: .receiving)
         }
@@ -210,7 +215,7 @@ extension CurlTransfer {
             return CurlAnswer.pause
         }
         let read = upload.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: count))
-        loop.tick()  // the body may have taken its time
+        loop.tick()  // reading the body may have taken long
         switch read {
         case .bytes(let count):
             hop.lastActivity = loop.now
@@ -230,11 +235,11 @@ extension CurlTransfer {
         }
     }
 
-    /// libcurl wants the body from its first byte again.
+    /// Rewinds the body to its first byte when libcurl has to send it again. Returns 0, or 1 if that is not possible.
     private func seek(_ offset: Int64, _ origin: Int32) -> Int32 {
         guard let hop, !hop.isExpectationRefused, offset == 0, origin == 0 else { return 1 }
         defer { loop.setAlarm(hop.deadline.time, for: slot) }
-        // libcurl answers the proxy's challenge: before 7.80 nothing else tells that the body goes out once more.
+        // libcurl answers the proxy's challenge. Before 7.80 no other callback reports that it sends the body again.
         if !CurlLibrary.current.tellsOfRequests { hop.challenge = nil }
         return hop.rewind(at: loop.now) ? 0 : 1
     }

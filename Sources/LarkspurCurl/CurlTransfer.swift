@@ -1,14 +1,14 @@
 internal import CLarkspur
 
-/// One easy handle and the hop that it carries just now; used again and again, by whose turn it is in the loop alone.
+/// A reusable easy handle and the hop that it carries now. Only the thread that has the loop's turn uses it.
 final class CurlTransfer {
     typealias Slot = Int
 
-    /// How often a hop is sent at most, when connections die before a peer has answered anything.
+    /// The maximum number of times that a hop is sent, if connections are lost before the peer has answered.
     private static let sendLimit = 5
 
     let slot: Slot
-    let loop: CurlLoop  // which lets go of its transfers when it ends
+    let loop: CurlLoop  // no lasting cycle: the loop releases its transfers when it ends
     private(set) var easy: UnsafeMutableRawPointer
     let errorText: UnsafeMutablePointer<CChar>
     @exclusivity(unchecked) private var options: CurlOptions
@@ -18,16 +18,16 @@ final class CurlTransfer {
     @exclusivity(unchecked) private(set) var hop: CurlHop?
     /// The proxy whose challenge the handle may remember.
     private var asker: Proxy?
-    /// Whether the loop finds the transfer by its handle.
+    /// Whether the loop can look up the transfer by its handle.
     private var isOwner = false
-    /// The sockets that libcurl has opened for the hop and not yet used.
+    /// The sockets that libcurl has opened for the hop and has not used yet.
     var opened: [Int32] = []
     /// Whether libcurl reports its progress.
     var reportsProgress = false
-    /// Whether the hop's connection is of no use for further requests, though libcurl does not know.
+    /// Whether the hop's connection cannot carry further requests, which libcurl does not know.
     var closesConnection = false
 
-    /// Nil if libcurl has no memory left.
+    /// Creates an easy handle. Returns nil if libcurl is out of memory.
     init?(slot: Slot, loop: CurlLoop) {
         guard let url = CurlURL(), let easy = clarkspur_easy_open() else { return nil }
         self.url = url
@@ -46,8 +46,8 @@ final class CurlTransfer {
         setCallbacks()
     }
 
-    /// Takes a new handle: libcurl waits for no `100 Continue` with one that once met a peer which knows none, and answers
-    /// a proxy's challenge ever after, that of another proxy too.
+    /// Replaces the easy handle. A handle that met a peer without `100 Continue` no longer waits for that response. A
+    /// handle that answered a proxy's challenge continues to answer it, even to another proxy.
     private func renew() {
         guard let fresh = clarkspur_easy_open() else { return }
         if isOwner { loop.setOwner(nil, of: easy) }
@@ -57,21 +57,21 @@ final class CurlTransfer {
         setUp()
     }
 
-    /// Called once, when the loop ends.
+    /// Releases the handle and its memory. Called once, when the loop ends.
     func close() {
         clarkspur_easy_close(easy)
         errorText.deallocate()
         post.deallocate()
     }
 
-    /// For libcurl's callbacks, which come for each line and need not count references: the loop keeps its transfers until it
-    /// ends, and no callback ends it.
+    /// Runs `body` with the transfer, for libcurl's callbacks. They come for each line and need not count references:
+    /// the loop keeps its transfers until it ends, and no callback ends it.
     @inline(__always)
     static func at<Answer>(_ context: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Answer) -> Answer {
         Unmanaged<CurlTransfer>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
     }
 
-    /// The head is whole, and says how its body ends.
+    /// Prepares to receive the body: the head is complete, and shows how its body ends.
     func prepareForBody(of hop: CurlHop, status: Int) {
         let codings = hop.head.codings
         guard codings.isChunked else { return hop.chunks = nil }
@@ -80,15 +80,16 @@ final class CurlTransfer {
         hop.chunks = hasBody ? CurlChunks() : nil
     }
 
-    /// The first field of the head has come, or the end of a head without fields.
+    /// Stops passing lines of the head to the body's callback: the first field has arrived, or the end of a head
+    /// without fields.
     func didReceiveField(of hop: CurlHop) {
         hop.awaitsField = false
         options.showLines(false)
     }
 
-    // MARK: The hop's life
+    // MARK: Lifetime of a hop
 
-    /// What cannot be sent at all.
+    /// Returns the error of a request that cannot be sent at all; nil for any other.
     static func refusal(
         of request: TransportRequest, _ configuration: CurlTransport.Configuration, _ routes: CurlRoutes
     ) -> TransportError? {
@@ -100,20 +101,21 @@ final class CurlTransfer {
         }
         if request.asksForTrust, request.url.isHTTPS {
             if let problem = CurlTrust.problem { return problem }
-            // What is set up to leave the verdict on the host to others would leave them the proxy's.
+            // The options that leave the verdict on the host to the delegate would leave it the
+            // verdict on the proxy too.
             if routes.route(to: request.url)?.proxy?.kind == .https {
-                return TransportError(.unavailable, "hosts behind a proxy that speaks TLS cannot be judged")
+                return TransportError(.unavailable, "server trust cannot be evaluated for hosts behind an https proxy")
             }
         }
         return configuration.problem ?? routes.problem
     }
 
-    /// False if the task has ended meanwhile.
+    /// Starts a hop for the task. Returns false if the task has ended.
     func begin(_ task: CurlTask, origin: CurlOrigins.Index) -> Bool {
         guard let start = task.put(.running(slot)) else { return false }
         let route = loop.routes.route(to: task.request.url)
         guard url.set(task.request.url, isWhole: route?.needsWholeURL(task.request.url) == true) else {
-            task.end(TransportError(.other, "libcurl does not understand the URL"), metrics: TransportMetrics())
+            task.end(TransportError(.other, "libcurl refused the URL"), metrics: TransportMetrics())
             return false
         }
         let hop = CurlHop(task, start, origin: origin, route: route, now: loop.now, blocks: loop.blocks)
@@ -148,7 +150,7 @@ final class CurlTransfer {
         options.showLines(hop.awaitsField)
         if hop.route != nil || reportsProgress { watchTunnel(of: hop) }
         if clarkspur_multi_add(loop.multi, easy) != 0 {
-            hop.fault = TransportError(.other, "libcurl did not take the request")
+            hop.fault = TransportError(.other, "libcurl refused the request")
             return loop.setAlarm(loop.now, for: slot)
         }
         loop.setAlarm(hop.deadline.time, for: slot)
@@ -169,7 +171,7 @@ final class CurlTransfer {
         return .upload(length: hop.request.body.length)
     }
 
-    /// What the task's members have changed.
+    /// Applies the orders that members of the task have given.
     func obey(_ orders: CurlTask.Orders) {
         guard let hop else { return }
         if let error = orders.end { return fail(error) }
@@ -191,7 +193,7 @@ final class CurlTransfer {
         if code != 0 { fail(error(for: code, hop)) }
     }
 
-    /// libcurl has ended the transfer.
+    /// Sends the hop again or ends it, after libcurl has ended the transfer.
     func didEnd(_ code: Int32) {
         guard let hop else { return }
         noticeConnection(of: hop)
@@ -215,20 +217,21 @@ final class CurlTransfer {
         finish(hop, error)
     }
 
-    /// The system does not tell when the socket is ready.
+    /// Fails the hop, because the system cannot report when its socket is ready.
     func cannotWait() {
-        hop?.fault = TransportError(.unavailable, "the system watches no further socket of the process's")
+        hop?.fault = TransportError(.unavailable, "the system refused to watch another socket of this process")
         loop.setAlarm(loop.now, for: slot)
     }
 
-    /// Ends the hop as soon as libcurl has returned: the peer has broken the protocol, which libcurl may not tell.
+    /// Fails the hop as soon as libcurl has returned: the peer broke the protocol, which libcurl may not report.
     func breakOff(_ message: String) {
         guard let hop, hop.fault == nil else { return }
         hop.fault = TransportError(.protocolViolation, message, phase: phase(of: hop))
         loop.setAlarm(loop.now, for: slot)
     }
 
-    /// The time that was set has come: the deadline's, or one that has moved meanwhile.
+    /// Fails the hop if a fault was found or its deadline has passed. If the deadline has moved, sets the alarm
+    /// again.
     func alarm() {
         guard let hop else { return }
         if let fault = hop.fault { return fail(fault) }
@@ -239,7 +242,7 @@ final class CurlTransfer {
         fail(TransportError(.timedOut, message, phase: phase(of: hop)))
     }
 
-    /// libcurl before 7.80 does not tell the transfer when it is connected.
+    /// Checks whether the transfer is connected, because libcurl before 7.80 does not report it.
     func noticeConnection(of hop: CurlHop) {
         if !hop.isConnected, clarkspur_easy_offset(easy, CURLINFO_PRETRANSFER_TIME_T) > 0 { didConnect() }
     }
@@ -253,7 +256,7 @@ final class CurlTransfer {
         loop.didEnd(hop, error, metrics, in: slot)
     }
 
-    /// Has libcurl find the connection dead.
+    /// Shuts the connection down, so that libcurl finds it closed.
     private func closeConnection() {
         closesConnection = false
         loop.sockets.shutDown(
@@ -262,16 +265,17 @@ final class CurlTransfer {
             remotePort: clarkspur_easy_long(easy, CURLINFO_PRIMARY_PORT))
     }
 
-    /// Whether a proxy has refused what answers a challenge of before, which it may know no more: to libcurl that is a wrong
-    /// password.
+    /// Returns whether a proxy has refused the answer to an earlier challenge, which it may have forgotten. libcurl
+    /// takes that for a wrong password.
     private func isForgotten(after code: Int32, _ hop: CurlHop) -> Bool {
         guard hop.answersOldChallenge, hop.fault == nil, hop.sends < Self.sendLimit else { return false }
         let isTunnelRefused = !hop.isConnected && clarkspur_easy_long(easy, CURLINFO_HTTP_CONNECTCODE) == 407
         return (hop.isChallengedAgain || isTunnelRefused && code != 0) && hop.rewind(at: loop.now)
     }
 
-    /// Whether a connection was lost in a way that leaves the request as if it had never been sent, or that does no harm
-    /// if it was. libcurl does this for connections that had become stale; it leaves out some that a GOAWAY meets.
+    /// Returns whether the hop can be sent again after its connection was lost. Either the request counts as never
+    /// sent, or a repetition does no harm. libcurl itself repeats requests over stale connections, but misses some
+    /// that a GOAWAY ends.
     private func sendsAgain(after code: Int32, _ hop: CurlHop) -> Bool {
         guard code != 0, hop.fault == nil, !hop.head.hasBegun, hop.sends < Self.sendLimit else { return false }
         let failure = failure(code, hop)
@@ -288,19 +292,19 @@ final class CurlTransfer {
         return hop.rewind(at: loop.now)
     }
 
-    /// Whether less of the body was sent than the head has declared, so that the peer has no request to act on.
+    /// Returns whether less of the body was sent than the head declares, so that the peer has no request to act on.
     private func isCutShort(_ hop: CurlHop) -> Bool {
         guard let length = hop.request.body.length else { return false }
         return UInt64(max(0, clarkspur_easy_offset(easy, CURLINFO_SIZE_UPLOAD_T))) < length
     }
 
-    /// How much of a body under way libcurl has sent.
+    /// The number of bytes that libcurl has sent of the hop's body; 0 if there is none.
     var sentBytes: Int64 {
         guard let hop, hop.request.body.length != 0 else { return 0 }
         return clarkspur_easy_offset(easy, CURLINFO_SIZE_UPLOAD_T)
     }
 
-    // MARK: What it came to
+    // MARK: Results
 
     private func error(for code: Int32, _ hop: CurlHop) -> TransportError? {
         if let fault = hop.fault { return fault }
@@ -321,7 +325,7 @@ final class CurlTransfer {
     private func failure(_ code: Int32, _ hop: CurlHop) -> CurlFailure {
         let text = String(cString: errorText)
         var message = text.isEmpty ? String(cString: clarkspur_easy_error(code)) : text
-        if hop.request.version == .http2, !hop.head.hasBegun { message += "; HTTP/2 was asked for without negotiation" }
+        if hop.request.version == .http2, !hop.head.hasBegun { message += "; HTTP/2 was required without negotiation" }
         return CurlFailure(
             code: code, message: message, phase: phase(of: hop), easy: easy, proxy: hop.route?.proxy,
             isConnected: hop.isConnected, socketError: hop.socketError)
@@ -332,7 +336,7 @@ final class CurlTransfer {
         if let upload = hop.upload, hop.isConnected, !upload.isOver { return .sending }
         if hop.isConnected { return .waiting }
         if clarkspur_easy_offset(easy, CURLINFO_NAMELOOKUP_TIME_T) == 0 { return .nameLookup }
-        // libcurl sets the time of a connection when it is secured; its socket is connected before.
+        // libcurl sets the connect time only after the TLS handshake, so the socket shows whether it is connected.
         let isSecuring = hop.request.url.scheme == "https" && clarkspur_socket_is_connected(hop.socket)
         return isSecuring ? .securing : .connecting
     }
@@ -363,7 +367,7 @@ final class CurlTransfer {
         return metrics
     }
 
-    /// None for what did not happen.
+    /// Returns a time of the transfer; `CompactDuration.none` for a step that did not happen.
     private func nanoseconds(_ info: Int32) -> UInt64 {
         let microseconds = clarkspur_easy_offset(easy, info)
         return microseconds > 0 ? UInt64(microseconds) * 1_000 : CompactDuration.none

@@ -1,28 +1,28 @@
 /// The transfer codings that a response's `Transfer-Encoding` fields list, read line by line.
 ///
-/// libcurl or `CurlChunks` undoes `chunked`. The framework undoes `gzip` and `deflate`. Every other coding is refused,
-/// because a body that nothing here can read must not pass for the content.
+/// libcurl or `CurlChunks` decodes `chunked`. The framework decodes `gzip` and `deflate`. Every other coding is
+/// refused, because a body that is still encoded must not pass for the content.
 struct CurlTransferCodings {
     /// Whether the last coding is `chunked`.
     private(set) var isChunked = false
-    /// Whether a line begins with `chunked`: libcurl undoes it then in every version.
+    /// Whether a line begins with `chunked`, which every version of libcurl then decodes.
     private var hasLineOfChunks = false
     /// Whether the body is compressed inside the chunks, or up to the end of the connection.
     private(set) var isCompressed = false
 
-    /// Whether libcurl leaves the chunks in the body: from 8.7 on it reads nothing of a line that begins with another
-    /// coding. Older versions look for `chunked` everywhere.
+    /// Whether libcurl leaves the chunks in the body. From 8.7 on it ignores a line that begins with another coding.
+    /// Older versions look for `chunked` everywhere in the line.
     var leavesChunks: Bool { isChunked && !hasLineOfChunks && CurlLibrary.current.readsFirstCodingOnly }
 
     private static let name = "Transfer-Encoding"
 
-    /// Reads a line of the head if it is a `Transfer-Encoding` field: true if it is one.
+    /// Reads a line of the head. Returns true if it is a `Transfer-Encoding` field.
     mutating func read(_ line: UnsafeBufferPointer<UInt8>) throws(TransportError) -> Bool {
         let length = Self.name.utf8.count
         guard let bytes = line.baseAddress, line.count > length, strncasecmp(bytes, Self.name, length) == 0,
             [0x3A, 0x20, 0x09].contains(bytes[length])
         else { return false }
-        // libcurl looks for this name with its colon, other recipients for the name.
+        // libcurl searches for this name with its colon, other recipients for the name alone.
         guard bytes[length] == 0x3A else {
             throw Self.violation("the response's Transfer-Encoding has a space before its colon")
         }
@@ -55,7 +55,7 @@ struct CurlTransferCodings {
         }
     }
 
-    /// Whether the field says `chunked` and nothing else, as nearly all do.
+    /// Returns whether the field's value is `chunked` alone, as it nearly always is.
     private static func isChunked(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         let name: StaticString = "chunked"
         let value = bytes.drop { $0 <= 0x20 }

@@ -1,17 +1,17 @@
-/// HTTP/1.1 and HTTP/2 over libcurl, the default on Linux.
+/// A transport for HTTP/1.1 and HTTP/2 over libcurl, the default on Linux.
 ///
-/// libcurl moves the bytes, speaks TLS and keeps connections; all rules (redirects, cookies, credentials, decoding) are
-/// the framework's, above it. One thread of the transport's own does the work, except that while it sleeps who starts a
-/// request sends it. It starts with the first request and ends when nobody holds the transport any more, or when
-/// `invalidate()` is called.
+/// libcurl moves the bytes, speaks TLS and keeps connections. The framework above it applies all rules: redirects,
+/// cookies, credentials, decoding. The transport works on a thread of its own; while that thread sleeps, the thread
+/// that starts a request sends it. The transport's thread starts with the first request. It ends when the last
+/// reference to the transport is released, or when `invalidate()` is called.
 ///
-/// While a body is held back, at most the connection's buffers fill up: of a HTTP/1.1 response 1 MiB here, and what
-/// the kernels let theirs grow to, some MiB mostly, on Linux up to the last numbers in `net.ipv4.tcp_rmem` and `tcp_wmem`; of a
-/// HTTP/2 stream as much as libcurl's window for one, 32 MiB in its older versions.
+/// While a body is held back, only the connection's buffers fill up. For an HTTP/1.1 response, that is 1 MiB here and
+/// the kernels' buffers. These mostly grow to some MiB, on Linux up to the last numbers in `net.ipv4.tcp_rmem` and
+/// `tcp_wmem`. For an HTTP/2 stream, it is libcurl's window: 32 MiB in its older versions.
 public final class CurlTransport: Transport {
     let loop: CurlLoop
 
-    /// Makes a transport with connections of its own. It costs next to nothing before the first request.
+    /// Creates a transport with connections of its own. It costs next to nothing before the first request.
     public init(configuration: Configuration = Configuration()) {
         loop = CurlLoop(configuration: configuration)
     }
@@ -27,83 +27,87 @@ public final class CurlTransport: Transport {
 
     public func invalidate() { loop.stop() }
 
-    /// What may be set for all requests of a transport.
+    /// The settings for all requests of a transport.
     public struct Configuration: Sendable {
-        /// Whom to believe that a peer is who it says.
+        /// The certificate authorities that the transport trusts.
         public enum Authorities: Sendable, Hashable {
-            /// Those that the system's libcurl was set up with.
+            /// The authorities that the system's libcurl is configured with.
             case system
-            /// A file of certificates in PEM, instead of the system's.
+            /// The certificates of a PEM file, instead of the system's.
             case file(path: String)
-            /// Certificates in PEM, instead of the system's.
+            /// Certificates in PEM format, instead of the system's.
             case pem([UInt8])
-            /// Certificates in PEM, beside the system's.
+            /// Certificates in PEM format, in addition to the system's.
             case systemAnd(pem: [UInt8])
         }
 
         /// A version of TLS.
         public enum TLSVersion: Int, Sendable, Comparable {
-            // Under libcurl's numbers.
-            /// Broken, and given up in 2021 (RFC 8996).
+            // The values of libcurl's constants.
+            /// TLS 1.0, broken and deprecated since 2021 (RFC 8996).
             case tls1_0 = 4
-            /// Given up with it.
+            /// TLS 1.1, deprecated together with TLS 1.0.
             case tls1_1
-            /// Safe where its ciphers are.
+            /// TLS 1.2, safe with safe ciphers.
             case tls1_2
-            /// The latest.
+            /// TLS 1.3, the latest version.
             case tls1_3
 
             public static func < (lhs: TLSVersion, rhs: TLSVersion) -> Bool { lhs.rawValue < rhs.rawValue }
         }
 
-        /// The system's by default.
+        /// The trusted certificate authorities; the system's by default.
         public var certificateAuthorities = Authorities.system
-        /// Certificates that were taken back, a file in PEM: with one, every issuer's list must be in it.
+        /// The path of a PEM file of certificate revocation lists. If it is set, the file must contain the list of
+        /// every issuer.
         public var revocationList: String?
-        /// Whether each peer must show, with its certificate, its authority's word of late that the certificate was not taken
-        /// back (OCSP stapling). Peers without it are refused: `.certificateStatusUnknown`. TLS sessions are not taken up again
-        /// then, because nothing is shown with them.
+        /// Whether each peer must staple a recent OCSP response, in which its authority states that the certificate
+        /// is not revoked. Peers without it are refused with `.certificateStatusUnknown`. TLS sessions are not
+        /// resumed then, because a resumed session shows no status.
         public var requiresStapledStatus = false
-        /// The oldest version of TLS that will do.
+        /// The oldest version of TLS that is accepted; TLS 1.2 by default.
         public var minimumTLSVersion = TLSVersion.tls1_2
-        /// The newest version of TLS that is offered; nil: as libcurl has it.
+        /// The newest version of TLS that is offered; nil means libcurl's default.
         public var maximumTLSVersion: TLSVersion?
-        /// Ciphers up to TLS 1.2 as OpenSSL names them, with colons between; nil: as libcurl has it.
+        /// The ciphers up to TLS 1.2 by OpenSSL's names, separated by colons; nil means libcurl's default.
         public var ciphers: String?
-        /// What is shown to peers that ask who the client is, all of them.
+        /// The client identity that is shown to every peer that asks for a client certificate.
         public var identity: ClientIdentity?
-        /// A file that the keys of TLS connections are added to, in the format of NSS, for tools that look into recordings of
-        /// them: whoever reads it can read everything that was sent. It is made for its owner alone. Nil writes nothing, whatever
-        /// the environment's `SSLKEYLOGFILE` says.
+        /// The path of a file to which the keys of TLS connections are added, in the NSS key log format. Tools
+        /// can decrypt recorded connections with it, and so can every reader of the file. It is created for its owner
+        /// alone. If it is nil, no keys are written, even if the environment sets `SSLKEYLOGFILE`.
         public var keyLogFile: String?
-        /// Further requests to an origin wait their turn; with HTTP/2, where all share one connection, beyond 100.
+        /// The maximum number of concurrent requests to an origin; 64 by default. Further requests wait. With HTTP/2,
+        /// where all share one connection, the maximum is 100.
         public var maximumConnectionsPerHost = 64
-        /// How many connections are kept for later, beside as many as were ever in use at once.
+        /// The maximum number of idle connections kept for reuse, in addition to as many as were ever in use at once;
+        /// 256 by default.
         public var maximumIdleConnections = 256
-        /// A connection that was idle for so long, in whole seconds, is not used again.
+        /// The time after which an idle connection is not reused, in whole seconds; 60 seconds by default.
         public var idleLifetime = Duration.seconds(60)
-        /// A connection that is older, in whole seconds, is not used again; nil: however old. libcurl before 7.80 cannot
-        /// tell.
+        /// The age after which a connection is not reused, in whole seconds; nil means no limit. libcurl before 7.80
+        /// does not support it.
         public var connectionLifetime: Duration?
-        /// The time after which a peer that acknowledges nothing counts as lost; 30 seconds by default, nil: as long as the
-        /// system waits, up to a quarter of an hour.
+        /// The time after which a peer that acknowledges nothing counts as lost; 30 seconds by default. Nil means the
+        /// system's own limit, up to a quarter of an hour.
         ///
-        /// It finds peers that vanished without a word: a machine without power, a broken route, a firewall that forgot the
-        /// connection. The request ends with `.connectionLost` then, and is sent again where that does no harm, instead of
-        /// waiting for `timeouts.firstByte`. On Linux it sets `TCP_USER_TIMEOUT`, and the first TCP keep-alive goes out after
-        /// half of the time, in whole seconds. It works for HTTP/2 as well, where libcurl sends no pings of its own.
+        /// It detects peers that vanish silently: a machine without power, a broken route, a firewall that forgot the
+        /// connection. The request then ends with `.connectionLost` instead of waiting for `timeouts.firstByte`, and
+        /// is sent again where that does no harm. On Linux it sets `TCP_USER_TIMEOUT`, and the first TCP keep-alive
+        /// is sent after half of the time, in whole seconds. It works for HTTP/2 as well, where libcurl sends no
+        /// pings of its own.
         ///
-        /// It also limits how long a peer may refuse to take more of an upload, and how long a connection is tried: raise it
-        /// together with `timeouts.connect` and `timeouts.idle`.
+        /// It also limits how long a peer may accept no more of an upload, and how long a connection attempt may
+        /// take. Raise it together with `timeouts.connect` and `timeouts.idle`.
         public var peerTimeout: Duration? = .seconds(30)
-        /// Through which proxies connections are made: none by default, and none that the environment names unless
-        /// they are asked for, by `try Proxies.environment()`.
+        /// The proxies through which connections are made; none by default. Proxies that the environment names are
+        /// used only if `try Proxies.environment()` is set here.
         public var proxies = Proxies.none
-        /// Where hosts are, whatever the system's lookup would say: by `name`, or by `name:port`.
+        /// The addresses or sockets of hosts, by `name` or `name:port`. They are used instead of the system's lookup.
         public var hosts: [String: HostPlace] = [:]
-        /// An address of this machine, or the name of one of its interfaces, from which connections are made.
+        /// The address of this machine, or the name of one of its interfaces, from which connections are made.
         public var localAddress: String?
-        /// Whether TLS peers are offered HTTP/2.
+        /// Whether HTTP/2 is offered to TLS peers; true by default.
         public var negotiatesHTTP2 = true
 
         var peerTimeoutInMilliseconds: Int32 {
@@ -112,10 +116,11 @@ public final class CurlTransport: Transport {
             return Int32(max(1, milliseconds))
         }
 
-        /// The defaults.
+        /// Creates a configuration with the defaults.
         public init() {}
 
-        /// The defaults, changed by the closure: `Configuration { $0.maximumConnectionsPerHost = 6 }`.
+        /// Creates a configuration with the defaults, changed by the closure:
+        /// `Configuration { $0.maximumConnectionsPerHost = 6 }`.
         public init(_ change: (inout Configuration) -> Void) {
             self.init()
             change(&self)

@@ -12,23 +12,23 @@ struct CurlTrust {
         port = url.port ?? 443
     }
 
-    /// Why no peer can be judged here. Requests that want it are not sent then.
+    /// The error if peers cannot be evaluated with this libcurl. Requests that ask for it are not sent then.
     static let problem: TransportError? = {
         let libcurl = CurlLibrary.current
         if !libcurl.tellsOfRequests {
             return TransportError(
                 .unavailable,
-                "libcurl \(libcurl.name) does not ask before it sends a request; peers can be judged from 7.80 on"
+                "libcurl \(libcurl.name) cannot have peers evaluated before it sends a request; 7.80 or later can"
             )
         }
         guard clarkspur_tls_load() else {
             return TransportError(
-                .unavailable, "libcurl \(libcurl.name) has no OpenSSL, whose certificates alone can be judged here")
+                .unavailable, "libcurl \(libcurl.name) does not use OpenSSL, and peers can be evaluated only with it")
         }
         return nil
     }()
 
-    /// Has the peer judged; nil if the request may be sent to it.
+    /// Asks for a decision on the peer. Returns nil if the request may be sent to it.
     func fault(_ ask: (TransportQuestion) -> Void) -> TransportError? {
         var certificates: [[UInt8]] = []
         let isWhole = withUnsafeMutablePointer(to: &certificates) { certificates in
@@ -40,7 +40,7 @@ struct CurlTrust {
                 }, certificates)
         }
         guard isWhole else {
-            return TransportError(.untrusted, "the peer's certificates cannot be had", phase: .securing)
+            return TransportError(.untrusted, "the peer's certificates cannot be read", phase: .securing)
         }
         let peer = PeerTrust(
             host: host, port: port, certificates: certificates, chainError: chainError, hostError: hostError)

@@ -1,15 +1,16 @@
 internal import CLarkspur
 
-/// Where a transfer goes, as libcurl keeps it parsed.
+/// The URL of a transfer, parsed by libcurl.
 ///
-/// Given a text, libcurl parses it and writes it anew for every transfer, at a quarter of what it does for a small
-/// request. So it is given the origin, which seldom changes, and apart from it the target, which it sends as it is.
+/// libcurl parses a URL that is given as text, and writes it again, for every transfer. That is a quarter of its work
+/// for a small request. So libcurl gets the origin, which seldom changes. The target is a separate option, which
+/// libcurl sends unchanged.
 struct CurlURL: ~Copyable {
     let handle: UnsafeMutableRawPointer
-    /// The origin, or the whole URL.
+    /// The origin that the handle holds; empty if it holds a whole URL or none.
     private var text = ""
 
-    /// Nil if libcurl has no memory left.
+    /// Creates an empty URL. Returns nil if libcurl is out of memory.
     init?() {
         guard let handle = clarkspur_url_open() else { return nil }
         self.handle = handle
@@ -19,9 +20,9 @@ struct CurlURL: ~Copyable {
         clarkspur_url_close(handle)
     }
 
-    /// False if libcurl refuses the URL.
+    /// Sets the URL. Returns false if libcurl refuses it.
     ///
-    /// - Parameter isWhole: Whether libcurl needs more than the origin, for what it computes of it.
+    /// - Parameter isWhole: Whether libcurl needs the whole URL, because it computes something from it.
     mutating func set(_ url: RequestURL, isWhole: Bool = false) -> Bool {
         guard isWhole || !url.hasOrigin(text) else { return true }
         let origin = url.originText

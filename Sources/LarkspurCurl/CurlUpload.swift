@@ -1,18 +1,19 @@
-/// The body of a request while libcurl pulls it.
+/// The body of a request, which libcurl reads piece by piece.
 final class CurlUpload {
     enum Read {
         case bytes(Int)
-        /// The stream has nothing yet, and will wake the transfer.
+        /// The stream has no bytes yet, and will wake the transfer.
         case pending
         case failed(TransportError)
     }
 
     private let body: TransportBody
     private let wake: @Sendable () -> Void
-    /// Opened when libcurl asks for the first byte, which is not before the peer is trusted.
+    /// The open stream. libcurl asks for the first byte only after the peer is trusted, and the stream is not opened
+    /// before.
     private var stream: (any TransportBodyStream)?
     private var hasEnded = false
-    /// How many bytes libcurl has taken since the body was begun.
+    /// The number of bytes that libcurl has read since the start of the body.
     private(set) var position: UInt64 = 0
 
     init(_ body: TransportBody, wake: @escaping @Sendable () -> Void) {
@@ -52,7 +53,8 @@ final class CurlUpload {
         }
     }
 
-    /// Goes back to the first byte; a stream that was used is asked for anew (T20). False if it cannot be had.
+    /// Goes back to the first byte. If the body is a stream that was read already, asks for a fresh stream (T20).
+    /// Returns false if there is none.
     func rewind(_ ask: (TransportQuestion) -> Void) -> Bool {
         guard position > 0 || hasEnded else { return true }
         let fresh: any TransportBodyStream
@@ -72,6 +74,6 @@ final class CurlUpload {
         return true
     }
 
-    /// Called once, when no more will be read.
+    /// Ends the stream. Called once, after the last read.
     func end() { stream?.end() }
 }

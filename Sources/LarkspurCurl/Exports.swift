@@ -1,2 +1,2 @@
-// What every file of this module sees, and with it what that one exports.
+// All files of this module, and all modules that import it, see `LarkspurTransport`.
 @_exported import LarkspurTransport

@@ -1,8 +1,8 @@
-/// Addresses as people write them.
+/// IP addresses in text form.
 enum IPAddress {
-    /// The 4 or 16 bytes; nil if the text, in brackets or not, is no address.
+    /// Returns the 4 or 16 bytes of an address; nil if the text, with or without brackets, is not an address.
     static func bytes(_ text: some StringProtocol) -> [UInt8]? {
-        guard !text.utf8.contains(0) else { return nil }  // where C would end the text
+        guard !text.utf8.contains(0) else { return nil }  // a C string would end there
         let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
         let text = isBracketed ? String(text.dropFirst().dropLast()) : String(text)
         for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] where !(isBracketed && family == AF_INET) {

@@ -1,41 +1,42 @@
-/// Which proxy is for which requests.
+/// The proxies for `http` and `https` URLs, and the hosts that are reached directly.
 ///
 ///     try Proxies(Proxy("http://proxy.example.com:3128"), except: ["internal.example.com", "10.0.0.0/8"])
 public struct Proxies: Hashable, Sendable {
-    /// All connections are made directly.
+    /// No proxy: all connections are direct.
     public static let none = Proxies()
 
-    /// For `http` URLs; nil: directly.
+    /// The proxy for `http` URLs; nil means direct connections.
     public var http: Proxy?
-    /// For `https` URLs; nil: directly.
+    /// The proxy for `https` URLs; nil means direct connections.
     public var https: Proxy?
     private var exceptions: [ProxyException] = []
 
     private init() {}
 
-    /// One proxy for all requests.
+    /// Creates a value with one proxy for all requests.
     ///
-    /// - Parameter exceptions: The hosts to which connections are made directly, each with a port or without: a name, which
-    ///   stands for all names below it too; `.name`, for those below it alone; an address; a range of them, such as
-    ///   `10.0.0.0/8` or `fd00::/8`; `*` for every host. Names are not looked up to find their address in a range.
+    /// - Parameter exceptions: The hosts that are reached directly, each with or without a port. A name covers itself
+    ///   and all names below it; `.name` covers only the names below it. An exception may also be an address, a range
+    ///   of addresses such as `10.0.0.0/8` or `fd00::/8`, or `*` for every host. Names are not resolved to compare
+    ///   their addresses with a range.
     public init(_ proxy: Proxy, except exceptions: [String] = []) throws(TransportError) {
         try self.init(http: proxy, https: proxy, except: exceptions)
     }
 
-    /// A proxy for each scheme.
+    /// Creates a value with a proxy for each scheme.
     public init(http: Proxy? = nil, https: Proxy? = nil, except exceptions: [String] = []) throws(TransportError) {
         (self.http, self.https) = (http, https)
         for text in exceptions {
             guard let exception = ProxyException(text) else {
-                throw TransportError(.invalidProxy, "what is to have no proxy is no host, address or range: \(text)")
+                throw TransportError(.invalidProxy, "a proxy exception is not a host, address or range: \(text)")
             }
             self.exceptions.append(exception)
         }
     }
 
-    /// Those that the environment names: `http_proxy`, `https_proxy`, `all_proxy` for both, and `no_proxy` for the
-    /// exceptions, of which those that are none are left out. Each also in capitals, but for `HTTP_PROXY`: where programs
-    /// are run by a web server, a client sets that one with a field `Proxy`.
+    /// Returns the proxies that the environment names: `http_proxy`, `https_proxy`, `all_proxy` for both, and
+    /// `no_proxy` for the exceptions. Invalid exceptions are skipped. Each variable may also be in capitals.
+    /// `HTTP_PROXY` is ignored: where a web server runs the program, a client can set it with a `Proxy` field.
     public static func environment(
         _ variables: [String: String] = ProcessInfo.processInfo.environment
     ) throws(TransportError) -> Proxies {
@@ -51,7 +52,7 @@ public struct Proxies: Hashable, Sendable {
         return proxies
     }
 
-    /// The proxy for a request; nil if it goes directly.
+    /// Returns the proxy for a request to this URL; nil for a direct connection.
     public func proxy(for url: RequestURL) -> Proxy? {
         guard let proxy = url.isHTTPS ? https : http, !exceptions.contains(where: { $0.covers(url) }) else {
             return nil
@@ -60,7 +61,7 @@ public struct Proxies: Hashable, Sendable {
     }
 }
 
-/// A host, or several, to which connections are made directly.
+/// A host, or several hosts, to which connections are direct.
 private struct ProxyException: Hashable, Sendable {
     private enum Hosts: Hashable {
         case all
@@ -71,7 +72,7 @@ private struct ProxyException: Hashable, Sendable {
     private let hosts: Hosts
     private let port: Int?
 
-    /// Nil if the text is none.
+    /// Parses an exception. Returns nil if the text is not valid.
     init?(_ text: String) {
         var rest = text.lowercased()[...]
         port = Self.takePort(&rest)
@@ -82,14 +83,14 @@ private struct ProxyException: Hashable, Sendable {
         } else {
             let isIncluded = !rest.hasPrefix(".") && !rest.hasPrefix("*.")
             if !isIncluded { rest = rest.drop { $0 == "*" }.dropFirst() }
-            // The host as URLs have it, without the dot of a whole name.
+            // The host is parsed as in a URL, and the final dot of a fully qualified name is dropped.
             guard let host = try? RequestURL("http://\(rest)/").host, !rest.contains(where: { "/@?#:".contains($0) })
             else { return nil }
             hosts = .name(Self.bare(host), isIncluded: isIncluded)
         }
     }
 
-    /// The port behind a name, or behind an address in brackets.
+    /// Removes and returns the port behind a name, or behind an address in brackets.
     private static func takePort(_ text: inout Substring) -> Int? {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]),
             text[..<colon].last == "]" || !text[..<colon].contains(":")

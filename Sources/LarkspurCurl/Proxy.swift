@@ -4,41 +4,41 @@
 ///
 /// No description of it shows the password.
 public struct Proxy: Hashable, Sendable {
-    /// What a proxy speaks.
+    /// The protocol of a proxy.
     public enum Kind: String, Sendable {
-        /// HTTP/1.1: requests for `http` URLs are handed to it, for `https` it opens a tunnel.
+        /// HTTP/1.1. The proxy receives requests for `http` URLs, and opens tunnels for `https` URLs.
         case http
-        /// The same over TLS. The proxy's certificate must be one that the transport believes.
+        /// HTTP/1.1 over TLS. The transport must trust the proxy's certificate.
         case https
-        /// SOCKS 5, with addresses that are looked up here.
+        /// SOCKS 5, with names that the client resolves.
         case socks5
-        /// SOCKS 5, with names that the proxy looks up.
+        /// SOCKS 5, with names that the proxy resolves.
         case socks5h
     }
 
-    /// How an HTTP proxy is told who asks.
+    /// How the client authenticates to an HTTP proxy.
     public enum Authentication: Sendable {
-        /// With each request, unasked (RFC 7617).
+        /// Basic: each request carries the credential, without a challenge (RFC 7617).
         case basic
-        /// When it has asked (RFC 7616): the password does not go over the wire.
+        /// Digest: the client answers a challenge of the proxy, and does not send the password (RFC 7616).
         case digest
     }
 
-    /// What it speaks.
+    /// The protocol that the proxy speaks.
     public let kind: Kind
-    /// An IPv6 address without brackets.
+    /// The host's name or address; an IPv6 address has no brackets.
     public let host: String
-    /// Its own, or that of its scheme.
+    /// The port in the URL, or the default port of the scheme.
     public let port: Int
-    /// Who asks, if it wants to know.
+    /// The user's name, if the URL has one.
     public let username: String?
-    /// The user's password.
+    /// The user's password, if the URL has one.
     public let password: String?
-    /// Basic by default.
+    /// The authentication scheme; Basic by default.
     public var authentication = Authentication.basic
 
-    /// Reads a proxy's URL: scheme (`http` if there is none), user and password where it wants them, host, port (80, 443 or
-    /// 1080 by its scheme).
+    /// Parses a proxy's URL. It has a scheme (`http` by default), an optional user and password, a host, and a port.
+    /// The port is 80, 443 or 1080 by default, depending on the scheme.
     public init(_ text: String, authentication: Authentication = .basic) throws(TransportError) {
         let url: RequestURL
         do { url = try RequestURL(text.contains("://") ? text : "http://" + text) } catch {
@@ -56,13 +56,13 @@ public struct Proxy: Hashable, Sendable {
         self.authentication = authentication
         port = url.port ?? (kind == .http ? 80 : kind == .https ? 443 : 1_080)
         (username, password) = (url.user, url.password)
-        // SOCKS has one byte for the length of each (RFC 1929).
+        // SOCKS has one byte for the length of the user's name, and one for the length of the password (RFC 1929).
         guard kind == .http || kind == .https || [username, password].allSatisfy({ ($0 ?? "").utf8.count < 256 }) else {
             throw TransportError(.invalidProxy, "SOCKS takes no more than 255 bytes of user or password")
         }
     }
 
-    /// As libcurl takes it.
+    /// The proxy's URL without user and password, as libcurl takes it.
     var text: String {
         let host = host.contains(":") ? "[\(host)]" : host
         return "\(kind.rawValue)://\(host):\(port)"

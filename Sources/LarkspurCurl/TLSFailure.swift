@@ -1,11 +1,14 @@
-/// Says in words what a TLS library's error means: `error:0A00010B:SSL routines::wrong version number` alone helps few readers.
+/// Explanations of a TLS library's errors: `error:0A00010B:SSL routines::wrong version number` alone helps few
+/// readers.
 enum TLSFailure {
-    /// Whether the peer answered a TLS handshake with something that is not TLS: most often a port for plain text.
+    /// Returns whether the peer answered a TLS handshake with something that is not TLS: most often a port for plain
+    /// text.
     static func isPlainText(_ message: String) -> Bool { contains(message, oneOf: plainText) }
 
     static func isVersion(_ message: String) -> Bool { contains(message, oneOf: versions) }
 
-    /// The words and then the library's message, which can be searched for; the message alone where there are no words for it.
+    /// Returns an explanation and the library's message, which can be searched for; the message alone without an
+    /// explanation.
     ///
     /// - Parameter peer: The end that failed: the server or the proxy.
     static func explained(_ message: String, peer: String) -> String {
@@ -18,7 +21,7 @@ enum TLSFailure {
     private static let plainText = ["wrong version number", "packet length too long", "unexpected TLS packet"]
     private static let versions = ["alert protocol version", "unsupported protocol", "no protocols available"]
 
-    /// The first sign that a message has counts.
+    /// The explanations by the signs in a message. The first entry with a sign that the message has counts.
     private static let meanings: [(signs: [String], words: String)] = [
         (
             plainText,
