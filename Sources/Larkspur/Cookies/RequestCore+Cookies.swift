@@ -4,15 +4,15 @@ extension RequestCore {
 
     func cookies(for url: RequestURL) -> String? { jar?.header(for: url, askedBy: id) }
 
-    /// Whether there is something for the jar in what came of a hop.
-    func hasNewCookies(_ hop: Hop?) -> Bool {
-        guard jar != nil, let hop, hop.request.options.usesCookieJar != false else { return false }
-        return hop.head?["Set-Cookie"] != nil
+    /// Whether the jar has to keep a cookie of the hop, or is asked for the next hop's.
+    func needsJar(after hop: Hop?) -> Bool {
+        guard jar != nil, let hop, let head = hop.head, hop.request.options.usesCookieJar != false else { return false }
+        return head["Set-Cookie"] != nil || HopPolicy.isAnswered(head, to: hop.request)
     }
 
     /// Keeps what a hop has set, before another hop is built, or somebody is given the response.
     func keepCookies(of outcome: HopOutcome) {
-        guard let jar, let hop = outcome.hop, let head = hop.head, hasNewCookies(hop) else { return }
+        guard let jar, let hop = outcome.hop, let head = hop.head, head["Set-Cookie"] != nil else { return }
         jar.store(head, from: hop.request.url)
     }
 }

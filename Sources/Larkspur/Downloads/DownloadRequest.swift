@@ -11,6 +11,7 @@ public final class DownloadRequest: SerializableRequest {
     init(core: RequestCore, file: DownloadFile) {
         handle = RequestHandle(core: core)
         self.file = file
+        core.adopt(self)
     }
 
     /// Cancels the request and keeps what has come of it: nil if the file is whole, if there is nothing, or if the server

@@ -30,26 +30,31 @@ struct EventOutbox {
 }
 
 extension RequestState {
-    /// - Parameter face: The request, where it may have finished.
-    func isObserved(_ face: (any Request)? = nil) -> Bool { !settings.monitors.isEmpty && (face ?? self.face) != nil }
+    /// - Parameter isLate: Whether the event may come after the finish; others are not noted then.
+    func isObserved(isLate: Bool = false) -> Bool {
+        !settings.content.monitors.isEmpty && (isLate ? face : heldFace) != nil
+    }
 
     /// Notes an event for the monitors, and builds it only if there are any (R8).
-    mutating func note(_ event: @autoclosure () -> RequestEvent, of face: (any Request)? = nil) {
-        guard isObserved(face), let face = face ?? self.face else { return }
-        outbox.add(EventOutbox.Letter(event: event(), request: face, mailboxes: settings.monitors))
+    mutating func note(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
+        guard isObserved(isLate: isLate), let face else { return }
+        outbox.add(EventOutbox.Letter(event: event(), request: face, mailboxes: settings.content.monitors))
     }
 }
 
 extension RequestCore {
-    /// Tells the monitors, and what has been noted before as well.
-    func emit(_ event: @autoclosure () -> RequestEvent, for face: (any Request)? = nil) {
-        guard read({ $0.isObserved(face) }) else { return }
-        let event = event()
-        let mail = box.withLock { state in
-            state.note(event, of: face)
-            return state.outbox.begin()
-        }
+    /// Changes the state, and hands over the events that were noted.
+    func update<Value: Sendable>(_ change: (inout RequestState) -> Value) -> Value {
+        let (value, mail) = box.withLock { (change(&$0), $0.outbox.begin()) }
         post(mail)
+        return value
+    }
+
+    /// Tells the monitors, and what has been noted before as well.
+    func emit(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
+        guard read({ $0.isObserved(isLate: isLate) }) else { return }
+        let event = event()
+        update { $0.note(event, isLate: isLate) }
     }
 
     func postNoted() { post(box.withLock { $0.outbox.begin() }) }

@@ -67,7 +67,7 @@ extension DataStreamRequest {
     public var completion: Completion {
         get async {
             hub.expectNobody()
-            handle.core.demand(self)
+            handle.core.demand()
             return await finished()
         }
     }

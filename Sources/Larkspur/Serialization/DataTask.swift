@@ -39,7 +39,7 @@ public struct DataTask<Value: Sendable>: Sendable {
 
     /// Withdraws this serializer; the request is cancelled with it only if it was the last that anybody wanted.
     public func cancel() {
-        request.handle.core.withdraw(slot, automaticallyCancelling: automaticallyCancelling, request)
+        request.handle.core.withdraw(slot, automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Suspends the whole request, for all its serializers.

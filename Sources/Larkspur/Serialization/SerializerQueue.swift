@@ -18,10 +18,16 @@ struct SerializerQueue {
 
     var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
 
-    /// What gives the only slot its response at once, if there is no other slot.
-    var solePrompt: SerializerJob.Prompt? { slots.count == 1 ? slots[0].prompt : nil }
+    /// Whether a serializer, or a closure that is given a response, is the user's.
+    var needsTask: Bool {
+        for index in slots.indices where slots[index].needsTask { return true }
+        return false
+    }
 
-    var hasSolePrompt: Bool { slots.count == 1 && slots[0].hasPrompt }
+    /// The only one who waits for the only slot.
+    mutating func takeSoleWaiter() -> Suspension<SerializerSlot.Answer>? {
+        slots.count == 1 && !slots[0].needsTask ? slots[0].takeSoleWaiter() : nil
+    }
 
     subscript(slot: Int) -> SerializerSlot {
         get { slots[slot] }

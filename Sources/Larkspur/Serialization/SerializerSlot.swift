@@ -1,6 +1,12 @@
 /// A response whose type only its serializer and its awaiters know: a `ValueBox` or a `FailureBox`.
 typealias AnyResponse = any AnyObject & Sendable
 
+/// A serializer's response that waits for the request's other serializers, and the slot that it is for.
+struct HeldResponse: Sendable {
+    let slot: Int
+    let response: AnyResponse
+}
+
 /// What is to be done for a slot that has ended, after unlocking: its waiters are resumed, and what it held is let go
 /// of, whose end may be somebody's code (R1).
 struct Delivery: Sendable {
@@ -18,8 +24,8 @@ struct SerializerJob: Sendable {
     /// The response, and a failure in it that was not the exchange's own.
     let run: @Sendable (CompletedExchange) async -> (response: AnyResponse, failure: RequestError?)
     let fail: @Sendable (CompletedExchange, RequestError) -> AnyResponse
-    /// The response to an exchange that went well, from a serializer that a transport's thread may run; the closure gives
-    /// nil where `run` is to be called all the same.
+    /// The response to an exchange that went well, from a serializer that a transport's thread may run. The closure returns
+    /// nil where `run` has to be called: after a failure, for a file, and for a long body.
     private(set) var prompt: Prompt?
 
     typealias Prompt = @Sendable (CompletedExchange) -> AnyResponse?
@@ -32,7 +38,9 @@ struct SerializerJob: Sendable {
         let source = Source(serializer: serializer, requestID: requestID)
         self.init(source)
         prompt = { exchange in
-            guard exchange.data?.count ?? 0 <= source.serializer.promptLimit else { return nil }
+            guard exchange.error == nil, exchange.fileURL == nil,
+                exchange.data?.count ?? 0 <= source.serializer.promptLimit
+            else { return nil }
             let start = ContinuousClock.now
             guard let value = try? source.serializer.serialize(exchange) else { return nil }
             return ValueBox(exchange, value, ContinuousClock.now - start)
@@ -125,8 +133,8 @@ struct SerializerSlot {
         case ready
         /// The awaiter was cancelled, and waits for nothing any more.
         case cancelled
-        /// The hop has ended well: do the rest.
-        case shortWork
+        /// The hop has ended well, and the awaiter goes on with the request.
+        case takeUpHop
     }
 
     enum Status {
@@ -155,13 +163,8 @@ struct SerializerSlot {
         self.handler = handler
     }
 
-    /// What gives this slot its response at once, if its serializer can and no closure of the user's is to be called.
-    var prompt: SerializerJob.Prompt? { hasPrompt ? job?.prompt : nil }
-
-    var hasPrompt: Bool {
-        guard case .waiting = status, handler == nil else { return false }
-        return job?.prompt != nil
-    }
+    /// Whether code of the user's is still to run for this slot.
+    var needsTask: Bool { handler != nil || job.map { $0.prompt == nil } ?? false }
 
     /// Whether the request still owes somebody this answer.
     var isOwed: Bool {

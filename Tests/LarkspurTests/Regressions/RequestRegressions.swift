@@ -16,10 +16,10 @@ struct RequestRegressions {
         let recorder = EventRecorder()
         let request = await session.request("http://example.com").eventMonitor(recorder)
         let core = request.handle.core
-        #expect(core.box.withLock { $0.start(request) } == .run)
+        #expect(core.box.withLock { $0.start() } == .run)
         request.cancel()
         await recorder.wait { $0.contains { $0.name == "finish" } }
-        core.run(request)
+        core.run()
         #expect(await session.requests.isEmpty)
     }
 
