@@ -6,8 +6,10 @@ extension RequestCore {
 
     /// Whether the jar has to keep a cookie of the hop, or is asked for the next hop's.
     func needsJar(after hop: Hop?) -> Bool {
-        guard jar != nil, let hop, let head = hop.head, hop.request.options.usesCookieJar != false else { return false }
-        return head["Set-Cookie"] != nil || HopPolicy.isAnswered(head, to: hop.request)
+        guard let hop, let head = hop.head,
+            head["Set-Cookie"] != nil || HopPolicy.isAnswered(head, to: hop.request)
+        else { return false }
+        return jar != nil && hop.request.options.usesCookieJar != false
     }
 
     /// Keeps what a hop has set, before another hop is built, or somebody is given the response.

@@ -55,7 +55,7 @@ extension RequestCore {
     private func act(on action: RequestState.AttachAction, _ face: any Request) {
         switch action {
         case .none: break
-        case .run: run()
+        case .run(let opening): run(opening)
         case .keep: if !register(face) { cancel(context.endReason) }
         case .workLate: workLate(face)
         case .takeUpHop: takeUpHopApart()

@@ -43,18 +43,15 @@ package final class RequestCore: Sendable {
     func adopt(_ face: any Request) { read { $0.face = face } }
 
     func start() {
-        if box.withLock({ $0.start() }) == .run { run() }
+        if let opening = read({ $0.start() == .run ? $0.open() : nil }) { run(opening) }
     }
 
     /// Gives the request to its pipeline.
-    func run() {
-        let (kept, limits, face, isNew) = read {
-            ($0.session, $0.settings.content.timeouts, $0.face, $0.beginKeeping())
-        }
-        guard let session = kept ?? context.session else { return cancel(.sessionEnded) }
-        if kept == nil { read { $0.keep(session) } }
-        if isNew, let face, !register(face) { return cancel(context.endReason) }
-        watchTotal(limits)
+    func run(_ opening: RequestState.Opening) {
+        guard let session = opening.session ?? context.session else { return cancel(.sessionEnded) }
+        if opening.session == nil { read { $0.keep(session) } }
+        if let face = opening.newFace, !register(face) { return cancel(context.endReason) }
+        watchTotal(opening.limits)
         RequestPipeline(core: self, session: session).start()
     }
 
@@ -193,7 +190,11 @@ package final class RequestCore: Sendable {
     /// A hop has ended, or the attempt has failed before there was one. Returns the question about a peer that the hop has
     /// left.
     func settle() throws(Exit) -> (plan: AttemptPlan, inquiry: TrustInquiry?) {
-        let (verdict, plan, inquiry) = box.withLock { ($0.step(.settle), $0.plan, $0.inquiry.take()) }
+        let (verdict, plan, inquiry) = box.withLock { state in
+            var plan = state.plan
+            plan.prompt = state.queue.solePrompt
+            return (state.step(.settle), plan, state.inquiry.take())
+        }
         try obey(verdict)
         return (plan, inquiry)
     }

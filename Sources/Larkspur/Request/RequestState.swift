@@ -172,7 +172,7 @@ struct RequestState: ~Copyable {
         case none
         /// The request waits for `resume()`: the session keeps it meanwhile, to answer it if the session ends first.
         case keep(released: Session?)
-        case run
+        case run(Opening)
         case workLate
         /// Go on with the hop that is left to an awaiter, who may be long in coming.
         case takeUpHop
@@ -193,7 +193,7 @@ struct RequestState: ~Copyable {
     /// Somebody waits for what comes of the request, which starts or is kept until it does.
     mutating func demand(startsAutomatically: Bool) -> AttachAction {
         guard phase == .idle else { return .none }
-        if startsAutomatically, pace == .flowing { return start() == .run ? .run : .none }
+        if startsAutomatically, pace == .flowing { return start() == .run ? .run(open()) : .none }
         heldFace = face
         guard beginKeeping() else { return .none }
         defer { session = nil }

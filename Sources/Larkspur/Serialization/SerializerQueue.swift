@@ -24,6 +24,9 @@ struct SerializerQueue {
         return false
     }
 
+    /// Makes the response of the only slot, if that is the library's work alone.
+    var solePrompt: SerializerJob.Prompt? { slots.count == 1 && !slots[0].needsTask ? slots[0].job?.prompt : nil }
+
     /// The only one who waits for the only slot.
     mutating func takeSoleWaiter() -> Suspension<SerializerSlot.Answer>? {
         slots.count == 1 && !slots[0].needsTask ? slots[0].takeSoleWaiter() : nil

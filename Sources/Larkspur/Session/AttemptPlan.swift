@@ -9,6 +9,8 @@ struct AttemptPlan: Sendable {
     let number: Int
     private let passedGates: Int
     private let serializersNeedTask: Bool
+    /// Makes the response of the only serializer, once the hop has ended.
+    var prompt: SerializerJob.Prompt?
 
     init(_ state: borrowing RequestState) {
         all = state.settings

@@ -245,7 +245,9 @@ struct RequestPipeline: Sendable {
         let isJudged = exchange.error != nil && hasInterceptors(plan)
         guard isJudged || core.receiver != nil else {
             if let error = exchange.error { try core.endAttempt(error) }
-            return isStepwise ? .now(.serialize(exchange, held: nil)) : try serialize(exchange, nil)
+            // The state takes no response of a slot that was withdrawn meanwhile.
+            let held = plan.prompt?(exchange).map { HeldResponse(slot: 0, response: $0) }
+            return isStepwise ? .now(.serialize(exchange, held: held)) : try serialize(exchange, held)
         }
         return .later { () async throws(Exit) in
             var exchange = exchange
