@@ -14,16 +14,16 @@ import Testing
             /// The most locks that the way may take. An awaiter that comes early or late may make a difference of four.
             var limit: Int {
                 switch self {
-                case .plain: 28
-                case .validated: 29
-                case .closure: 28
-                case .decodable: 29
-                case .adapter: 34
-                case .retryPolicy: 34
-                case .retried: 66
-                case .redirect: 42
-                case .middleware: 41
-                case .stream: 40
+                case .plain: 26
+                case .validated: 27
+                case .closure: 29
+                case .decodable: 28
+                case .adapter: 32
+                case .retryPolicy: 32
+                case .retried: 64
+                case .redirect: 40
+                case .middleware: 40
+                case .stream: 35
                 }
             }
         }
