@@ -20,17 +20,27 @@
 @_documentation(visibility: internal)
 public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every access to the value holds the lock
     #if canImport(Darwin)
-        @usableFromInline typealias Lock = os_unfair_lock_s
+        @usableFromInline typealias SystemLock = os_unfair_lock_s
     #else
-        @usableFromInline typealias Lock = pthread_mutex_t
+        @usableFromInline typealias SystemLock = pthread_mutex_t
     #endif
+
+    /// The lock; in debug builds also how often it was taken, so that a test can limit the locks of a request.
+    @usableFromInline struct Lock {
+        @usableFromInline var system = SystemLock()
+        #if DEBUG
+            @usableFromInline var count = 0
+        #endif
+
+        @inlinable init() {}
+    }
 
     @usableFromInline final class Memory: ManagedBuffer<Lock, Value> {
         @inlinable
         deinit {
             withUnsafeMutablePointers { lock, value in
                 #if !canImport(Darwin)
-                    pthread_mutex_destroy(lock)
+                    pthread_mutex_destroy(&lock.pointee.system)
                 #endif
                 _ = value.deinitialize(count: 1)
             }
@@ -74,20 +84,37 @@ public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every a
     @inlinable
     static func take(_ lock: UnsafeMutablePointer<Lock>) {
         #if canImport(Darwin)
-            os_unfair_lock_lock(lock)
+            os_unfair_lock_lock(&lock.pointee.system)
         #else
-            pthread_mutex_lock(lock)
+            pthread_mutex_lock(&lock.pointee.system)
         #endif
         ThreadMarks.didLock()
+        #if DEBUG
+            lock.pointee.count += 1
+        #endif
     }
 
     @inlinable
     static func leave(_ lock: UnsafeMutablePointer<Lock>) {
         ThreadMarks.willUnlock()
         #if canImport(Darwin)
-            os_unfair_lock_unlock(lock)
+            os_unfair_lock_unlock(&lock.pointee.system)
         #else
-            pthread_mutex_unlock(lock)
+            pthread_mutex_unlock(&lock.pointee.system)
         #endif
     }
 }
+
+#if DEBUG
+    extension Protected where Value: ~Copyable {
+        /// How often the lock was taken, except by this property.
+        package var lockCount: Int {
+            memory.withUnsafeMutablePointerToHeader { lock in
+                Self.take(lock)
+                defer { Self.leave(lock) }
+                lock.pointee.count -= 1
+                return lock.pointee.count
+            }
+        }
+    }
+#endif

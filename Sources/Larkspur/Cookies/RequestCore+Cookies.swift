@@ -4,15 +4,17 @@ extension RequestCore {
 
     func cookies(for url: RequestURL) -> String? { jar?.header(for: url, askedBy: id) }
 
-    /// Returns whether the hop's response has cookies for the jar.
-    func hasNewCookies(_ hop: Hop?) -> Bool {
-        guard jar != nil, let hop, hop.request.options.usesCookieJar != false else { return false }
-        return hop.head?["Set-Cookie"] != nil
+    /// Returns whether the jar has to store a cookie of the hop, or is asked for the cookies of the next hop.
+    func needsJar(after hop: Hop?) -> Bool {
+        guard let hop, let head = hop.head,
+            head["Set-Cookie"] != nil || HopPolicy.isAnswered(head, to: hop.request)
+        else { return false }
+        return jar != nil && hop.request.options.usesCookieJar != false
     }
 
     /// Stores a response's cookies. Runs before the next hop is built, and before the caller receives the response.
     func keepCookies(of outcome: HopOutcome) {
-        guard let jar, let hop = outcome.hop, let head = hop.head, hasNewCookies(hop) else { return }
+        guard let jar, let hop = outcome.hop, let head = hop.head, head["Set-Cookie"] != nil else { return }
         jar.store(head, from: hop.request.url)
     }
 }

@@ -11,6 +11,7 @@ public final class DownloadRequest: SerializableRequest {
     init(core: RequestCore, file: DownloadFile) {
         handle = RequestHandle(core: core)
         self.file = file
+        core.adopt(self)
     }
 
     /// Cancels the request and keeps the bytes received so far.

@@ -126,7 +126,7 @@ extension Request {
     /// Adds middleware inside the session's and that added before; attempts that begin from now on go through it.
     @discardableResult
     public func middleware(_ middleware: any RequestMiddleware) -> Self {
-        handle.core.set("middleware", of: self) { $0.middleware.append(middleware) }
+        handle.core.set("middleware") { $0.middleware.append(middleware) }
         return self
     }
 }

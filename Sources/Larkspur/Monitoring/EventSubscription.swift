@@ -22,7 +22,7 @@ extension Request {
                 if state.phase != .finished { state.settings.monitors.append(subscription.queue) }
                 return state.phase == .finished
             }
-            if isLate { subscription.queue.close() } else { core.demand(self) }
+            if isLate { subscription.queue.close() } else { core.demand() }
             return subscription.stream
         })
     }

@@ -31,26 +31,31 @@ struct PendingEvents {
 }
 
 extension RequestState {
-    /// - Parameter face: The request; by default the reference in the state, which is nil after the finish.
-    func isObserved(_ face: (any Request)? = nil) -> Bool { !settings.monitors.isEmpty && (face ?? self.face) != nil }
+    /// - Parameter isLate: Whether the event may come after the finish. Other events are not added then.
+    func isObserved(isLate: Bool = false) -> Bool {
+        !settings.content.monitors.isEmpty && (isLate ? face : heldFace) != nil
+    }
 
     /// Adds an event for the monitors, and creates it only if there are monitors (R8).
-    mutating func note(_ event: @autoclosure () -> RequestEvent, of face: (any Request)? = nil) {
-        guard isObserved(face), let face = face ?? self.face else { return }
-        pendingEvents.add(PendingEvents.Entry(event: event(), request: face, queues: settings.monitors))
+    mutating func note(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
+        guard isObserved(isLate: isLate), let face else { return }
+        pendingEvents.add(PendingEvents.Entry(event: event(), request: face, queues: settings.content.monitors))
     }
 }
 
 extension RequestCore {
-    /// Delivers an event to the monitors, after the events that were added before.
-    func emit(_ event: @autoclosure () -> RequestEvent, for face: (any Request)? = nil) {
-        guard read({ $0.isObserved(face) }) else { return }
-        let event = event()
-        let events = box.withLock { state in
-            state.note(event, of: face)
-            return state.pendingEvents.begin()
-        }
+    /// Changes the state, and delivers the events that the change has added.
+    func update<Value: Sendable>(_ change: (inout RequestState) -> Value) -> Value {
+        let (value, events) = box.withLock { (change(&$0), $0.pendingEvents.begin()) }
         post(events)
+        return value
+    }
+
+    /// Delivers an event to the monitors, after the events that were added before.
+    func emit(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
+        guard read({ $0.isObserved(isLate: isLate) }) else { return }
+        let event = event()
+        update { $0.note(event, isLate: isLate) }
     }
 
     func postNoted() { post(box.withLock { $0.pendingEvents.begin() }) }

@@ -58,7 +58,7 @@ extension Request {
     /// - Parameter preemptively: Sends the credential by Basic before the server asks, which saves a round trip.
     @discardableResult
     public func authenticate(with credential: Credential, preemptively: Bool = false) -> Self {
-        handle.core.set("credential", of: self) {
+        handle.core.set("credential") {
             $0.authentication = Authentication(credential, isPreemptive: preemptively)
         }
         return self

@@ -111,12 +111,6 @@ extension RequestCore {
         hop.request.options.authentication?.sessionProof(in: hop.request)
     }
 
-    /// Whether a credential of the session's was refused, which the store has to be told of.
-    func hasRefusedCredential(_ hop: Hop?) -> Bool {
-        guard context.configuration.credentials != nil, let hop, hop.head?.status == 401 else { return false }
-        return proof(of: hop) != nil
-    }
-
     func learnFromCredential(of outcome: HopOutcome) {
         guard let store = context.configuration.credentials, let hop = outcome.hop, let head = hop.head,
             let proof = proof(of: hop)

@@ -94,7 +94,7 @@ extension Request {
     /// business any more, so set it before the request starts.
     @discardableResult
     public func redirect(using handler: any RedirectHandler) -> Self {
-        handle.core.set("redirect handler", of: self) { $0.redirectHandler = handler }
+        handle.core.set("redirect handler") { $0.redirectHandler = handler }
         return self
     }
 }

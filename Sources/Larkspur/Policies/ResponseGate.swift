@@ -22,22 +22,32 @@ extension Request {
     /// the request and the body is kept in memory. With middleware, the closure is given the response of the middleware.
     @discardableResult
     public func onResponseHead(perform gate: @escaping @Sendable (ResponseHead) async -> ResponseDisposition) -> Self {
-        handle.core.set("response gate", of: self) { $0.gates.append(gate) }
+        handle.core.set("response gate") { $0.gates.append(gate) }
         return self
     }
 }
 
 extension RequestPipeline {
-    /// Asks the gates about the response that is the answer. Leaves the pipeline if one of them cancels.
-    func passGates(_ exchange: CompletedExchange) async throws(RequestCore.Exit) {
-        guard let head = exchange.head else { return }
-        let gates = core.enter(.validating) { Array($0.settings.gates.dropFirst($0.attempt?.passedGates ?? 0)) }
-        for gate in gates {
+    /// Asks the gates about the final response; the exchange that it returns has failed if they did not answer in time.
+    func passGates(_ exchange: CompletedExchange, _ plan: AttemptPlan) async throws(Exit) -> CompletedExchange {
+        guard let head = exchange.head, !plan.gates.isEmpty else { return exchange }
+        do {
+            try await inTime(plan) { try await askGates(about: head) }
+            return exchange
+        } catch {
+            guard core.isWithPipeline else { throw .abandon }
+            return failed(RequestError(wrapping: error, as: .timedOut, stage: .validating), exchange)
+        }
+    }
+
+    /// Fails with an exit if one of the gates cancels the request.
+    private func askGates(about head: ResponseHead) async throws(Exit) {
+        for gate in try core.enter(.validating).gates {
             let disposition = await gate(head)
-            // One that was left behind has no say any more.
+            // A gate that was left behind has no say any more.
             guard core.isWithPipeline, !Task.isCancelled else { throw .abandon }
             guard disposition == .allow else {
-                core.cancel(face)
+                core.cancel()
                 throw .abandon
             }
             _ = core.read { $0.attempt?.passedGates += 1 }
@@ -45,17 +55,16 @@ extension RequestPipeline {
     }
 
     /// Asks the gates about a response whose body is kept in memory, and collects the body if they let it pass.
-    ///
-    /// - Returns: The end of the hop.
-    func collect(_ head: CompletedExchange) async throws(RequestCore.Exit) -> Step {
-        let gated = core.read { $0.settings.gatesSeeHead } ? try await passGatesInTime(head) : head
-        core.enter(.sending, isNeeded: true) { _ in [Never]() }  // the rest of the body is waited for
+    func collect(_ head: CompletedExchange) async throws(Exit) -> Next {
+        let plan = try core.look()
+        let gated = plan.gatesSeeHead ? try await passGates(head, plan) : head
+        try core.enter(.sending)  // the rest of the body is waited for
         guard case .ended(let exchange) = await core.hopEnd(gated.error == nil ? .collected : .unwanted) else {
             throw .abandon
         }
-        try core.step(.settle)
-        if let error = gated.error { return .stop(.ended(failed(error, exchange))) }
-        guard let error = exchange.hop?.error else { return .stop(.ended(decoded(exchange))) }
-        return .stop(.ended(try failed(by: error, exchange)))
+        let settled = try core.settle().plan
+        if let error = gated.error { return .now(.examine(failed(error, exchange), settled)) }
+        guard let error = exchange.hop?.error else { return .now(.examine(decoded(exchange), settled)) }
+        return .now(.examine(try failed(by: error, exchange), settled))
     }
 }

@@ -22,17 +22,18 @@ public struct ResponseValidator: Sendable {
         if case .own = check { true } else { false }
     }
 
+    /// Checks the exchange by a validator of the library's own. Returns false for the user's, which has to be awaited.
+    func checkAtOnce(_ exchange: CompletedExchange) throws -> Bool {
+        guard case .own(let validate) = check else { return false }
+        try validate(exchange)
+        return true
+    }
+
     func validate(_ exchange: CompletedExchange) async throws {
         switch check {
         case .foreign(let validate): try await validate(exchange)
         case .own(let validate): try validate(exchange)
         }
-    }
-
-    /// Whether a validator of the library's own accepts the exchange; others have to be waited for.
-    func acceptsAtOnce(_ exchange: CompletedExchange) -> Bool {
-        guard case .own(let validate) = check else { return false }
-        return (try? validate(exchange)) != nil
     }
 
     /// Status 200..<300, and a content type that the request's `Accept` field names, if it has one; a type that it gives a

@@ -75,7 +75,7 @@ extension DataStreamRequest {
         Task {
             let token = CancellationToken(request: self)
             let error = await tell(values, token, cancelsOnError, handler, convert)
-            if let error { self.handle.core.cancel(self, error) }
+            if let error { self.handle.core.cancel(error) }
             try? await handler(Stream(event: .complete(await finished(with: error)), token: token))
         }
         return self

@@ -12,6 +12,7 @@ public final class DataStreamRequest: Request {
     init(core: RequestCore, hub: StreamHub) {
         handle = RequestHandle(core: core)
         self.hub = hub
+        core.adopt(self)
     }
 
     /// The body, chunk by chunk, its content codings undone.
@@ -76,7 +77,7 @@ final class StreamReader: Sendable {
 
     func next() async throws -> Data? {
         request.hub.begin(channel)
-        request.handle.core.demand(request)
+        request.handle.core.demand()
         do {
             while true {
                 try Task.checkCancellation()

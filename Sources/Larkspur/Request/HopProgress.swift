@@ -15,9 +15,9 @@ final class HopProgress {
         case pipeline(Continuation)
         /// The pipeline, which has the head already, and sees the end when it has read the body, or when it comes for it.
         case reader(ByteChannel?)
-        /// The short way: no task waits.
+        /// The thread that brings the hop's end: no task waits.
         case nobody
-        /// The hop has ended on the short way, and an awaiter was resumed to do the rest.
+        /// An awaiter of the response, who was resumed when the hop had ended.
         case awaiter
     }
 

@@ -95,7 +95,7 @@ extension RequestState {
 
     /// What those who follow the request are to be told of a fact of the transport; nothing for most, whom nobody follows.
     func news(of event: TransportEvent, for id: TransportTaskID) -> News? {
-        let (heads, followers) = (settings.followers.responses, settings.followers.download)
+        let (heads, followers) = (settings.content.followers.responses, settings.content.followers.download)
         guard !(heads.isEmpty && followers.isEmpty), let hop, hop.id == id else { return nil }
         let progress =
             followers.isEmpty || !hop.isCounted ? nil : hop.currentExtent?.progress(after: received) ?? downloaded

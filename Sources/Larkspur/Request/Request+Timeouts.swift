@@ -7,9 +7,9 @@ extension Request {
     @discardableResult
     public func timeout(_ limits: RequestTimeouts.Limit...) -> Self {
         let core = handle.core
-        core.set("timeout", of: self) { $0.timeouts += limits }
+        core.set("timeout") { $0.timeouts += limits }
         let (isRunning, all) = core.read { ($0.isWithPipeline, $0.settings.timeouts) }
-        if isRunning { core.watchTotal(self, all) }
+        if isRunning { core.watchTotal(all) }
         return self
     }
 

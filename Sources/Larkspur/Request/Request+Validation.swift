@@ -27,7 +27,7 @@ extension Request {
     /// Adds a validator after the session's and those added before.
     @discardableResult
     public func validate(using validator: ResponseValidator) -> Self {
-        handle.core.set("validator", of: self) { $0.validators.append(validator) }
+        handle.core.set("validator") { $0.validators.append(validator) }
         return self
     }
 }

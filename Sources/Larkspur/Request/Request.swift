@@ -104,7 +104,7 @@ extension Request {
     @discardableResult
     public func resume() -> Self {
         handle.core.setPace(.flowing)
-        handle.core.start(self)
+        handle.core.start()
         return self
     }
 
@@ -120,14 +120,14 @@ extension Request {
     /// A finished request cannot be cancelled: what it has delivered stands, and late serializers still work.
     @discardableResult
     public func cancel() -> Self {
-        handle.core.cancel(self)
+        handle.core.cancel()
         return self
     }
 
     /// Adds an interceptor after the session's and those added before; each stage looks when it comes.
     @discardableResult
     public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
-        handle.core.set("interceptor", of: self) { $0.interceptors.append(interceptor) }
+        handle.core.set("interceptor") { $0.interceptors.append(interceptor) }
         return self
     }
 
@@ -150,7 +150,7 @@ extension Request {
     @discardableResult
     public func eventMonitor(_ monitor: any EventMonitor) -> Self {
         let queue = MonitorQueue(for: .monitor(monitor), of: id)
-        handle.core.set("event monitor", of: self) { $0.monitors.append(queue) }
+        handle.core.set("event monitor") { $0.monitors.append(queue) }
         return self
     }
 

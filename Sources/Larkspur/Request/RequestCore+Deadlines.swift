@@ -29,7 +29,7 @@ extension RequestCore {
     }
 
     /// Whether there is a limit that is known before the request is built.
-    private func isLimited(_ limits: [RequestTimeouts.Limit]) -> Bool {
+    func isLimited(_ limits: [RequestTimeouts.Limit]) -> Bool {
         !limits.isEmpty || context.configuration.options.timeouts.spanHops
     }
 
@@ -42,30 +42,26 @@ extension RequestCore {
     // MARK: Watching
 
     /// The request starts, or has got other limits while it runs.
-    func watchTotal(_ face: any Request, _ limits: [RequestTimeouts.Limit]) {
+    func watchTotal(_ limits: [RequestTimeouts.Limit]) {
         guard isLimited(limits) else { return }
-        watch(.total, timeouts(limits).total, face, knowing: limits.count)
+        watch(.total, timeouts(limits).total, knowing: limits.count)
     }
 
-    func watchAttempt(_ face: any Request) {
-        let (limits, before) = read { ($0.settings.timeouts, $0.deadlines.attempt.take()) }
-        before?.stop()
-        if isLimited(limits) { watch(.attempt, timeouts(limits).attempt, face) }
-    }
+    func watchAttempt(_ plan: AttemptPlan) { watch(.attempt, timeouts(plan.settings.timeouts).attempt) }
 
     /// The request is built: it may have brought limits of its own, and modifiers and adapters may have changed them. What
     /// they left alone is left alone here too, because it may have been set anew meanwhile.
-    func watch(_ request: OutgoingRequest, builtWithin limits: [RequestTimeouts.Limit], _ face: any Request) {
+    func watch(_ request: OutgoingRequest, builtWithin limits: [RequestTimeouts.Limit]) {
         let (before, after) = (timeouts(limits), request.options.timeouts)
-        if after.$total != before.$total { watch(.total, after.total, face) }
-        if after.$attempt != before.$attempt { watch(.attempt, after.attempt, face) }
+        if after.$total != before.$total { watch(.total, after.total) }
+        if after.$attempt != before.$attempt { watch(.attempt, after.attempt) }
     }
 
     /// Puts the limit in place of the one before, whose beginning it takes over.
     ///
     /// - Parameter count: How many of the request's settings it is made of; if there are more by now, who has added them puts
     ///   a newer limit in place.
-    private func watch(_ scope: Deadline.Scope, _ limit: Duration?, _ face: any Request, knowing count: Int? = nil) {
+    private func watch(_ scope: Deadline.Scope, _ limit: Duration?, knowing count: Int? = nil) {
         let place = scope.place
         let before = read { $0.deadlines[keyPath: place] }
         guard before?.limit != limit else { return }
@@ -78,41 +74,24 @@ extension RequestCore {
         guard isKept else { return }
         // Whoever sets another limit may be a piece of code that runs under this one.
         replaced?.retire(for: next)
-        if let next { next.start { self.end(by: next, face) } }
-    }
-
-    // MARK: Stages
-
-    /// Notes the stage that the pipeline enters if it has something to do there: whether `parts` gives something.
-    ///
-    /// Code that an attempt's limit has left behind changes nothing: its task is cancelled.
-    @discardableResult
-    func enter<Part: Sendable>(
-        _ stage: RequestError.Stage, isNeeded: Bool = false, with parts: (inout RequestState) -> [Part]
-    ) -> [Part] {
-        let isLeftBehind = Task.isCancelled
-        return read { state in
-            let parts = parts(&state)
-            if isNeeded || !parts.isEmpty, !isLeftBehind { state.stage = stage }
-            return parts
-        }
+        if let next { next.start { self.end(by: next) } }
     }
 
     // MARK: Passing
 
-    private func end(by deadline: Deadline, _ face: any Request) {
+    private func end(by deadline: Deadline) {
         switch deadline.scope {
         case .attempt: cutHop(by: deadline)
-        case .total: end(byTotal: deadline.error, face)
+        case .total: end(byTotal: deadline.error)
         }
     }
 
     /// Ends the request. The stage is read in the same step: a moment later the pipeline is somewhere else.
-    private func end(byTotal error: RequestError, _ face: any Request) {
+    private func end(byTotal error: RequestError) {
         let action = box.withLock { state in
             // The record of the hop says why it ended, not how.
             if state.cancellation == nil { state.hop?.refuse(TransportError(.timedOut, error.message)) }
-            return state.cancel(RequestError(wrapping: error, as: .timedOut, stage: state.stage), face)
+            return state.cancel(RequestError(wrapping: error, as: .timedOut, stage: state.stage))
         }
         act(on: action)
     }
@@ -136,11 +115,11 @@ extension RequestCore {
 
     /// Why a hop failed: one that was out of time may have been so by a limit that spans hops. If it is the request's
     /// whole time that is over, nobody goes on.
-    func failure(from error: TransportError, _ face: any Request) throws(Exit) -> any Error {
+    func failure(from error: TransportError) throws(Exit) -> any Error {
         guard error.code == .timedOut else { return error }
         let deadlines = read { $0.deadlines }
         if let total = deadlines.total, total.isDue {
-            end(by: total, face)
+            end(by: total)
             throw .abandon
         }
         return deadlines.attempt.flatMap { $0.isDue ? $0.error : nil } ?? error

@@ -36,20 +36,23 @@ package final class RequestCore: Sendable {
 
     // MARK: Starting and steering
 
-    func start(_ face: any Request) {
-        if box.withLock({ $0.start(face) }) == .run { run(face) }
+    /// The request object while the request is under way.
+    var face: (any Request)? { read { $0.heldFace } }
+
+    /// Called by the initializer of the request object.
+    func adopt(_ face: any Request) { read { $0.face = face } }
+
+    func start() {
+        if let opening = read({ $0.start() == .run ? $0.open() : nil }) { run(opening) }
     }
 
-    /// Gives the request to a pipeline of its own.
-    func run(_ face: any Request) {
-        let (kept, settings, isNew) = read {
-            ($0.session, $0.settings.isPlain ? nil : $0.settings, $0.beginKeeping())
-        }
-        guard let session = kept ?? context.session else { return cancel(face, .sessionEnded) }
-        if isNew, !register(face) { return cancel(face, context.endReason) }
-        watchTotal(face, settings?.timeouts ?? [])
-        if settings != nil { postNoted() }
-        RequestPipeline(core: self, face: face, session: session).start()
+    /// Gives the request to its pipeline.
+    func run(_ opening: RequestState.Opening) {
+        guard let session = opening.session ?? context.session else { return cancel(.sessionEnded) }
+        if opening.session == nil { read { $0.keep(session) } }
+        if let face = opening.newFace, !register(face) { return cancel(context.endReason) }
+        watchTotal(opening.limits)
+        RequestPipeline(core: self, session: session).start()
     }
 
     func keep(_ task: Task<Void, Never>) {
@@ -73,8 +76,8 @@ package final class RequestCore: Sendable {
         return true
     }
 
-    func cancel(_ face: any Request, _ reason: RequestError = .requestCancelled) {
-        let action = box.withLock { $0.cancel(reason, face) }
+    func cancel(_ reason: RequestError = .requestCancelled) {
+        let action = box.withLock { $0.cancel(reason) }
         // After the finish too: a stream's readers may still have bytes to read.
         if reason.isCancelled || action.isEffective && !reason.isTimeout { receiver?.stopDelivering() }
         act(on: action)
@@ -85,7 +88,7 @@ package final class RequestCore: Sendable {
         switch action {
         case .none: break
         case .cancelHop(let task): task?.cancel()
-        case .shortWork: settleShortWayApart()
+        case .takeUpHop: takeUpHopApart()
         case .takeOver(let held, let task, let discarded):
             task?.cancel()
             unwind(held, discarded)
@@ -107,20 +110,14 @@ package final class RequestCore: Sendable {
     }
 
     /// Changes a setting if the request can still take notice of it.
-    func set(_ name: String, of face: any Request, _ change: (inout RequestSettings) -> Void) {
-        // What is replaced is let go of after unlocking.
+    func set(_ name: String, _ change: (inout RequestSettings) -> Void) {
+        // What is replaced is released after unlocking.
         let before = read { state -> RequestSettings? in
             guard state.phase != .finished else { return nil }
             defer { change(&state.settings) }
             return state.settings
         }
-        if before == nil { emit(.ignoreOption(name), for: face) }
-    }
-
-    /// Whether no code of the user's runs before the first hop, and no limit that spans hops.
-    var isPlain: Bool {
-        source.isPlain && context.configuration.interceptors.isEmpty && !context.configuration.options.timeouts.spanHops
-            && read { $0.settings.isPlainBeforeSending }
+        if before == nil { emit(.ignoreOption(name), isLate: true) }
     }
 
     // MARK: The pipeline's side
@@ -151,21 +148,55 @@ package final class RequestCore: Sendable {
     /// Whether the pipeline still has the request; after a takeover somebody else has, and may have finished it.
     var isWithPipeline: Bool { read { $0.isWithPipeline } }
 
-    /// Changes the record of attempts, unless the request was taken from the pipeline.
+    /// Changes the state, unless the request was taken from the pipeline.
     private func record<Value: Sendable>(_ change: (inout RequestState) -> Value) throws(Exit) -> Value {
-        let value = box.withLock { $0.isWithPipeline ? change(&$0) : nil }
+        let value = update { $0.isWithPipeline ? change(&$0) : nil }
         guard let value else { throw .abandon }
         return value
     }
 
-    func beginAttempt() throws(Exit) { try record { $0.beginAttempt() } }
+    /// The plan after code of the user's has run.
+    func look() throws(Exit) -> AttemptPlan { try record { $0.plan } }
 
-    /// Records the attempt's request and gives the handlers that want to see it: one added later is given it then.
-    func didCreate(_ request: OutgoingRequest) throws(Exit) -> [@Sendable (OutgoingRequest) async -> Void] {
+    /// Notes the stage of the user's code that is about to run, for the error of a limit that ends the request. Code that an
+    /// attempt's limit has left behind changes nothing: its task is cancelled.
+    @discardableResult
+    func enter(_ stage: RequestError.Stage) throws(Exit) -> AttemptPlan {
+        let isLeftBehind = Task.isCancelled
+        return try record { state in
+            if !isLeftBehind { state.stage = stage }
+            return state.plan
+        }
+    }
+
+    func beginAttempt() throws(Exit) -> AttemptPlan {
+        let (plan, limit) = try record { state in
+            state.beginAttempt()
+            return (state.plan, state.deadlines.attempt.take())
+        }
+        limit?.stop()
+        return plan
+    }
+
+    /// Records the attempt's request. A handler that is added later is given the request then.
+    func didCreate(_ request: OutgoingRequest) throws(Exit) -> AttemptPlan {
         try record { state in
             state.attempt?.request = request
-            return state.settings.creationHandlers
+            state.note(.create(request))
+            return state.plan
         }
+    }
+
+    /// A hop has ended, or the attempt has failed before there was one. Returns the question about a peer that the hop has
+    /// left.
+    func settle() throws(Exit) -> (plan: AttemptPlan, inquiry: TrustInquiry?) {
+        let (verdict, plan, inquiry) = box.withLock { state in
+            var plan = state.plan
+            plan.prompt = state.queue.solePrompt
+            return (state.step(.settle), plan, state.inquiry.take())
+        }
+        try obey(verdict)
+        return (plan, inquiry)
     }
 
     /// Records why the attempt failed, and for how long the next one is put off.
@@ -191,15 +222,11 @@ package final class RequestCore: Sendable {
     }
 
     /// Hands one hop to the transport and waits for its end, or for the head of a body that is not kept in memory.
-    func perform(_ request: OutgoingRequest, for session: Session) async throws(Exit) -> HopOutcome {
+    func perform(_ request: OutgoingRequest, _ plan: AttemptPlan, for session: Session) async throws(Exit) -> HopOutcome
+    {
         let outcome = await suspended { (continuation: HopProgress.Continuation) in
-            let (refusal, isGated) = box.withLock { state -> (RequestPhase.Verdict?, Bool) in
-                let isRefused = state.phase.receiving(.beginHop).verdict != .proceed
-                return (isRefused ? state.step(.beginHop) : nil, receiver == nil && state.settings.gatesSeeHead)
-            }
-            let verdict =
-                refusal
-                ?? beginHop(request, for: session, .pipeline(continuation), isGated: isGated) { $0.beginHop($1) }
+            let isGated = receiver == nil && plan.gatesSeeHead
+            let verdict = beginHop(request, for: session, .pipeline(continuation), isGated: isGated)
             if verdict != .proceed { continuation.resume(returning: .notBegun(verdict)) }
             // Middleware may have cancelled its call of `next` before there was a hop to end.
             if Task.isCancelled { endHop() }
@@ -213,8 +240,7 @@ package final class RequestCore: Sendable {
     ///
     /// - Parameter isGated: Response gates see the head before the transport may deliver more than the body's first part.
     func beginHop(
-        _ request: OutgoingRequest, for session: Session, _ waiter: HopProgress.Waiter, isGated: Bool = false,
-        _ begin: (inout RequestState, HopProgress) -> RequestPhase.Verdict
+        _ request: OutgoingRequest, for session: Session, _ waiter: HopProgress.Waiter, isGated: Bool = false
     ) -> RequestPhase.Verdict {
         var request = request
         request.renewCookies { cookies(for: $0) }
@@ -232,14 +258,14 @@ package final class RequestCore: Sendable {
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
         let (verdict, events, followers, step) = box.withLock { state in
-            let verdict = begin(&state, HopProgress(task, request, sink, waiter, isGated: isGated))
+            let verdict = state.beginHop(HopProgress(task, request, sink, waiter, isGated: isGated))
             let step = verdict == .proceed ? state.nextPaceStep(after: nil) : nil
             if verdict == .proceed { state.note(.beginHop(request)) }
-            return (verdict, state.pendingEvents.begin(), state.settings.followers.requests, step)
+            return (verdict, state.pendingEvents.begin(), state.settings.content.followers.requests, step)
         }
         post(events)
         guard verdict == .proceed else {
-            context.didComplete(id)
+            context.remove(id)
             task.cancel()
             return verdict
         }
@@ -250,14 +276,21 @@ package final class RequestCore: Sendable {
     }
 
     /// The next serializer to run; when there is none left, the finish: everybody is answered, the session forgets.
-    func nextWork(finishingBy event: RequestPhase.Event, with exchange: CompletedExchange) -> RequestState.NextWork {
-        let work = box.withLock { $0.nextWork(finishingBy: event, with: exchange) }
-        if case .finished(let finish) = work { conclude(finish, exchange) }
+    ///
+    /// - Parameter isInTask: Whether code of the user's may run here: timers are stopped, and objects of the user's released.
+    func nextWork(
+        after held: HeldResponse? = nil, finishingBy event: RequestPhase.Event = .finish,
+        with exchange: CompletedExchange, isInTask: Bool = true
+    ) -> RequestState.NextWork {
+        let (work, finish) = update {
+            $0.nextWork(after: held, finishingBy: event, with: exchange, isInTask: isInTask)
+        }
+        if let finish { conclude(finish, exchange) }
         return work
     }
 
     /// What the finish asks for: the session forgets, everybody is answered.
-    func conclude(_ finish: RequestState.Finish, _ exchange: CompletedExchange) {
+    private func conclude(_ finish: RequestState.Finish, _ exchange: CompletedExchange) {
         if let place = finish.place { context.forget(id, in: place) }
         receiver?.end(exchange.error)
         finish.deadlines.stop()
@@ -283,11 +316,11 @@ package final class RequestCore: Sendable {
             let error = exchange.error ?? .requestCancelled
             while true {
                 switch nextWork(finishingBy: .finishUnwinding, with: exchange) {
-                case .serialize(let slot, let job):
+                case .serialize(let slot, let job, _):
                     hold(job.fail(exchange, error), in: slot, during: .unwinding)
                     emit(.serialize(nil))
-                case .finished(let finish): return finish.callsHandlers ? await callHandlers() : ()
-                case .abandon: return
+                case .finished(let callsHandlers): return callsHandlers ? await callHandlers() : ()
+                case .abandon, .needsTask: return
                 }
             }
         }
@@ -311,16 +344,10 @@ package final class RequestCore: Sendable {
         case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
         case .endBody(let channel, let error, _):
             channel?.end(error.map { RequestError(wrapping: $0, as: .connectionLost) })
-        case .answer(let exchange, let work, _): settleShortWay(exchange, work)
-        case .hand(let awaiter): awaiter.resume(returning: .shortWork)
-        }
-    }
-
-    /// What the last hop was refused for, to be settled off the transport's thread, and the request to send again then.
-    func takeInquiry() -> (OutgoingRequest, TrustInquiry)? {
-        box.withLock { state in
-            guard let inquiry = state.inquiry.take() else { return nil }
-            return state.attempt?.lastHop.map { ($0.request, inquiry) }
+        case .goOn(let exchange, let session, _):
+            guard let session else { return assertionFailure("a request was given up before its hop had ended") }
+            RequestPipeline(core: self, session: session).goOn(after: exchange)
+        case .leave(let awaiter): awaiter.resume(returning: .takeUpHop)
         }
     }
 

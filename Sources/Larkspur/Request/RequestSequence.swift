@@ -10,7 +10,7 @@ public struct RequestSequence<Element: Sendable>: AsyncSequence, Sendable {
     init<Face: Request>(_ request: Face, _ topic: RequestTopic<Element>) {
         self.init(following: {
             let stream = request.handle.core.follow(topic)
-            request.handle.core.demand(request)
+            request.handle.core.demand()
             return stream
         })
     }

@@ -14,30 +14,16 @@ struct RequestSettings: Sendable {
         var authentication: Authentication?
         var timeouts: [RequestTimeouts.Limit] = []
         var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
-
-        var isPlainBeforeSending: Bool {
-            interceptors.isEmpty && middleware.isEmpty && creationHandlers.isEmpty && timeouts.isEmpty
-        }
-
-        var isPlain: Bool {
-            isPlainBeforeSending && monitors.isEmpty && redirectHandler == nil && gates.isEmpty
-                && authentication == nil
-        }
     }
 
     private final class Box: Sendable {
         let content: Content
         /// Whether the session keeps it, so that there is nothing to let go of.
         let isSessions: Bool
-        // Known from the beginning: to ask the content would copy it.
-        let isPlain: Bool
-        let isPlainBeforeSending: Bool
 
         init(_ content: Content, isSessions: Bool = false) {
             self.content = content
             self.isSessions = isSessions
-            isPlain = content.isPlain
-            isPlainBeforeSending = content.isPlainBeforeSending
         }
     }
 
@@ -54,7 +40,7 @@ struct RequestSettings: Sendable {
     }
 
     /// What a request has left when it has finished: those who hear of serializers that are attached late.
-    var remains: RequestSettings { box.isSessions ? self : RequestSettings(Content(monitors: monitors)) }
+    var remains: RequestSettings { box.isSessions ? self : RequestSettings(Content(monitors: content.monitors)) }
 
     subscript<Value>(dynamicMember path: WritableKeyPath<Content, Value>) -> Value {
         get { box.content[keyPath: path] }
@@ -65,31 +51,15 @@ struct RequestSettings: Sendable {
         }
     }
 
-    // Read for each request, where a path takes its time.
-
-    var validators: [ResponseValidator] {
-        _read { yield box.content.validators }
-        set { self[dynamicMember: \.validators] = newValue }
+    /// Whether the request holds code of the user's that its session does not hold.
+    var ownsUserCode: Bool {
+        if box.isSessions { return false }
+        let isQuiet =
+            content.interceptors.isEmpty && content.middleware.isEmpty && content.gates.isEmpty
+            && content.creationHandlers.isEmpty && content.redirectHandler == nil
+        return !isQuiet || content.validators.contains { !$0.isOwn }
     }
 
-    var monitors: [MonitorQueue] {
-        _read { yield box.content.monitors }
-        set { self[dynamicMember: \.monitors] = newValue }
-    }
-
-    var followers: RequestFollowers {
-        _read { yield box.content.followers }
-        set { self[dynamicMember: \.followers] = newValue }
-    }
-
-    /// Whether nobody is to be asked or told before the first hop.
-    var isPlainBeforeSending: Bool { box.isPlainBeforeSending }
-
-    /// Whether nobody is to be asked or told before the serializers, no challenge answered and no time measured.
-    var isPlain: Bool { box.isPlain }
-
-    /// Whether response gates are asked with the transport's head: middleware may give another one, so it goes first.
-    var gatesSeeHead: Bool { !box.content.gates.isEmpty && box.content.middleware.isEmpty }
-
-    var asksAboutRedirects: Bool { box.content.redirectHandler != nil }
+    /// All settings, to be read without a copy.
+    var content: Content { _read { yield box.content } }
 }

@@ -14,8 +14,8 @@ struct RequestSource: Sendable {
     private let isElsewhere: Bool
     /// Whether nothing comes between the parts and the session's fields.
     private let isDirect: Bool
-    /// Whether building runs no code of the user's.
-    let isPlain: Bool
+    /// Whether building runs code of the user's: a convertible, a modifier, or what makes the content.
+    let runsUserCode: Bool
 
     init(
         _ origin: Origin, modifier: RequestModifier? = nil, content: RequestContent? = nil,
@@ -23,9 +23,10 @@ struct RequestSource: Sendable {
     ) {
         if modifier == nil, content == nil, case .parts(let url, _, _) = origin {
             let type = type(of: url)
-            (isDirect, isPlain) = (!isElsewhere, type == String.self || type == URL.self || type == RequestURL.self)
+            isDirect = !isElsewhere
+            runsUserCode = type != String.self && type != URL.self && type != RequestURL.self
         } else {
-            (isDirect, isPlain) = (false, false)
+            (isDirect, runsUserCode) = (false, true)
         }
         self.origin = origin
         self.modifier = modifier
@@ -34,22 +35,31 @@ struct RequestSource: Sendable {
     }
 
     /// Parts or convertible, then the request's limits, the modifier, the content, the session's fields that are missing.
-    ///
-    /// Only a modifier can wait: what comes before and after it is kept out of the async frame, which all requests pay for.
-    func build(
+    func buildWithUserCode(
         in context: SessionContext, within limits: [RequestTimeouts.Limit]
     ) async throws(RequestError) -> OutgoingRequest {
-        var request = try begin(context)
-        for limit in limits { limit.apply(to: &request.options.timeouts) }
-        if let modifier { try await modify(&request, by: modifier) }
+        var request = try begin(context, limits)
+        if let modifier {
+            do { try await modifier(&request) } catch { throw Self.failure(error, about: request) }
+        }
         try finish(&request, context)
         return request
     }
 
-    /// The same without limits of the request's own and without the modifier.
-    func buildAtOnce(in context: SessionContext) throws(RequestError) -> OutgoingRequest {
-        var request = try begin(context)
+    /// The same where there is no code of the user's.
+    func build(
+        in context: SessionContext, within limits: [RequestTimeouts.Limit] = []
+    ) throws(RequestError) -> OutgoingRequest {
+        var request = try begin(context, limits)
         try finish(&request, context)
+        return request
+    }
+
+    private func begin(
+        _ context: SessionContext, _ limits: [RequestTimeouts.Limit]
+    ) throws(RequestError) -> OutgoingRequest {
+        var request = try begin(context)
+        for limit in limits { limit.apply(to: &request.options.timeouts) }
         return request
     }
 
@@ -71,10 +81,6 @@ struct RequestSource: Sendable {
         } catch {
             throw Self.failure(error)
         }
-    }
-
-    private func modify(_ request: inout OutgoingRequest, by modifier: RequestModifier) async throws(RequestError) {
-        do { try await modifier(&request) } catch { throw Self.failure(error, about: request) }
     }
 
     private func finish(_ request: inout OutgoingRequest, _ context: SessionContext) throws(RequestError) {

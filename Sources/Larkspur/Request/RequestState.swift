@@ -7,7 +7,6 @@ struct RequestState: ~Copyable {
     /// Whether the session keeps the request, to list it and to end it.
     private enum Keeping {
         case notBegun
-        /// Somebody has the session keep it, once.
         case begun
         case inPlace(UInt64)
     }
@@ -27,8 +26,12 @@ struct RequestState: ~Copyable {
     /// Whether the session's budget of retries has had its part for this request.
     var hasDeposited = false
 
+    /// The request object, for functions that it calls. It owns the core, so the core does not own it.
+    unowned var face: (any Request)?
+
     // Held while the request may still need them, given up at the finish
-    private(set) var face: (any Request)?
+    /// The request object, from the start on.
+    private(set) var heldFace: (any Request)?
     /// Held from the making to the finish, but for requests that wait, unstarted, for an answer: those the session ends.
     private(set) var session: Session?
     private var keeping = Keeping.notBegun
@@ -63,7 +66,7 @@ struct RequestState: ~Copyable {
     }
 
     /// Held until the finish, also where the request waited for its start without it.
-    mutating func keep(_ session: Session) { self.session = session }
+    mutating func keep(_ session: Session) { if phase != .finished { self.session = session } }
 
     /// True for the one who has the session keep the request.
     mutating func beginKeeping() -> Bool {
@@ -99,6 +102,9 @@ struct RequestState: ~Copyable {
 
     // MARK: Phases
 
+    /// What the pipeline goes by from here on.
+    var plan: AttemptPlan { AttemptPlan(self) }
+
     var isWithPipeline: Bool {
         switch phase {
         case .preparing, .transferring, .receiving, .settling, .backingOff, .cancellingHop: true
@@ -114,24 +120,24 @@ struct RequestState: ~Copyable {
     }
 
     /// The first serializer or `resume()`; the face is kept from now on, so that everybody sees the same object.
-    mutating func start(_ face: any Request) -> RequestPhase.Verdict {
+    mutating func start() -> RequestPhase.Verdict {
         let verdict = step(.start)
         guard verdict == .run else { return verdict }
-        self.face = face
+        heldFace = face
         note(.start)
         return verdict
     }
 
     /// Cancels with this reason; the first one counts.
-    mutating func cancel(_ reason: RequestError, _ face: any Request) -> CancelAction {
+    mutating func cancel(_ reason: RequestError) -> CancelAction {
         switch step(.cancel) {
         case .takeOver:
-            self.face = face
+            heldFace = face
             noteEnd(reason)
             return .takeOver(held: pipeline, hop?.task, discarded: queue.discardHeld())
         case .cancelHop:
             noteEnd(reason)
-            return isLeftToAwaiter ? .shortWork : .cancelHop(hop?.task)
+            return isLeftToAwaiter ? .takeUpHop : .cancelHop(hop?.task)
         case .proceed, .ignore, .run, .abandon, .unwind, .illegal: return .none
         }
     }
@@ -147,8 +153,8 @@ struct RequestState: ~Copyable {
         /// is one, and finish on another task.
         case takeOver(held: Task<Void, Never>?, (any TransportTask)?, discarded: [AnyResponse])
         case cancelHop((any TransportTask)?)
-        /// Do what was left to an awaiter, who may be long in coming.
-        case shortWork
+        /// Go on with the hop that is left to an awaiter, who may be long in coming.
+        case takeUpHop
 
         /// Whether the request was under way, and was cancelled by this.
         var isEffective: Bool { if case .none = self { false } else { true } }
@@ -166,29 +172,29 @@ struct RequestState: ~Copyable {
         case none
         /// The request waits for `resume()`: the session keeps it meanwhile, to answer it if the session ends first.
         case keep(released: Session?)
-        case run
+        case run(Opening)
         case workLate
-        /// Do what was left to an awaiter, who may be long in coming.
-        case shortWork
+        /// Go on with the hop that is left to an awaiter, who may be long in coming.
+        case takeUpHop
     }
 
     mutating func attach(
-        _ slot: consuming SerializerSlot, of face: any Request, startsAutomatically: Bool
+        _ slot: consuming SerializerSlot, startsAutomatically: Bool
     ) -> (slot: Int, action: AttachAction) {
         let index = queue.append(slot)
         switch phase {
-        case .idle: return (index, demand(face, startsAutomatically: startsAutomatically))
+        case .idle: return (index, demand(startsAutomatically: startsAutomatically))
         case .finished: return (index, queue.beginLateWork() ? .workLate : .none)
         case .preparing, .transferring, .receiving, .settling, .backingOff, .cancellingHop, .unwinding:
-            return (index, isLeftToAwaiter ? .shortWork : .none)
+            return (index, isLeftToAwaiter ? .takeUpHop : .none)
         }
     }
 
     /// Somebody waits for what comes of the request, which starts or is kept until it does.
-    mutating func demand(_ face: any Request, startsAutomatically: Bool) -> AttachAction {
+    mutating func demand(startsAutomatically: Bool) -> AttachAction {
         guard phase == .idle else { return .none }
-        if startsAutomatically, pace == .flowing { return start(face) == .run ? .run : .none }
-        self.face = face
+        if startsAutomatically, pace == .flowing { return start() == .run ? .run(open()) : .none }
+        heldFace = face
         guard beginKeeping() else { return .none }
         defer { session = nil }
         return .keep(released: session)
@@ -208,8 +214,10 @@ struct RequestState: ~Copyable {
     }
 
     enum NextWork: Sendable {
-        case serialize(slot: Int, SerializerJob)
-        case finished(Finish)
+        case serialize(slot: Int, SerializerJob, limit: Deadline?)
+        /// There is none, but the finish stops timers of the user's clock, or releases objects of the user's.
+        case needsTask
+        case finished(callsHandlers: Bool)
         case abandon
     }
 
@@ -217,7 +225,6 @@ struct RequestState: ~Copyable {
     /// last reference to a session ends it.
     struct Finish: Sendable {
         let deliveries: Few<Delivery>
-        let callsHandlers: Bool
         let events: [PendingEvents.Entry]
         let session: Session?
         let place: UInt64?
@@ -228,13 +235,20 @@ struct RequestState: ~Copyable {
 
     /// The next serializer to run or, when there is none, the finish, in one step: a serializer is attached either
     /// before it, and runs, or after it, and is late.
-    mutating func nextWork(finishingBy event: RequestPhase.Event, with exchange: CompletedExchange) -> NextWork {
+    ///
+    /// - Parameter held: The response of the serializer that has run last.
+    mutating func nextWork(
+        after held: HeldResponse? = nil, finishingBy event: RequestPhase.Event, with exchange: CompletedExchange,
+        isInTask: Bool = true
+    ) -> (NextWork, Finish?) {
         let (next, verdict) = phase.receiving(event)
-        guard verdict == .proceed else { return .abandon }
+        guard verdict == .proceed else { return (.abandon, nil) }
+        if let held, queue[held.slot].hold(held.response).isHeld { note(.serialize(nil)) }
         if let next = queue.nextWaiting() {
             stage = .serializing
-            return .serialize(slot: next.slot, next.job)
+            return (.serialize(slot: next.slot, next.job, limit: deadlines.attempt), nil)
         }
+        guard isInTask || deadlines.isEmpty && !settings.ownsUserCode else { return (.needsTask, nil) }
         phase = next
         self.exchange = exchange
         let deliveries = queue.deliverHeld()
@@ -244,10 +258,10 @@ struct RequestState: ~Copyable {
         pipeline = nil
         let (released, limits) = (settings, deadlines)
         (settings, deadlines) = (released.remains, Deadlines())
-        return .finished(
-            Finish(
-                deliveries: deliveries, callsHandlers: queue.beginHandlers(), events: pendingEvents.begin(),
-                session: session.take(), place: place, face: face.take(), settings: released, deadlines: limits))
+        let finish = Finish(
+            deliveries: deliveries, events: pendingEvents.begin(), session: session.take(), place: place,
+            face: heldFace.take(), settings: released, deadlines: limits)
+        return (.finished(callsHandlers: queue.beginHandlers()), finish)
     }
 
     // MARK: Pace
@@ -299,9 +313,9 @@ struct RequestState: ~Copyable {
         /// The same for a hop whose head was taken: its end is what the reader sees, if there is one.
         case endBody(ByteChannel?, TransportError?, any TransportTask)
         /// The same for a hop that no task waits for.
-        case answer(CompletedExchange, ShortWork?, any TransportTask)
-        /// What is left of a hop that no task waits for is done by who awaits the response.
-        case hand(to: Suspension<SerializerSlot.Answer>)
+        case goOn(CompletedExchange, Session?, any TransportTask)
+        /// The same, left to the awaiter of the response.
+        case leave(to: Suspension<SerializerSlot.Answer>)
     }
 
     /// Takes a fact of the transport. What belongs to no hop under way is too late and ignored.
@@ -311,7 +325,9 @@ struct RequestState: ~Copyable {
         switch event {
         case .head(let head):
             hop.head = head
-            if hop.isAwaited, settings.asksAboutRedirects, HopPolicy.isRedirect(head, options: hop.request.options) {
+            if hop.isAwaited, settings.content.redirectHandler != nil,
+                HopPolicy.isRedirect(head, options: hop.request.options)
+            {
                 hop.isAskedAbout = true
                 return takeHead(hop)
             }
@@ -328,21 +344,16 @@ struct RequestState: ~Copyable {
             return hop.sink.append(bytes, expecting: length) == .endHop ? .endHop(hop.task) : .none
         case .bodySent(let count):
             guard let progress = advanceUpload(to: count, of: hop.request.body.length) else { return .none }
-            return .reportUpload(progress, settings.followers.upload)
+            return .reportUpload(progress, settings.content.followers.upload)
         case .metrics(let metrics):
             hop.metrics = metrics
             return .none
         case .completed(let error):
-            if case .nobody = hop.waiter, hop.isDelivered(with: error), hasShortWork,
-                let awaiter = queue[0].takeSoleWaiter()
-            {
-                hop.waiter = .awaiter
-                return .hand(to: awaiter)
-            }
+            if let awaiter = leaveToAwaiter(hop, error) { return .leave(to: awaiter) }
             let exchange = end(hop, error)
             switch hop.waiter {
             case .pipeline(let continuation): return .complete(continuation, .ended(exchange), hop.task)
-            case .nobody, .awaiter: return .answer(exchange, hop.isDelivered(with: error) ? shortWork : nil, hop.task)
+            case .nobody, .awaiter: return .goOn(exchange, session, hop.task)
             case .reader(let channel):
                 ended = exchange
                 return .endBody(channel, exchange.hop?.error, hop.task)
@@ -381,6 +392,6 @@ struct RequestState: ~Copyable {
         let progress = TransferProgress(completed: completed, total: total)
         guard progress != uploaded else { return nil }
         uploaded = progress
-        return settings.followers.upload.isEmpty ? nil : progress
+        return settings.content.followers.upload.isEmpty ? nil : progress
     }
 }

@@ -68,7 +68,7 @@ extension DataStreamRequest {
     public var completion: Completion {
         get async {
             hub.expectNobody()
-            handle.core.demand(self)
+            handle.core.demand()
             return await finished()
         }
     }

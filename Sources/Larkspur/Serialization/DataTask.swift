@@ -39,7 +39,7 @@ public struct DataTask<Value: Sendable>: Sendable {
 
     /// Removes this serializer. Cancels the request if it has no other serializer, handler or awaiter.
     public func cancel() {
-        request.handle.core.withdraw(slot, automaticallyCancelling: automaticallyCancelling, request)
+        request.handle.core.withdraw(slot, automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Suspends the whole request with all its serializers.

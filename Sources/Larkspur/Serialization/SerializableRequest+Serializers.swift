@@ -13,7 +13,7 @@ extension SerializableRequest {
     public func serializingResponse<Serializer: ResponseSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DataTask<Serializer.SerializedObject> {
-        handle.core.task(serializer, for: self, automaticallyCancelling)
+        handle.core.task(serializer, automaticallyCancelling)
     }
 
     /// Attaches a serializer of your own, and calls the closure with its response. The closure runs on the request's
@@ -23,7 +23,7 @@ extension SerializableRequest {
         using serializer: Serializer,
         completion: @escaping @Sendable (DataResponse<Serializer.SerializedObject>) async -> Void
     ) -> Self {
-        handle.core.attach(serializer, to: self, handler: completion)
+        handle.core.attach(serializer, handler: completion)
         return self
     }
 
@@ -31,7 +31,7 @@ extension SerializableRequest {
     public func serializingData(
         preprocessor: any DataPreprocessor = .passthrough, automaticallyCancelling: Bool = true
     ) -> DataTask<Data> {
-        handle.core.task(DataResponseSerializer(preprocessor: preprocessor), for: self, automaticallyCancelling)
+        handle.core.task(DataResponseSerializer(preprocessor: preprocessor), automaticallyCancelling)
     }
 
     /// Calls the closure with the unchanged body.
@@ -52,7 +52,7 @@ extension SerializableRequest {
         automaticallyCancelling: Bool = true
     ) -> DataTask<String> {
         handle.core.task(
-            StringResponseSerializer(encoding: encoding, preprocessor: preprocessor), for: self,
+            StringResponseSerializer(encoding: encoding, preprocessor: preprocessor),
             automaticallyCancelling)
     }
 
@@ -74,7 +74,7 @@ extension SerializableRequest {
         let serializer = JSONResponseSerializer(
             preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
             emptyRequestMethods: emptyRequestMethods)
-        return handle.core.task(serializer, for: self, automaticallyCancelling)
+        return handle.core.task(serializer, automaticallyCancelling)
     }
 
     /// Calls the closure with the body as a ``JSON`` value.
@@ -105,7 +105,7 @@ extension SerializableRequest {
         let serializer = DecodableResponseSerializer<Value>(
             failure: failure, decoder: decoder ?? handle.core.context.configuration.decoder, preprocessor: preprocessor,
             emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
-        return handle.core.task(serializer, for: self, automaticallyCancelling)
+        return handle.core.task(serializer, automaticallyCancelling)
     }
 
     /// Calls the closure with the body as a value of your type, decoded by the session's decoder unless another is
@@ -126,7 +126,7 @@ extension SerializableRequest {
 
     /// Returns a handle to await the body as XML.
     public func serializingXML(automaticallyCancelling: Bool = true) -> DataTask<XML> {
-        handle.core.task(XMLResponseSerializer(), for: self, automaticallyCancelling)
+        handle.core.task(XMLResponseSerializer(), automaticallyCancelling)
     }
 
     /// Calls the closure with the body as XML.

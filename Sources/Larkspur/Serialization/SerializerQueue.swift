@@ -18,10 +18,19 @@ struct SerializerQueue {
 
     var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
 
-    /// The prompt serializer of the only slot; nil if there are other slots.
-    var solePrompt: SerializerJob.Prompt? { slots.count == 1 ? slots[0].prompt : nil }
+    /// Whether a serializer is the user's, or a user's closure receives a response.
+    var needsTask: Bool {
+        for index in slots.indices where slots[index].needsTask { return true }
+        return false
+    }
 
-    var hasSolePrompt: Bool { slots.count == 1 && slots[0].hasPrompt }
+    /// The prompt serializer of the only slot; nil if there are other slots, or if the slot runs user code.
+    var solePrompt: SerializerJob.Prompt? { slots.count == 1 && !slots[0].needsTask ? slots[0].job?.prompt : nil }
+
+    /// Takes the only waiter of the only slot, if that slot runs no user code.
+    mutating func takeSoleWaiter() -> Suspension<SerializerSlot.Answer>? {
+        slots.count == 1 && !slots[0].needsTask ? slots[0].takeSoleWaiter() : nil
+    }
 
     subscript(slot: Int) -> SerializerSlot {
         get { slots[slot] }

@@ -1,6 +1,12 @@
 /// A type-erased response: a `ValueBox` or a `FailureBox`. Only the serializer and its awaiters know the type.
 typealias AnyResponse = any AnyObject & Sendable
 
+/// A serializer's response that waits for the request's other serializers, with its slot.
+struct HeldResponse: Sendable {
+    let slot: Int
+    let response: AnyResponse
+}
+
 /// The work for an ended slot, done after unlocking: it resumes the waiters, and releases objects whose `deinit` may
 /// run user code (R1).
 struct Delivery: Sendable {
@@ -32,7 +38,9 @@ struct SerializerJob: Sendable {
         let source = Source(serializer: serializer, requestID: requestID)
         self.init(source)
         prompt = { exchange in
-            guard exchange.data?.count ?? 0 <= source.serializer.promptLimit else { return nil }
+            guard exchange.error == nil, exchange.fileURL == nil,
+                exchange.data?.count ?? 0 <= source.serializer.promptLimit
+            else { return nil }
             let start = ContinuousClock.now
             guard let value = try? source.serializer.serialize(exchange) else { return nil }
             return ValueBox(exchange, value, ContinuousClock.now - start)
@@ -126,8 +134,8 @@ struct SerializerSlot {
         case ready
         /// The awaiter was cancelled and no longer waits.
         case cancelled
-        /// The hop has ended successfully; the awaiter does the remaining work.
-        case shortWork
+        /// The hop has ended successfully; the awaiter continues the request.
+        case takeUpHop
     }
 
     enum Status {
@@ -157,13 +165,8 @@ struct SerializerSlot {
         self.handler = handler
     }
 
-    /// The prompt serializer of this slot; nil if it is not prompt or a user's closure has to be called.
-    var prompt: SerializerJob.Prompt? { hasPrompt ? job?.prompt : nil }
-
-    var hasPrompt: Bool {
-        guard case .waiting = status, handler == nil else { return false }
-        return job?.prompt != nil
-    }
+    /// Whether user code still has to run for this slot.
+    var needsTask: Bool { handler != nil || job.map { $0.prompt == nil } ?? false }
 
     /// Whether the request still has to deliver this response.
     var isOwed: Bool {

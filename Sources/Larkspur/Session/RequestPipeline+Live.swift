@@ -20,21 +20,21 @@ extension RequestPipeline {
         end: () async throws(Exit) -> (CompletedExchange, TransportError?),
         failure: (any Error) -> RequestError
     ) async throws(Exit) -> CompletedExchange where Chunks.Element == Data {
-        let passed = try await passGatesInTime(head)
+        let passed = try await passGates(head, core.look())
         // A range that begins at the end cannot be had, which is what was to be found out.
         let isSettled = passed.error != nil || head.hop?.hasNothingMore == true
-        let validated = isSettled ? passed : try await validate(passed)
+        let validated = isSettled ? passed : try await validated(passed)
         if let error = validated.error {
             let start = await start(of: chunks)
             return failed(error, try await end().0.with(start))
         }
-        core.read { $0.stage = .sending }
+        try core.enter(.sending)
         var problem: (any Error)?
         if let receiver = core.receiver { problem = await pass(chunks, of: head, to: receiver, on: receiver.actor) }
         let (ended, hopError) = try await end()
         guard let problem else { return ended }
         guard let hopError, hopError.code == .timedOut else { return failed(failure(problem), ended) }
-        return failed(failure(try core.failure(from: hopError, face)), ended)
+        return failed(failure(try core.failure(from: hopError)), ended)
     }
 
     /// How long a refused body is waited for: it explains an error, which is there already. Not on the session's clock,

@@ -155,8 +155,8 @@ private final class Passage: Sendable {
         do {
             if case .live = box.withLock({ $0.place }) { try await settle() }
             let earlier = core.read { $0.attempt?.hops.count ?? 0 }
-            let first = try await core.perform(request, for: pipeline.session)
-            return .success(try await pipeline.hops(first, after: earlier))
+            let loop = RequestPipeline.HopLoop(earlier: earlier)
+            return .success(try await pipeline.hops(.wait(request, core.look(), loop)))
         } catch {
             switch error {
             case .unwind: core.unwind(core.read { $0.pipeline })

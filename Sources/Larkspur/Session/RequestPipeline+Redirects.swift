@@ -1,21 +1,26 @@
 /// Redirects that somebody is asked about: as soon as their heads are there, while their bodies wait.
 extension RequestPipeline {
-    func judgeRedirect(_ head: CompletedExchange, _ body: ByteChannel?, after earlier: Int) async throws(Exit) -> Step {
-        let next: Result<OutgoingRequest?, any Error>
-        do { next = .success(try await decide(about: head, after: earlier)) } catch { next = .failure(error) }
+    func judgeRedirect(
+        _ head: CompletedExchange, _ body: ByteChannel?, _ loop: HopLoop
+    ) async throws(Exit) -> Next {
+        let plan = try core.look()
+        let decision: Result<OutgoingRequest?, any Error>
+        do { decision = .success(try await decide(about: head, after: loop.earlier, plan)) } catch {
+            decision = .failure(error)
+        }
         guard core.isWithPipeline else { throw .abandon }
-        switch next {
+        switch decision {
         case .success(let request?):
             _ = try await drop(body)
             core.emit(.redirect(request))
-            return .send(request)
+            return .wait(request, try core.look(), loop)
         case .success(nil):
-            if let body { return .stop(.live(head, body)) }
+            if let body { return .now(.receive(head, body)) }
             return try await collect(head)
         case .failure(let error):
             let exchange = try await drop(body)
-            return .stop(
-                .ended(failed(RequestError(wrapping: error, as: .redirectRefused, stage: .sending), exchange)))
+            let refusal = RequestError(wrapping: error, as: .redirectRefused, stage: .sending)
+            return .now(.examine(failed(refusal, exchange), try core.look()))
         }
     }
 
@@ -28,7 +33,9 @@ extension RequestPipeline {
     }
 
     /// The request to send next; nil if the redirect is the answer.
-    private func decide(about exchange: CompletedExchange, after earlier: Int) async throws -> OutgoingRequest? {
+    private func decide(
+        about exchange: CompletedExchange, after earlier: Int, _ plan: AttemptPlan
+    ) async throws -> OutgoingRequest? {
         guard let hop = exchange.hop, let head = exchange.head else { return nil }
         let hops = Array((exchange.history.last?.hops ?? []).dropFirst(earlier)) + [hop]
         let proposal: Result<OutgoingRequest, RequestError>
@@ -38,9 +45,9 @@ extension RequestPipeline {
         case .refuse(let error): proposal = .failure(error)
         case .fail(let error): throw error
         }
-        guard let handler = core.read({ $0.settings.redirectHandler }) else { return try proposal.get() }
+        guard let handler = plan.settings.redirectHandler else { return try proposal.get() }
         let redirect = Redirect(head: head, request: hop.request, hops: hops, next: proposal)
-        switch try await ask(handler, about: redirect) {
+        switch try await inTime(plan, { try await handler.answer(to: redirect) }) {
         case .follow: return try proposal.get()
         case .doNotFollow: return nil
         case .modify(let request):

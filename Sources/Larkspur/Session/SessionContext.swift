@@ -78,7 +78,7 @@ package final class SessionContext: SessionStateProvider {
 
     /// The session object is gone. Started requests hold it, so this meets only those that never were.
     func sessionDidEnd() {
-        for request in end(.ended) { request.handle.core.cancel(request, .sessionEnded) }
+        for request in end(.ended) { request.handle.core.cancel(.sessionEnded) }
     }
 
     /// Takes no more requests; gives those that are there.
@@ -125,20 +125,25 @@ package final class SessionContext: SessionStateProvider {
 
     package func trustPolicy(for task: TransportTaskID) -> TrustPolicy? { trust }
 
-    /// Nothing waits for metrics: on every transport they come before the end (T7).
-    package func didGatherMetrics(for task: TransportTaskID) {}
-
-    package func didComplete(_ task: TransportTaskID) {
-        _ = shard(task).withLock { $0.tasks.remove(task.rawValue / UInt64(Shard.count)) }
+    @discardableResult
+    package func remove(_ task: TransportTaskID) -> RequestCore? {
+        shard(task).withLock { $0.tasks.remove(task.rawValue / UInt64(Shard.count)) }
     }
 
     package func cancelRequestsForSessionInvalidation(with error: (any Error)?) {
         let reason = RequestError(.sessionInvalidated, "the session was invalidated", underlying: error)
         let isFirst = owner.withLock { $0.isInvalidated.raise() }
         if isFirst { for monitor in monitors { monitor.postInvalidation(error) } }
-        for request in end(.invalidated) { request.handle.core.cancel(request, reason) }
+        for request in end(.invalidated) { request.handle.core.cancel(reason) }
     }
 }
+
+#if DEBUG
+    extension SessionContext {
+        /// How often the session's boxes were locked.
+        var lockCount: Int { shards.reduce(owner.lockCount) { $0 + $1.lockCount } }
+    }
+#endif
 
 /// Which request a task belongs to, and which are under way: asked for every event, so by a place in an array, not a hash.
 ///

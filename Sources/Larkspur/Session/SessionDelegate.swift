@@ -8,14 +8,12 @@ package final class SessionDelegate: TransportDelegate {
 
     package func received(_ event: TransportEvent, for task: TransportTaskID) {
         onTransportThread {
-            let request = provider.request(for: task)
-            switch event {
-            case .head, .body, .bodySent: break
-            case .metrics: provider.didGatherMetrics(for: task)
-            case .completed(let error):
-                provider.didComplete(task)
-                if error?.code == .invalidated { provider.cancelRequestsForSessionInvalidation(with: error) }
+            guard case .completed(let error) = event else {
+                provider.request(for: task)?.receive(event, for: task)
+                return
             }
+            let request = provider.remove(task)
+            if error?.code == .invalidated { provider.cancelRequestsForSessionInvalidation(with: error) }
             request?.receive(event, for: task)
         }
     }

@@ -3,7 +3,8 @@
 package protocol SessionStateProvider: AnyObject, Sendable {
     func request(for task: TransportTaskID) -> RequestCore?
     func trustPolicy(for task: TransportTaskID) -> TrustPolicy?
-    func didGatherMetrics(for task: TransportTaskID)
-    func didComplete(_ task: TransportTaskID)
+    /// Removes a task that has ended, and returns its request.
+    @discardableResult
+    func remove(_ task: TransportTaskID) -> RequestCore?
     func cancelRequestsForSessionInvalidation(with error: (any Error)?)
 }

@@ -56,7 +56,7 @@ final class SilenceWatch: Sendable {
             guard let request else { return }
             let silence = RequestError(.timedOut, "the event stream was silent for its idle timeout of \(timeout)")
             let error = RequestError(wrapping: silence, as: .timedOut, stage: .sending)
-            request.handle.core.cancel(request, error)
+            request.handle.core.cancel(error)
         }
         let useless = box.withLock { state in
             guard case .unset = state.timer else { return true }

@@ -67,7 +67,7 @@ struct ResumableUploadRun {
             plan.headers, length: file.length, metadata: plan.metadata, file: file.url.lastPathComponent)
         let source = RequestSource(.parts(plan.target, .post, headers))
         // The URL before adapters: they may add a key to it, which must not be in a record.
-        let endpoint = try source.buildAtOnce(in: plan.session.context).url.withoutUserInfo
+        let endpoint = try source.build(in: plan.session.context).url.withoutUserInfo
         let response = try await send(source)
         guard let head = response.head, let last = response.request?.url else { return nil }
         let record = ResumableUploadRecord(

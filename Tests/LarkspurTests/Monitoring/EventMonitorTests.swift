@@ -118,10 +118,10 @@ struct EventMonitorTests {
             built.increment()
             return .start
         }
-        request.handle.core.emit(event(), for: request)
+        request.handle.core.emit(event(), isLate: true)
         #expect(built.value == 0)
         request.eventMonitor(recorder)
-        request.handle.core.emit(event(), for: request)
+        request.handle.core.emit(event(), isLate: true)
         #expect(built.value == 1)
     }
 
@@ -129,7 +129,7 @@ struct EventMonitorTests {
     func burst() async {
         let session = Session(transport: StubTransport { _ in .text("x") }, eventMonitors: [recorder])
         let request = await session.request("http://example.com/")
-        for number in 0..<1_000 { request.handle.core.emit(.receiveBody(number), for: request) }
+        for number in 0..<1_000 { request.handle.core.emit(.receiveBody(number), isLate: true) }
         await recorder.wait { $0.count == 1_000 }
         let numbers = recorder.events.map { if case .receiveBody(let number) = $0 { number } else { -1 } }
         #expect(numbers == Array(0..<1_000))

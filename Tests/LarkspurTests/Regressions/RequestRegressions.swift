@@ -12,14 +12,14 @@ struct RequestRegressions {
     let session = Session(transport: StubTransport { _ in .text("x") })
 
     @Test("A request that finished before the session knew of it is not kept")
-    func registeredTooLate() async {
+    func registeredTooLate() async throws {
         let recorder = EventRecorder()
         let request = await session.request("http://example.com").eventMonitor(recorder)
         let core = request.handle.core
-        #expect(core.box.withLock { $0.start(request) } == .run)
+        let opening = core.read { $0.start() == .run ? $0.open() : nil }
         request.cancel()
         await recorder.wait { $0.contains { $0.name == "finish" } }
-        core.run(request)
+        core.run(try #require(opening))
         #expect(await session.requests.isEmpty)
     }
 

@@ -41,11 +41,15 @@ private final class PlayedWorld: Sendable {
 
     private let clock = ManualClock()
     private let chance: Protected<SeededRandom>
+    /// Whether no step of the requests needs a task, as long as nothing fails.
+    private let isPlain: Bool
     private let refreshes = Counter()
     private let outcome = Protected<[String: Int]>([:])
 
     init(seed: UInt64) {
-        chance = Protected(SeededRandom(seed: seed))
+        var random = SeededRandom(seed: seed)
+        isPlain = random.once(in: 3)
+        chance = Protected(random)
     }
 
     /// How the requests ended.
@@ -71,17 +75,26 @@ private final class PlayedWorld: Sendable {
     }
 
     private func makeSession() -> Session {
-        let tokens = Keys(
-            KeyAuthenticator { _, _ in try await self.renew() }, credential: draw(0...1) == 0 ? .old : .revoked,
-            refreshTimeout: .seconds(30), clock: clock)
-        let configuration = SessionConfiguration {
+        isPlain ? Session(configuration: configuration, transport: transport) : makeGuardedSession()
+    }
+
+    private var transport: StubTransport { StubTransport(clock: clock) { self.answer($0) } }
+
+    private var configuration: SessionConfiguration {
+        SessionConfiguration {
             $0.headers = [:]
             $0.validation = [.standard]
             $0.clock = clock
             $0.random = RandomSource { self.chance.withLock { $0.next() } }
         }
+    }
+
+    private func makeGuardedSession() -> Session {
+        let tokens = Keys(
+            KeyAuthenticator { _, _ in try await self.renew() }, credential: draw(0...1) == 0 ? .old : .revoked,
+            refreshTimeout: .seconds(30), clock: clock)
         return Session(
-            configuration: configuration, transport: StubTransport(clock: clock) { self.answer($0) },
+            configuration: configuration, transport: transport,
             interceptor: .composed(.authentication(tokens), .retry(limit: Self.retries)))
     }
 
@@ -100,15 +113,25 @@ private final class PlayedWorld: Sendable {
         switch draw(0...9) {
         case 0: .text("busy", status: 503)
         case 1: .failure(.connectionLost)
-        case 2: StubAnswer.guarding(request).after(.seconds(draw(1...8)))
+        case 2: (isPlain ? .text("ok") : StubAnswer.guarding(request)).after(.seconds(draw(1...8)))
         case 3: StubAnswer([.stall])
-        default: .guarding(request)
+        case 4 where request.url.path == "/": .redirect(to: "/there")
+        default: isPlain ? .text("ok") : .guarding(request)
         }
     }
 
     private func start(_ session: Session) async -> [Played] {
         var played: [Played] = []
-        for _ in 0..<draw(1...4) {
+        for _ in 0..<draw(1...4) where isPlain {
+            let request = await session.request("http://example.com/")
+            let one = Played(request: request, task: request.serializingString(), total: nil)
+            Task {
+                _ = await one.task.response
+                one.answers.increment()
+            }
+            played.append(one)
+        }
+        for _ in 0..<draw(1...4) where !isPlain {
             let total: Duration? = draw(0...2) == 0 ? .seconds(draw(1...20)) : nil
             let request = await session.request("http://example.com/", method: draw(0...3) == 0 ? .post : .get)
             if let total { request.timeout(.total(total)) }

@@ -4,8 +4,8 @@ import Testing
 @testable import Larkspur
 
 #if os(Linux)
-    @Suite("The short way", .timeLimit(.minutes(3)))
-    struct ShortWayTests {
+    @Suite("Requests that need no task", .timeLimit(.minutes(3)))
+    struct TasklessTests {
         let transport = HeldTransport()
         let session: Session
 
