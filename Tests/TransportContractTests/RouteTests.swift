@@ -214,9 +214,11 @@
                     trace.check(.response("Hello, world!"))
                     #expect(trace.metrics.first?.protocolName == version)
                 }
+                if server == .squidOverTLS, !Libcurl.handlesDigestTunnels { continue }
                 var upload = TransportRequest(method: "POST", url: try url(scheme, host, "/upload"))
                 upload.body = .data(Data(repeating: 0x78, count: 300_000))
-                #expect(try await transport.run(upload).isSuccess)
+                let trace = try await transport.run(upload)
+                #expect(trace.isSuccess, "\(scheme), \(host): \(String(describing: trace.error))")
             }
         }
 

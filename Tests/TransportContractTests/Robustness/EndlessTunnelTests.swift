@@ -47,7 +47,10 @@
             for _ in 0..<20 {
                 try await transport.run(TransportRequest(url: try RequestURL(other.url + "/"))).check(.response("ok"))
             }
-            try await flooded.wait { $0.isCompleted && $0.depth == 0 }.check(.failure(.proxyFailed))
+            let trace = try await flooded.wait { $0.isCompleted && $0.depth == 0 }
+            // Version 7.74 may take bytes of the flood for the host's TLS.
+            let codes: [TransportError.Code] = Libcurl.handlesDigestTunnels ? [.proxyFailed] : [.proxyFailed, .notTLS]
+            #expect(trace.error.map { codes.contains($0.code) } == true, "\(String(describing: trace.error))")
         }
     }
 #endif

@@ -14,6 +14,10 @@
         static let holdsStreams = version >= 0x075800
         /// Whether it reports the loss of a reused HTTP/2 connection, instead of sending the requests again by itself.
         static let reportsLostStreams = version >= 0x075000
+        /// Whether all requests to an origin share one HTTP/2 connection; version 7.74 opens a second one now and then.
+        static let sharesConnections = version >= 0x075800
+        /// Whether an upload through an `https` proxy with Digest, and an endless answer to CONNECT, always end as documented.
+        static let handlesDigestTunnels = version >= 0x075800
     }
 
     extension Trait where Self == ConditionTrait {
@@ -24,6 +28,10 @@
         static var holdsStreams: Self {
             .enabled(
                 if: Libcurl.holdsStreams, "libcurl before 7.88 receives responses that can be suspended over HTTP/1.1")
+        }
+
+        static var sharesConnections: Self {
+            .enabled(if: Libcurl.sharesConnections, "libcurl before 7.88 may open a second HTTP/2 connection")
         }
 
         static var takesAuthorities: Self {
