@@ -5,7 +5,7 @@
 public struct APIProblem: Error, Sendable, Hashable {
     /// The kind of problem, as a URI; `about:blank` if the status says it all.
     public var type: String
-    /// A summary of the kind of problem, the same for every occurrence.
+    /// The summary of the kind of problem. It does not change from occurrence to occurrence.
     public var title: String?
     /// The status that the server's application set; a proxy may have sent another one.
     public var status: Int?

@@ -49,8 +49,8 @@ extension RequestCore {
 
     func watchAttempt(_ plan: AttemptPlan) { watch(.attempt, timeouts(plan.settings.timeouts).attempt) }
 
-    /// The request is built: it may have brought limits of its own, and modifiers and adapters may have changed them. What
-    /// they left alone is left alone here too, because it may have been set anew meanwhile.
+    /// Applies the limits that the built request brings, and those that modifiers and adapters have changed. Other limits stay
+    /// as they are, because the caller may have changed them meanwhile.
     func watch(_ request: OutgoingRequest, builtWithin limits: [RequestTimeouts.Limit]) {
         let (before, after) = (timeouts(limits), request.options.timeouts)
         if after.$total != before.$total { watch(.total, after.total) }
@@ -113,8 +113,8 @@ extension RequestCore {
         if let limit = read({ $0.deadlines.attempt }), limit.hasPassed { cutHop(by: limit) }
     }
 
-    /// Why a hop failed: one that was out of time may have been so by a limit that spans hops. If it is the request's
-    /// whole time that is over, nobody goes on.
+    /// Returns the error of a failed hop. A timeout of the hop may be that of a limit which spans hops. If the request's total
+    /// time is over, the pipeline stops.
     func failure(from error: TransportError) throws(Exit) -> any Error {
         guard error.code == .timedOut else { return error }
         let deadlines = read { $0.deadlines }

@@ -45,8 +45,8 @@ extension RequestCore {
         return (slot, face)
     }
 
-    /// Starts the request for a reader of its body or one who follows it, or has the session keep it: whoever waits for a
-    /// start that never comes is answered when the session ends.
+    /// Starts the request for a reader of its body or a follower of its events. If it does not start automatically, the session
+    /// keeps it, and answers all waiters when the session ends.
     func demand() {
         let (action, face) = box.withLock { ($0.demand(startsAutomatically: startsAutomatically), $0.face) }
         if let face { act(on: action, face) }

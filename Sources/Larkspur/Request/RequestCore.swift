@@ -124,7 +124,7 @@ package final class RequestCore: Sendable {
 
     /// What the pipeline must do instead of going on.
     enum Exit: Error {
-        /// Stop: somebody else finishes the request.
+        /// Stop: another task finishes the request.
         case abandon
         /// Finish as cancelled.
         case unwind
@@ -145,7 +145,7 @@ package final class RequestCore: Sendable {
         }
     }
 
-    /// Whether the pipeline still has the request; after a takeover somebody else has, and may have finished it.
+    /// Whether the pipeline still has the request. After a takeover another task has it, and may have finished it.
     var isWithPipeline: Bool { read { $0.isWithPipeline } }
 
     /// Changes the state, unless the request was taken from the pipeline.

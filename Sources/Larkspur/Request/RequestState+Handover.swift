@@ -1,7 +1,7 @@
 /// The end of a hop that no task waits for, left to the awaiter of the response.
 ///
-/// The awaiter goes on with the request: the transport's thread has the events of all requests, and what a request is made
-/// of should be freed on a thread like the one that made it.
+/// The awaiter goes on with the request: the transport's thread handles the events of all requests, and the allocator is
+/// faster where the thread that frees a request is like the one that made it.
 extension RequestState {
     /// Whether the end of a hop is left to an awaiter who has not begun.
     var isLeftToAwaiter: Bool {

@@ -43,7 +43,7 @@ extension CompletedExchange {
         var decoded = Data()
         try data.withUnsafeBytes { bytes in
             try decoder.decode(bytes) { piece in
-                try Task.checkCancellation()  // nobody waits for the rest
+                try Task.checkCancellation()  // the response is no longer needed
                 decoded.append(contentsOf: piece)
             }
         }

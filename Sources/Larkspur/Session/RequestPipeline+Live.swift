@@ -37,8 +37,8 @@ extension RequestPipeline {
         return failed(failure(try core.failure(from: hopError)), ended)
     }
 
-    /// How long a refused body is waited for: it explains an error, which is there already. Not on the session's clock,
-    /// where those who move the time on would find somebody asleep behind every refusal.
+    /// The time that the pipeline waits for a refused body. The body only explains the error. The wait is not on the session's
+    /// clock: a test that moves its clock would otherwise meet one more sleeper after each refusal.
     private static let patience = Duration.seconds(1)
 
     /// The first bytes, for an error to carry: those that come while it can wait.
@@ -94,7 +94,7 @@ extension RequestPipeline {
 }
 
 extension RequestCore {
-    /// Has the transport end the hop, whose response nobody wants any further.
+    /// Ends the hop, whose response is no longer needed.
     func endHop() { read { $0.hop?.task }?.cancel() }
 
     /// What becomes of a body that is still to come.

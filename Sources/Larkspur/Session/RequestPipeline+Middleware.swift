@@ -14,7 +14,7 @@ extension RequestPipeline {
         } catch {
             outcome = .failure(error)
         }
-        // After a cancel somebody else has finished it, or is about to.
+        // After a cancel another task finishes the request.
         guard core.isWithPipeline else { throw .abandon }
         switch outcome {
         case .success(let response) where core.receiver == nil: return try await keep(response, passage)

@@ -1,4 +1,4 @@
-/// Redirects that somebody is asked about: as soon as their heads are there, while their bodies wait.
+/// Redirects that a handler decides: it is called as soon as the head is there, while the body waits.
 extension RequestPipeline {
     func judgeRedirect(
         _ head: CompletedExchange, _ body: ByteChannel?, _ loop: HopLoop
@@ -24,7 +24,7 @@ extension RequestPipeline {
         }
     }
 
-    /// Ends the hop of a redirect that nobody will see. How its body ends does not matter.
+    /// Ends the hop of a redirect that is followed. How its body ends does not matter.
     private func drop(_ body: ByteChannel?) async throws(Exit) -> CompletedExchange {
         guard case .ended(let exchange) = await core.hopEnd(.thrownAway) else { throw .abandon }
         body?.end(nil)

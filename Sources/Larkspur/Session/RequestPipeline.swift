@@ -144,7 +144,7 @@ struct RequestPipeline: Sendable {
         }
     }
 
-    /// Checks the request last, so that nothing gets past the check, and shows it to those who want to see it.
+    /// Checks the request after the last adapter, so that no change escapes the check. Then calls the creation handlers.
     private func check(
         _ adapted: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
     ) throws(Exit) -> Next {

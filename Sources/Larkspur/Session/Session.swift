@@ -81,11 +81,11 @@ public actor Session {
         context.cancelRequestsForSessionInvalidation(with: nil)
     }
 
-    /// What happens to the requests that are made from now on, until the session is gone. Each event goes to one reader.
+    /// The events of all requests that are created from now on, until the session ends. Each event goes to one reader.
     ///
     ///     for await event in await session.events { print(event) }
     ///
-    /// It is a monitor with a queue of its own: a slow reader delays nobody, and is passed by as one is.
+    /// The stream has its own queue, as a monitor has. A slow reader delays no request, and may miss requests.
     public var events: AsyncStream<IdentifiedEvent> {
         let subscription = EventSubscription()
         listeners.append(subscription.queue)

@@ -59,7 +59,7 @@ extension JSON.Number {
 }
 
 extension JSON.Number: Hashable, CustomStringConvertible {
-    /// A normal form that is the same for all equal numbers.
+    /// The normal form. Equal numbers have equal normal forms.
     private var comparisonForm: Storage {
         switch storage {
         case .text(let text) where !text.utf8.contains { ".eE".utf8.contains($0) }: storage
