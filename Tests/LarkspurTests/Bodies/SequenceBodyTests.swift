@@ -41,7 +41,7 @@ struct SequenceBodyTests {
         for _ in 0..<3 { #expect(try await again.pulled() == [1, 2]) }
     }
 
-    @Test("A closure that returns a sequence of before fails the body when it is sent again, and never looks complete")
+    @Test("A body whose closure returns a used sequence fails when it is sent again")
     func usedSequence() async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
         continuation.yield([1, 2, 3])

@@ -96,7 +96,7 @@ struct BufferBudgetTests {
         #expect(first.delivered - first.read <= 5 * piece && second.delivered - second.read >= 3 * piece)
     }
 
-    @Test("What is read after the end of the hop is given back while the channel is there")
+    @Test("Bytes that are read after the end of the hop leave the budget")
     func afterTheEnd() async throws {
         let budget = BufferBudget(limit: 1 << 20)
         let flow = Flow(3 * piece, budget)
