@@ -52,6 +52,10 @@
                 return UInt16(raw[2]) << 8 | UInt16(raw[3])
             }
             Thread.detachNewThread { [self] in
+                // libFuzzer's timer sends a signal every few seconds: it would end `accept` and `poll` early.
+                var signals = sigset_t()
+                sigfillset(&signals)
+                pthread_sigmask(SIG_BLOCK, &signals, nil)
                 while true { serve(Peer(accept(listener, nil, nil))) }
             }
         }
