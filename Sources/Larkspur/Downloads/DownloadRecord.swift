@@ -142,3 +142,10 @@ extension Hop {
         return request.options.resumption?.answer(in: head) == .nothing
     }
 }
+
+/// Described without the URL, which is often all it takes to read or write.
+extension DownloadRecord: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "DownloadRecord(\(offset) bytes)" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+}

@@ -191,3 +191,8 @@ public struct MultipartFormData: Sendable {
         "larkspur-" + (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined(separator: "-")
     }
 }
+
+extension MultipartFormData: CustomReflectable {
+    /// A mirror without the parts.
+    public var customMirror: Mirror { Mirror(self, children: ["boundary": boundary]) }
+}

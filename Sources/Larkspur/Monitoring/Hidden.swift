@@ -11,16 +11,3 @@ extension Hidden: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     var debugDescription: String { description }
     var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
-
-// Records are described without their URLs: such a URL is often all it takes to read or write.
-extension DownloadRecord: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    public var description: String { "DownloadRecord(\(offset) bytes)" }
-    public var debugDescription: String { description }
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-}
-
-extension ResumableUploadRecord: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    public var description: String { "ResumableUploadRecord(\(offset) of \(length) bytes)" }
-    public var debugDescription: String { description }
-    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-}

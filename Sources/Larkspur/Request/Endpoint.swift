@@ -121,3 +121,10 @@ extension Session {
         try await endpoint.serialize(await request(endpoint)).value
     }
 }
+
+extension Endpoint: CustomStringConvertible, CustomReflectable {
+    /// The method and the path, without user, password and secrets.
+    public var description: String { "\(method) \(Redaction.shown(path))" }
+    /// A mirror without children, because they may hold secrets.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+}

@@ -166,12 +166,3 @@ extension Request {
         return self
     }
 }
-
-extension RequestState {
-    /// The answer of middleware, or else the hop under way, or else the last one that ended.
-    var lastHop: Hop? {
-        if let answer { return answer }
-        if let hop { return Hop(request: hop.request, head: hop.head, metrics: hop.metrics) }
-        return attempt?.hops.last ?? attempts.last { !$0.hops.isEmpty }?.hops.last
-    }
-}

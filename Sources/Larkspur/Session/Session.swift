@@ -153,3 +153,8 @@ public actor Session {
             startsAutomatically: startsAutomatically, receiver: receiver, listeners: listeners)
     }
 }
+
+extension Session: CustomReflectable {
+    /// A mirror without the session's requests.
+    public nonisolated var customMirror: Mirror { Mirror(self, children: ["configuration": configuration]) }
+}

@@ -89,3 +89,22 @@ public struct RandomSource: Sendable {
     /// A number from 0 up to, not including, 1.
     public func fraction() -> Double { Double(next() >> 11) * 0x1p-53 }
 }
+
+extension SessionConfiguration: CustomStringConvertible, CustomReflectable {
+    /// The base URL without user, password and secrets, if the configuration has one.
+    public var description: String {
+        "SessionConfiguration" + (baseURL.map { "(\(Redaction.shown($0)))" } ?? "")
+    }
+
+    /// A mirror of common settings. It shows only the number of interceptors, middleware and monitors, which may hold
+    /// secrets.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "baseURL": baseURL.map(Redaction.shown) as Any, "headers": headers, "options": options,
+                "validation": validation.count, "interceptors": interceptors.count, "middleware": middleware.count,
+                "eventMonitors": eventMonitors.count, "cookieJar": cookieJar as Any, "credentials": credentials as Any,
+            ])
+    }
+}

@@ -113,3 +113,8 @@ final class EventReader {
         action = source.lose(elements.parser, failure)
     }
 }
+
+extension ServerSentEvents: CustomReflectable {
+    /// A mirror without the stream's request.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+}

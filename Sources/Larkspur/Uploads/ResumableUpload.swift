@@ -129,3 +129,8 @@ public final class ResumableUpload: Sendable {
 
     func keep(_ record: ResumableUploadRecord) { box.withLock { $0.record = record } }
 }
+
+extension ResumableUpload: CustomReflectable {
+    /// A mirror without the upload's URL and headers.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+}

@@ -75,3 +75,10 @@ extension RequestURL {
         return url
     }
 }
+
+/// Described without the URL, which is often all it takes to read or write.
+extension ResumableUploadRecord: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "ResumableUploadRecord(\(offset) of \(length) bytes)" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+}

@@ -169,3 +169,8 @@ extension RequestInterceptor {
         interceptor
     }
 }
+
+extension AuthenticationInterceptor: CustomReflectable {
+    /// A mirror without the credential.
+    public nonisolated var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+}

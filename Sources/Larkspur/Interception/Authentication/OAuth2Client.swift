@@ -143,3 +143,10 @@ public struct OAuth2Error: Error, Decodable, Hashable, Sendable, CustomStringCon
 
     public var description: String { "the server gives no token: \(code)" + (details.map { ", \($0)" } ?? "") }
 }
+
+extension OAuth2Client: CustomStringConvertible, CustomReflectable {
+    /// The client's identifier and the token URL, without secrets.
+    public var description: String { "OAuth2Client(\(clientID) at \(Redaction.shown(tokenURL)))" }
+    /// A mirror without children, because they hold secrets.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+}

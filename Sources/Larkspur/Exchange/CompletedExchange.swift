@@ -78,3 +78,10 @@ public final class CompletedExchange: Sendable {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }
 }
+
+extension CompletedExchange: CustomReflectable {
+    /// A mirror without bodies.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["hop": hop as Any, "attempts": attempts, "error": error as Any])
+    }
+}

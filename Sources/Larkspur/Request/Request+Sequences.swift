@@ -27,9 +27,3 @@ extension RequestTopic {
         }
     }
 }
-
-extension RequestState {
-    var allHops: [Hop] {
-        attempts.flatMap(\.hops) + (hop.map { [Hop(request: $0.request, head: $0.head)] } ?? [])
-    }
-}

@@ -104,14 +104,3 @@ extension RequestPipeline {
         }
     }
 }
-
-extension RequestCore {
-    /// Goes on with a hop that was left to an awaiter, unless another thread does.
-    func takeUpHop() {
-        guard let (exchange, session, _) = box.withLock({ $0.takeUpHop() }) else { return }
-        RequestPipeline(core: self, session: session).goOn(after: exchange)
-    }
-
-    /// Goes on with a hop that was left to an awaiter, on another thread. Unstructured: nothing waits for it.
-    func takeUpHopApart() { Task.detached { self.takeUpHop() } }
-}

@@ -3,6 +3,15 @@
 /// While middleware's own code runs the request is `.preparing` as long as nothing was sent, `.receiving` as long as a live
 /// body is there, `.settling` otherwise. In each of them a cancel takes it away at once.
 extension RequestPipeline {
+    func intercept(_ request: OutgoingRequest, _ plan: AttemptPlan) -> Next {
+        guard !plan.settings.middleware.isEmpty else { return .wait(request, plan, HopLoop()) }
+        return .later { () async throws(Exit) in
+            try core.enter(.sending)
+            let exchange = try await send(request, through: plan.settings.middleware, attempt: plan.number)
+            return .now(.examine(exchange, try core.look()))
+        }
+    }
+
     func send(
         _ request: OutgoingRequest, through middleware: [any RequestMiddleware], attempt: Int
     ) async throws(Exit) -> CompletedExchange {

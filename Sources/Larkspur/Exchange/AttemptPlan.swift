@@ -37,27 +37,3 @@ struct AttemptPlan: Sendable {
             || settings.validators.contains { !$0.isOwn }
     }
 }
-
-extension RequestPipeline {
-    /// Runs code of the user's within an attempt. Where the attempt has a limit, the code is left behind when that passes.
-    func inTime<Value: Sendable>(
-        _ plan: AttemptPlan, _ work: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        guard let limit = plan.deadlines.attempt else { return try await work() }
-        return try await limit.run(work)
-    }
-
-    /// Runs a serializer. The limit of a failed attempt is over: what serializers make of the failure is their own time.
-    func run(
-        _ job: SerializerJob, _ exchange: CompletedExchange, _ limit: Deadline?
-    ) async -> (response: AnyResponse, failure: RequestError?) {
-        guard exchange.error == nil, let limit else { return await core.run(job, exchange) }
-        do {
-            return try await limit.run { await core.run(job, exchange) }
-        } catch {
-            let failure = RequestError(wrapping: error, as: .timedOut, stage: .serializing)
-                .adding(to: exchange, requestID: core.id)
-            return (job.fail(exchange, failure), failure)
-        }
-    }
-}

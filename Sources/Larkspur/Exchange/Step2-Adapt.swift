@@ -1,0 +1,82 @@
+/// The second step: adapters change the request, and it is checked after the last one.
+extension RequestPipeline {
+    /// - Parameter first: The plan that the request was built by. Limits of time may have been set since then.
+    func adapt(
+        _ request: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
+    ) throws(Exit) -> Next {
+        guard hasInterceptors(plan) || core.receiver != nil else { return try check(request, builtBy: first, plan) }
+        return .later { () async throws(Exit) in
+            let adapted: OutgoingRequest
+            do {
+                adapted = try await inTime(plan) { try await self.adapted(request, plan) }
+            } catch {
+                return try fail(error)
+            }
+            return try check(adapted, builtBy: first, core.look())
+        }
+    }
+
+    func hasInterceptors(_ plan: AttemptPlan) -> Bool {
+        !core.context.configuration.interceptors.isEmpty || !plan.settings.interceptors.isEmpty
+    }
+
+    /// The session's interceptors, then the request's.
+    func interceptors(_ plan: AttemptPlan) -> [any RequestInterceptor] {
+        core.context.configuration.interceptors + plan.settings.interceptors
+    }
+
+    /// The request as adapters and the receiver change it. After a cancel no further one is asked.
+    private func adapted(
+        _ built: OutgoingRequest, _ plan: AttemptPlan
+    ) async throws -> OutgoingRequest {
+        var request = built
+        for interceptor in interceptors(plan) {
+            let timeLeft = try core.enter(.adapting).deadlines.timeLeft
+            guard !Task.isCancelled else { throw Exit.abandon }
+            let state = RequestAdapterState(
+                requestID: core.id, session: session, attempt: plan.number, timeLeft: timeLeft, core: core)
+            do { try await interceptor.adapt(&request, using: state) } catch {
+                throw RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting, about: request)
+            }
+        }
+        guard !Task.isCancelled else { throw Exit.abandon }
+        if !request.isSame(as: built) { core.emit(.adapt(from: built, to: request)) }
+        guard let receiver = core.receiver else { return request }
+        guard core.isWithPipeline else { throw Exit.abandon }
+        do { return try await receiver.prepare(request, for: built.url) } catch {
+            throw RequestError(wrapping: error, as: .receivingFailed, stage: .building, about: request)
+        }
+    }
+
+    /// Checks the request after the last adapter, so that no change escapes the check. Then calls the creation handlers.
+    private func check(
+        _ adapted: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
+    ) throws(Exit) -> Next {
+        var request = adapted
+        do throws(RequestError) {
+            try request.complete(knowing: core.context.knownHeaders)
+            try plan.settings.authentication?.join(&request)
+        } catch {
+            return try fail(RequestError(wrapping: error, as: .invalidCredential, stage: .building, about: request))
+        }
+        core.watch(request, builtWithin: first.settings.timeouts)
+        let (created, plan) = (request, try core.didCreate(request))
+        guard !plan.settings.creationHandlers.isEmpty else { return intercept(created, plan) }
+        return .later { () async throws(Exit) in
+            for handler in plan.settings.creationHandlers where core.isWithPipeline {
+                try? await inTime(plan) { await handler(created) }  // a hop that begins too late is cut at once
+            }
+            return intercept(created, try core.look())
+        }
+    }
+
+    /// The request could not be made. The attempt has no hop, and its retriers are asked.
+    func fail(_ error: any Error) throws(Exit) -> Next {
+        if let exit = error as? Exit { throw exit }
+        let error = RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting)
+        let plan = try core.settle().plan
+        core.emit(.failCreation(error))
+        let exchange = CompletedExchange(attempts: plan.number, past: core.read { $0.past })
+        return try conclude(failed(error, exchange), plan)
+    }
+}

@@ -1,0 +1,90 @@
+/// The sixth step: response gates, then validators.
+extension RequestPipeline {
+    /// Gates first, then validators.
+    func examine(_ exchange: CompletedExchange, _ plan: AttemptPlan) throws(Exit) -> Next {
+        // The head of a body that goes to a receiver was validated before the first byte.
+        guard exchange.error == nil, core.receiver == nil else { return try conclude(exchange, plan) }
+        guard !plan.gates.isEmpty else { return try validate(exchange, plan) }
+        return .later { () async throws(Exit) in
+            try validate(await passGates(exchange, plan), core.look())
+        }
+    }
+
+    /// Validators in order: the session's are the first of the request's. The first failure ends it.
+    private func validate(_ exchange: CompletedExchange, _ plan: AttemptPlan) throws(Exit) -> Next {
+        guard exchange.error == nil, !plan.settings.validators.isEmpty else { return try conclude(exchange, plan) }
+        for validator in plan.settings.validators {
+            do {
+                if try validator.checkAtOnce(exchange) { continue }
+            } catch {
+                return try conclude(refused(exchange, by: error), plan)
+            }
+            return .later { () async throws(Exit) in try conclude(await validated(exchange), core.look()) }
+        }
+        if plan.isObserved { core.emit(.validate(nil)) }
+        return try conclude(exchange, plan)
+    }
+
+    /// The exchange, with the refusal of the first validator that refuses it.
+    func validated(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
+        let plan = try core.enter(.validating)
+        let validators = plan.settings.validators
+        guard !validators.isEmpty else { return exchange }
+        for validator in validators {
+            guard core.isWithPipeline else { throw .abandon }
+            do { try await inTime(plan) { try await validator.validate(exchange) } } catch {
+                return refused(exchange, by: error)
+            }
+        }
+        core.emit(.validate(nil))
+        return exchange
+    }
+
+    private func refused(_ exchange: CompletedExchange, by error: any Error) -> CompletedExchange {
+        let wrapped = RequestError(wrapping: error, as: .validationFailed, stage: .validating)
+        core.emit(.validate(wrapped))
+        return failed(wrapped, exchange)
+    }
+
+    // MARK: Response gates
+
+    /// Asks the gates about the final response; the exchange that it returns has failed if they did not answer in time.
+    func passGates(_ exchange: CompletedExchange, _ plan: AttemptPlan) async throws(Exit) -> CompletedExchange {
+        guard let head = exchange.head, !plan.gates.isEmpty else { return exchange }
+        do {
+            try await inTime(plan) { try await askGates(about: head) }
+            return exchange
+        } catch {
+            guard core.isWithPipeline else { throw .abandon }
+            return failed(RequestError(wrapping: error, as: .timedOut, stage: .validating), exchange)
+        }
+    }
+
+    /// Fails with an exit if one of the gates cancels the request.
+    private func askGates(about head: ResponseHead) async throws(Exit) {
+        for gate in try core.enter(.validating).gates {
+            let disposition = await gate(head)
+            // A gate that was left behind has no say any more.
+            guard core.isWithPipeline, !Task.isCancelled else { throw .abandon }
+            guard disposition == .allow else {
+                core.cancel()
+                throw .abandon
+            }
+            _ = core.read { $0.attempt?.passedGates += 1 }
+        }
+    }
+
+    /// Asks the gates about a response whose body is kept in memory, and collects the body if they let it pass.
+    func collect(_ head: CompletedExchange) async throws(Exit) -> Next {
+        let plan = try core.look()
+        let gated = plan.gatesSeeHead ? try await passGates(head, plan) : head
+        try core.enter(.sending)  // the rest of the body is waited for
+        guard case .ended(let exchange) = await core.hopEnd(gated.error == nil ? .collected : .unwanted) else {
+            throw .abandon
+        }
+        let settled = try core.settle().plan
+        if let error = gated.error { return .now(.examine(failed(error, exchange), settled)) }
+        guard let error = exchange.hop?.error else { return .now(.examine(decoded(exchange), settled)) }
+        return .now(.examine(try failed(by: error, exchange), settled))
+    }
+}

@@ -1,0 +1,58 @@
+/// The seventh step: retriers are asked about a failure.
+extension RequestPipeline {
+    func conclude(_ exchange: CompletedExchange, _ plan: AttemptPlan) throws(Exit) -> Next {
+        let isJudged = exchange.error != nil && hasInterceptors(plan)
+        guard isJudged || core.receiver != nil else {
+            if let error = exchange.error { try core.endAttempt(error) }
+            // The state takes no response of a slot that was withdrawn meanwhile.
+            let held = plan.prompt?(exchange).map { HeldResponse(slot: 0, response: $0) }
+            return isStepwise ? .now(.serialize(exchange, held: held)) : try serialize(exchange, held)
+        }
+        return .later { () async throws(Exit) in
+            var exchange = exchange
+            if let error = exchange.error {
+                switch try await askRetriers(error) {
+                case .again: return .now(.begin)
+                case .over(let other): exchange = other.map(exchange.failed) ?? exchange
+                }
+            }
+            if let receiver = core.receiver { exchange = await receiver.result(exchange) }
+            if let error = exchange.error { try core.endAttempt(error) }
+            return .now(.serialize(exchange, held: nil))
+        }
+    }
+
+    enum Decision {
+        /// The next attempt has begun.
+        case again
+        /// The failure stands, or another one takes its place.
+        case over(RequestError?)
+    }
+
+    /// Asks the session's retriers, then the request's, and waits if one of them wants another attempt.
+    func askRetriers(_ error: RequestError) async throws(Exit) -> Decision {
+        let interceptors = interceptors(try core.look())
+        guard !interceptors.isEmpty, core.receiver?.canBeginAgain ?? true, let request = core.face else {
+            return .over(nil)
+        }
+        try core.enter(.retrying)
+        let delay: Duration
+        switch await ComposedInterceptor(interceptors).retry(request, for: session, dueTo: error) {
+        case .doNotRetry: return .over(nil)
+        case .doNotRetryWithError(let refusal as RetryRefusal): return .over(error.refusingRetry(refusal.reason))
+        case .doNotRetryWithError(let retryError): return .over(error.replaced(byRetrierWith: retryError))
+        case .retry: delay = .zero
+        case .retryAfter(let duration): delay = max(.zero, duration)
+        }
+        guard core.canSendAgain else { return .over(error.withoutBodyToRetry()) }
+        if let refusal = core.refusal(of: delay) { return .over(error.refusingRetry(refusal.reason)) }
+        try core.endAttempt(error, retryingAfter: delay)
+        core.emit(.retry(error, after: delay))
+        if delay > .zero {
+            try core.step(.backOff)
+            try? await session.configuration.clock.sleep(for: delay)
+        }
+        try core.prepareAgain()
+        return .again
+    }
+}

@@ -1,0 +1,68 @@
+/// The last step: serializers run, and the request finishes.
+extension RequestPipeline {
+    /// Serializers in order; each failure of their own asks the retriers.
+    ///
+    /// - Parameter held: The response of the serializer before.
+    func serialize(_ exchange: CompletedExchange, _ held: HeldResponse?) throws(Exit) -> Next {
+        var held = held
+        while true {
+            switch core.nextWork(after: held, with: exchange, isInTask: false) {
+            case .serialize(let slot, let job, let limit):
+                guard let response = job.prompt?(exchange) else {
+                    return .later { () async throws(Exit) in try await serialize(job, slot, exchange, limit) }
+                }
+                held = HeldResponse(slot: slot, response: response)
+                if isStepwise { return .now(.serialize(exchange, held: held)) }
+            case .needsTask:
+                return .later { () async throws(Exit) in
+                    guard case .finished(let callsHandlers) = core.nextWork(with: exchange) else {
+                        return .now(.serialize(exchange, held: nil))
+                    }
+                    return finished(callsHandlers)
+                }
+            case .finished(let callsHandlers): return finished(callsHandlers)
+            case .abandon: throw .abandon
+            }
+        }
+    }
+
+    private func serialize(
+        _ job: SerializerJob, _ slot: Int, _ exchange: CompletedExchange, _ limit: Deadline?
+    ) async throws(Exit) -> Next {
+        let (response, failure) = await run(job, exchange, limit)
+        guard let failure else {
+            return .now(.serialize(exchange, held: HeldResponse(slot: slot, response: response)))
+        }
+        guard core.hold(response, in: slot, during: .settling) else { return .now(.serialize(exchange, held: nil)) }
+        core.emit(.serialize(failure))
+        switch try await askRetriers(failure) {
+        case .again: return .now(.begin)
+        case .over(nil): break
+        case .over(let other?): core.hold(job.fail(exchange, other), in: slot, during: .settling)
+        }
+        return .now(.serialize(exchange, held: nil))
+    }
+
+    private func finished(_ callsHandlers: Bool) -> Next {
+        guard callsHandlers else { return .done }
+        return .later { () async throws(Exit) in
+            // Never before the function that attached them has returned: its caller may hold a lock that they want.
+            if ThreadMarks.isStarting { Task { await core.callHandlers() } } else { await core.callHandlers() }
+            return .done
+        }
+    }
+
+    /// Runs a serializer. The limit of a failed attempt is over: what serializers make of the failure is their own time.
+    private func run(
+        _ job: SerializerJob, _ exchange: CompletedExchange, _ limit: Deadline?
+    ) async -> (response: AnyResponse, failure: RequestError?) {
+        guard exchange.error == nil, let limit else { return await core.run(job, exchange) }
+        do {
+            return try await limit.run { await core.run(job, exchange) }
+        } catch {
+            let failure = RequestError(wrapping: error, as: .timedOut, stage: .serializing)
+                .adding(to: exchange, requestID: core.id)
+            return (job.fail(exchange, failure), failure)
+        }
+    }
+}

@@ -1,0 +1,18 @@
+extension Redaction {
+    /// Returns a URL of any type without its secrets. For types outside the library it returns the type's name, because
+    /// asking for their URL runs user code.
+    static func shown(_ url: any URLConvertible) -> String {
+        switch url {
+        case let url as RequestURL: url.description
+        case let url as URL: shown(url.absoluteString)
+        case let components as URLComponents: components.string.map(shown) ?? "\(URLComponents.self)"
+        case let text as String: shown(text)
+        default: "\(type(of: url))"
+        }
+    }
+
+    private static func shown(_ text: String) -> String {
+        if let url = try? RequestURL(text), url.host != nil { return url.description }
+        return String(quoted(text).dropFirst().dropLast())
+    }
+}

@@ -1,0 +1,71 @@
+/// A response's body as it comes, its content codings undone. It can be iterated once.
+struct HopBody: AsyncSequence, Sendable {
+    private let channel: ByteChannel
+    private let hop: Hop
+
+    init(_ channel: ByteChannel, of hop: Hop) {
+        self.channel = channel
+        self.hop = hop
+    }
+
+    /// Where it comes from, if there is nothing to undo.
+    var plain: ByteChannel? { hop.codings.isEmpty ? channel : nil }
+
+    func makeAsyncIterator() -> Iterator { Iterator(channel, hop) }
+
+    final class Iterator: AsyncIteratorProtocol {
+        /// So much is decoded at a time, because what becomes of it is held before its reader says whether there is room.
+        private static let pieceSize = 4 * 1024
+
+        private let channel: ByteChannel
+        private let hop: Hop
+        private let codings: [String]
+        private var decoder: ContentDecoder?
+        private var chunk: Data.SubSequence?
+
+        init(_ channel: ByteChannel, _ hop: Hop) {
+            self.channel = channel
+            self.hop = hop
+            codings = hop.codings
+        }
+
+        func next() async throws -> Data? { try await next(isolation: nil) }
+
+        func next(isolation: isolated (any Actor)?) async throws -> Data? {
+            guard !codings.isEmpty else { return try await channel.next() }
+            if decoder == nil {
+                decoder = try ContentDecoder(
+                    codings: codings, limits: hop.request.options.decodingLimits ?? DecodingLimits())
+            }
+            while true {
+                if chunk?.isEmpty ?? true { chunk = try await channel.next() }
+                guard chunk != nil else { break }
+                let decoded = try decodePiece()
+                if !decoded.isEmpty { return decoded }
+            }
+            try decoder.take()?.finish()
+            return nil
+        }
+
+        private func decodePiece() throws -> Data {
+            var decoded = Data()
+            let piece = chunk?.prefix(Self.pieceSize) ?? Data()
+            chunk?.removeFirst(piece.count)
+            try piece.withUnsafeBytes { try decoder?.decode($0) { decoded.append(contentsOf: $0) } }
+            return decoded
+        }
+    }
+}
+
+extension AsyncSequence where Element == Data {
+    func start(upTo limit: Int) async -> Data {
+        var start = Data()
+        do {
+            for try await chunk in self {
+                start += chunk.prefix(limit - start.count)
+                if start.count == limit { break }
+            }
+        } catch {}
+        return start
+    }
+}
