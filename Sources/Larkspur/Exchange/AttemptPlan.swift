@@ -1,7 +1,7 @@
-/// What an attempt goes by: the settings of the request, as one look at its state has found them.
+/// A snapshot of the request's settings, read in one access to its state. Each step decides by it.
 ///
-/// Settings may change while the request runs. So each transition of the state returns a new plan, and so does `look()` where
-/// code of the user's has run in between.
+/// Settings may change while the request runs. Each transition of the state therefore returns a new plan. After user code has
+/// run, `RequestCore.currentPlan()` returns one.
 struct AttemptPlan: Sendable {
     private let all: RequestSettings
     let deadlines: Deadlines
@@ -9,7 +9,7 @@ struct AttemptPlan: Sendable {
     let number: Int
     private let passedGates: Int
     private let serializersNeedTask: Bool
-    /// Makes the response of the only serializer, once the hop has ended.
+    /// Makes the response of the only serializer; nil if there are several, or if it is asynchronous.
     var prompt: SerializerJob.Prompt?
 
     init(_ state: borrowing RequestState) {
@@ -22,16 +22,17 @@ struct AttemptPlan: Sendable {
 
     var settings: RequestSettings.Content { _read { yield all.content } }
 
-    /// The response gates that have not seen the attempt's response.
+    /// The response gates that have not been called in this attempt.
     var gates: ArraySlice<ResponseGate> { settings.gates.dropFirst(passedGates) }
 
-    /// Whether response gates are asked with the transport's head: middleware may give another one, so it goes first.
+    /// Whether response gates are called as soon as the transport delivers a head. With middleware they are called later,
+    /// because middleware may return another response.
     var gatesSeeHead: Bool { !settings.gates.isEmpty && settings.middleware.isEmpty }
 
     var isObserved: Bool { !settings.monitors.isEmpty }
 
-    /// Whether a step after the hop is known to run code of the user's. It says only in which task that code runs: each step
-    /// decides again, by the plan of its time, whether it needs a task.
+    /// Whether user code is known to run after the hop. The driver then opens the request's task before the hop, so that
+    /// the user code has the caller's task-local values. Later steps do not rely on it: each decides by a newer plan.
     var callsUserAfterHop: Bool {
         serializersNeedTask || !settings.gates.isEmpty || settings.redirectHandler != nil
             || settings.validators.contains { !$0.isOwn }

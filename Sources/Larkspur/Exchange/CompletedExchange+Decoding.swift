@@ -1,5 +1,5 @@
 extension RequestPipeline {
-    /// The exchange with its body decoded, for validators and serializers; or failed, with the body as it came.
+    /// Returns the exchange with its body decoded. If decoding fails, the exchange has failed and has the encoded body.
     func decoded(_ exchange: CompletedExchange) -> CompletedExchange {
         do {
             let decoded = try exchange.decoded()
@@ -14,10 +14,10 @@ extension RequestPipeline {
 }
 
 extension Hop {
-    /// The codings that are to be undone, in the order in which they were applied; none for most bodies.
+    /// The codings to undo, in the order in which the server applied them.
     var codings: [String] {
         guard let head, !head.bodyIsDecoded else { return [] }
-        // Transfer codings belong to the connection and not to the content, so they are undone whatever was asked for.
+        // Transfer codings belong to the connection, so they are undone even if the user wants the encoded content.
         let isPlain = head["Transfer-Encoding"].map { HTTPHeaders.areEqual($0, "chunked") } ?? true
         let transfer = isPlain ? [] : ContentCoding.transferNames(in: head)
         guard head.status != 206, request.options.decodesContent ?? true, head["Content-Encoding"] != nil else {
@@ -28,13 +28,13 @@ extension Hop {
 }
 
 extension CompletedExchange {
-    /// The content codings that are to be undone of the body that is there.
+    /// The codings to undo in the body in memory.
     var codings: [String] {
         guard let hop, let data, !data.isEmpty else { return [] }
         return hop.codings
     }
 
-    /// Runs on the pipeline's task: it takes time, and what a peer sends decides how much.
+    /// Returns the exchange with its body decoded. Called in a task, because the server determines how long it takes.
     func decoded() throws -> CompletedExchange {
         let codings = codings
         guard !codings.isEmpty, let data else { return self }

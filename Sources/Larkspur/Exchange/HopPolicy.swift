@@ -1,20 +1,19 @@
 /// Decides what follows a hop: whether its response is the answer or another hop is needed, and with which request.
 ///
-/// All rules about hops live here and nowhere else. They are pure: a head and the requests so far in, a verdict out.
+/// All rules about hops are here. They are pure functions of the hops so far.
 package enum HopPolicy {
     package enum Verdict: Sendable {
         case deliver
-        /// Another hop: because of a redirect, or of something that is the client's to mend.
+        /// Another hop with this request: a redirect, or a correction that the client makes by itself (``corrected``).
         case follow(OutgoingRequest, isRedirect: Bool)
-        /// A redirect that must not be followed as it is; whoever is asked about redirects may know better.
+        /// A redirect that must not be followed. A redirect handler may still return another request.
         case refuse(RequestError)
         case fail(RequestError)
     }
 
-    /// Whether a response with this head will not be delivered, known before its body comes so that the body can be
-    /// kept away from everybody.
+    /// Whether another hop follows a response with this head. Its body is then discarded.
     package static func isAnswered(_ head: ResponseHead, to request: OutgoingRequest) -> Bool {
-        isRedirect(head, options: request.options) || mended(request, after: head) != nil
+        isRedirect(head, options: request.options) || corrected(request, after: head) != nil
     }
 
     static func isRedirect(_ head: ResponseHead, options: RequestOptions) -> Bool {
@@ -22,14 +21,18 @@ package enum HopPolicy {
         return [301, 302, 303, 307, 308].contains(head.status) && head["Location"] != nil
     }
 
-    /// The verdict on a hop, given all hops of the attempt with the judged one last, and the jar's field `Cookie` for a URL.
+    /// Returns the verdict on the last of these hops.
+    ///
+    /// - Parameters:
+    ///   - hops: All hops of the attempt so far.
+    ///   - cookies: Returns the jar's `Cookie` field for a URL.
     package static func verdict(on hops: [Hop], cookies: (RequestURL) -> String? = { _ in nil }) -> Verdict {
         guard let hop = hops.last, let head = hop.head else { return .deliver }
-        if let next = mended(hop.request, after: head) { return .follow(next, isRedirect: false) }
+        if let next = corrected(hop.request, after: head) { return .follow(next, isRedirect: false) }
         guard isRedirect(head, options: hop.request.options), let location = head["Location"],
             case .follow(let limit) = hop.request.options.redirects ?? .standard
         else { return .deliver }
-        // Hops that a refused expectation or a challenge caused are none.
+        // Hops after a 417 or a 401 do not count as redirects.
         let redirects = hops.count { $0.head.map { isRedirect($0, options: hop.request.options) } ?? false }
         guard redirects <= limit else {
             return .fail(
@@ -47,25 +50,25 @@ package enum HopPolicy {
         }
     }
 
-    /// The request as the client sends it once more by itself, if the head gives it a reason to.
-    private static func mended(_ request: OutgoingRequest, after head: ResponseHead) -> OutgoingRequest? {
-        // A server that knows no `Expect: 100-continue` gets the request without it (RFC 9110, section 10.1.1).
+    /// Returns the request that corrects the one just sent: without `Expect` after a 417, with a credential after a 401,
+    /// or for the whole file if the server cannot continue it. Nil if there is nothing to correct.
+    private static func corrected(_ request: OutgoingRequest, after head: ResponseHead) -> OutgoingRequest? {
+        // The server does not support `Expect: 100-continue` (RFC 9110, section 10.1.1).
         if head.status == 417, request.headers["Expect"] != nil, request.body.isReplayable {
             var next = request
             next.headers.remove(name: "Expect")
             next.options.expectsContinueFrom = nil
             return next
         }
-        // A challenge is answered if the request came with a credential that may.
         if head.status == 401, let next = request.options.authentication?.answer(to: head, of: request) { return next }
-        // A server that has nothing that a file could be continued with is asked for all of it.
+        // The server's file cannot continue the partial file.
         guard request.options.resumption?.answer(in: head) == .unusable else { return nil }
         var next = request
         next.startOver()
         return next
     }
 
-    /// The redirected request by RFC 9110, section 15.4.
+    /// Returns the redirected request by RFC 9110, section 15.4.
     private static func redirected(
         _ request: OutgoingRequest, status: Int, to location: String
     ) throws(RequestError) -> OutgoingRequest {
@@ -87,7 +90,7 @@ package enum HopPolicy {
         return next
     }
 
-    /// Whether a field, its name in lower case, says something of the request's body.
+    /// Whether a field with this lower-case name describes the request's body.
     private static func isOfBody(_ name: String) -> Bool {
         let others = ["digest", "expect", "last-modified", "repr-digest", "trailer", "transfer-encoding"]
         return name.hasPrefix("content-") || others.contains(name)
@@ -99,7 +102,8 @@ package enum HopPolicy {
         do {
             url = try base.resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo
         } catch {
-            throw RequestError(.redirectRefused, "the Location field of a redirect is no URL", underlying: error)
+            throw RequestError(
+                .redirectRefused, "the Location field of a redirect is not a valid URL", underlying: error)
         }
         guard url.isHTTP, url.host != nil else {
             throw RequestError(.redirectRefused, "a redirect leads to the scheme \(url.scheme), which is not followed")
@@ -107,20 +111,20 @@ package enum HopPolicy {
         guard url.isHTTPS || !base.isHTTPS || request.options.allowsInsecureRedirects == true else {
             throw RequestError(
                 .redirectRefused,
-                "a redirect leads from https to http, which anybody on the way can read and change; if that is right, "
-                    + "set options.allowsInsecureRedirects to true")
+                "a redirect leads from https to http, which anyone on the network path can read and change; to allow "
+                    + "it, set options.allowsInsecureRedirects to true")
         }
         guard url.fragment == nil, let fragment = base.fragment else { return url }
         return (try? url.resolving("#\(fragment)")) ?? url
     }
 
-    /// What somebody has made of a redirect, as it may be sent: see `RedirectAnswer.follow(_:)`.
+    /// Returns a redirect handler's request, checked and completed; see `RedirectAnswer.follow(_:)`.
     static func checked(
         _ request: OutgoingRequest, for redirect: Redirect, cookies: (RequestURL) -> String? = { _ in nil }
     ) throws(RequestError) -> OutgoingRequest {
         var next = request
         let shown = (try? redirect.proposal) ?? redirect.request
-        next.options.addMissing(from: shown.options)  // it may have been made anew
+        next.options.addMissing(from: shown.options)  // the handler may have created a new request
         if next.headers["Range"] == shown.headers["Range"] { next.options.resumption = shown.options.resumption }
         if next.url.origin != shown.url.origin { next.removeFieldsOfOrigin(foundIn: shown.headers) }
         guard next.body.isReplayable || redirect.hops.allSatisfy(\.request.body.isReplayable) else {
@@ -132,7 +136,7 @@ package enum HopPolicy {
         return next
     }
 
-    /// Cookies count: servers set one and send the client back to where it came from, to see it again.
+    /// Whether two requests have the same target. Cookies are compared, too: servers set one and redirect to the same URL.
     private static func isSame(_ lhs: OutgoingRequest, _ rhs: OutgoingRequest) -> Bool {
         lhs.method == rhs.method && lhs.url.origin == rhs.url.origin && lhs.url.target == rhs.url.target
             && lhs.headers["Cookie"] == rhs.headers["Cookie"]
@@ -140,8 +144,8 @@ package enum HopPolicy {
 }
 
 extension OutgoingRequest {
-    /// Puts what the jar has for this hop in place of what it had for the one before. A `Cookie` field of somebody else's
-    /// stands; once another origin has cost it, the jar is asked.
+    /// Replaces the jar's cookies for the last hop by those for this one. A `Cookie` field from the user or an adapter
+    /// stays. If a redirect to another origin has removed it, the jar's cookies are used.
     mutating func renewCookies(_ field: (RequestURL) -> String?) {
         let last = cookiesOfJar
         guard last != nil || headers["Cookie"] == nil else { return }
@@ -149,8 +153,9 @@ extension OutgoingRequest {
         if next != last { cookiesOfJar = next }
     }
 
-    /// Leaves out what is for one origin and never goes to another; of that only what is among these fields, if there
-    /// are some.
+    /// Removes the fields that must not be sent to another origin, such as credentials and cookies.
+    ///
+    /// - Parameter fields: If not nil, only fields among these are removed.
     mutating func removeFieldsOfOrigin(foundIn fields: HTTPHeaders? = nil) {
         let names = ["Authorization", "Cookie", "Host", "Proxy-Authorization"] + options.confidentialHeaders
         headers = HTTPHeaders(

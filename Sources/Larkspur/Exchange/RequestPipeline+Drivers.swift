@@ -1,11 +1,11 @@
-/// What does the machine's steps: a thread that happens to be there, as long as none of them needs a task, and then the
-/// request's task.
+/// The drivers that call the steps: first the current thread, until a step needs a task, then the request's task.
 extension RequestPipeline {
-    /// Sets a request going where the caller is, on Linux up to its hop or to the first step that needs a task: to hand it to
-    /// another thread costs more than all else that the framework does for it.
+    /// Starts a request. On Linux the caller's thread runs the steps up to the hop or to the first step that needs a task.
+    /// Handing the request to another thread would take more time than all these steps.
     ///
-    /// A request that starts while another one is being started on the same thread gets a task at once, or a chain of them
-    /// would grow the stack without end. On Apple platforms callers are often on the main thread, which is not for this.
+    /// If a request starts while another one is being started on the same thread, it gets a task at once, so that a chain of
+    /// requests cannot overflow the stack. On Apple platforms every request starts in a task, because callers are often on the
+    /// main thread.
     func start() {
         #if canImport(Darwin)
             runInTask(.now(.begin))
@@ -17,7 +17,7 @@ extension RequestPipeline {
                 try begin()
             } rest: { next in
                 guard case .wait(let request, let plan, _) = next else { return runInTask(next) }
-                // The task that runs the user's code after the hop waits for the hop, so it has the caller's task-local values.
+                // User code that runs after the hop gets the caller's task-local values.
                 guard core.receiver == nil, !plan.callsUserAfterHop else {
                     return core.keep(Task.immediate { await run(next) })
                 }
@@ -26,8 +26,8 @@ extension RequestPipeline {
         #endif
     }
 
-    /// Goes on where no task waits for the hop: with its end, on the awaiter's or the transport's thread.
-    func goOn(after exchange: CompletedExchange) {
+    /// Continues after a hop that no task waits for, on the awaiter's or the transport's thread.
+    func resume(after exchange: CompletedExchange) {
         run { () throws(Exit) in
             try judge(.ended(exchange), HopLoop())
         } rest: { next in
@@ -35,9 +35,9 @@ extension RequestPipeline {
         }
     }
 
-    /// Does the steps that can be done now.
+    /// Runs steps as long as they need no task.
     ///
-    /// - Parameter rest: Goes on with what cannot be done now.
+    /// - Parameter rest: Handles the first result that needs a task or a hop.
     private func run(_ first: () throws(Exit) -> Next, rest: (Next) -> Void) {
         do throws(Exit) {
             var next = try first()
@@ -49,12 +49,12 @@ extension RequestPipeline {
         }
     }
 
-    /// Unstructured: the exchange goes on whether or not the caller awaits it.
+    /// Runs the steps in an unstructured task, because the request does not depend on its caller.
     private func runInTask(_ next: Next) {
         core.keep(Task { await run(next) })
     }
 
-    /// Does all steps, one after another, in the request's task.
+    /// Runs all steps in the request's task.
     private func run(_ first: Next) async {
         guard !core.refreshes.isEmpty else { return await runToEnd(first) }
         await Refresh.$current.withValue(Refresh.current + core.refreshes) { await runToEnd(first) }
@@ -72,9 +72,7 @@ extension RequestPipeline {
         }
     }
 
-    /// Drives the hop loop alone: from a request to its final response, for a call of `next` by middleware.
-    ///
-    /// - Parameter first: What the loop begins with.
+    /// Runs only the hop loop, for a call of `next` by middleware: from a request to its final response.
     func hops(_ first: Next) async throws(Exit) -> HopOutcome {
         var (pipeline, next) = (self, first)
         pipeline.isStepwise = true

@@ -1,45 +1,55 @@
-/// The way of one request as a machine: its steps in order, the only retry loop, the only hop loop.
+/// The steps of a request, from its source to its finish. It has the only retry loop and the only hop loop.
 ///
-/// The machine is a value that keeps nothing. Each step is a function: it does its part, by the plan of its attempt, and goes on
-/// with the next step. It decides by its plan alone whether it can be done at once, without code of the user's and without a wait; if
-/// not, it returns the work for a task. So every request takes the same steps, on whatever thread a driver runs them
-/// (`RequestPipeline+Drivers.swift`).
+/// The steps stand in the files `Step1` to `Step8`:
 ///
-/// A step that changes the state fails with `RequestCore.Exit` after a cancel: another task finishes the request then.
+/// 1. Build: an attempt begins, and its request is built.
+/// 2. Adapt: adapters change the request.
+/// 3. Send: middleware sends the request.
+/// 4. Hops: the request is sent, redirects are followed, challenges are answered.
+/// 5. Receive: a body that is not kept in memory goes to its receiver.
+/// 6. Validate: response gates and validators see the response.
+/// 7. Retry: retriers are asked about a failure. A retry continues with step 1.
+/// 8. Serialize: serializers run, and the request finishes.
+///
+/// The pipeline is a value without state. Each step is a function that does its work and calls the next step. A step that has to
+/// run user code or to wait does not do so; it returns work for a task. It decides this by its plan (`AttemptPlan`). So every
+/// request takes the same steps, on any thread. Drivers call them (`RequestPipeline+Drivers.swift`).
+///
+/// After a cancel, a step that changes the state throws `RequestCore.Exit`, because another task finishes the request.
 struct RequestPipeline: Sendable {
     let core: RequestCore
     let session: Session
-    /// Whether a driver is given each step before it is done: where middleware drives the hop loop alone, and where a test
-    /// plays what comes between two steps.
+    /// Whether each step returns to the driver before the next one. Middleware needs it to drive the hop loop alone, and tests
+    /// to play events between two steps.
     var isStepwise = false
 
     typealias Exit = RequestCore.Exit
 
-    /// What follows a step.
+    /// The result of a step: what follows it.
     enum Next: Sendable {
-        /// This step, at once.
+        /// Another step, which the driver calls at once.
         case now(Step)
-        /// Work that needs a task, and returns what follows.
+        /// Work that needs a task.
         case later(Work)
-        /// A hop with this request, and then `judge`.
+        /// A hop with this request. `judge` follows it.
         case wait(OutgoingRequest, AttemptPlan, HopLoop)
-        /// Nothing: the request has finished.
+        /// The request has finished.
         case done
     }
 
     typealias Work = @Sendable () async throws(Exit) -> Next
 
-    /// Where a driver may look at the machine; the steps in between call each other.
+    /// The steps that a driver calls. They call the steps between them.
     enum Step: Sendable {
-        /// An attempt begins, the first one or a further one.
+        /// An attempt begins.
         case begin
-        /// A hop has ended, or its head is there: another hop follows, or the response is final.
+        /// A hop has ended or delivered its head. Another hop follows, or the response is final.
         case judge(HopOutcome, HopLoop)
-        /// The final response has a body that is not kept in memory: it is validated and received.
+        /// The final response is validated, and its body goes to the receiver.
         case receive(CompletedExchange, ByteChannel)
-        /// The hops have ended: response gates and validators see the response, or retriers the failure.
+        /// The hops have ended. Response gates and validators see the response.
         case examine(CompletedExchange, AttemptPlan)
-        /// The next serializer runs; when none is left, the request finishes.
+        /// The next serializer runs. When none is left, the request finishes.
         case serialize(CompletedExchange, held: HeldResponse?)
     }
 
@@ -47,17 +57,17 @@ struct RequestPipeline: Sendable {
     struct HopLoop: Sendable {
         /// The number of the attempt's hops that came before this loop.
         var earlier = 0
-        /// Nil if there were none.
+        /// The trust evaluations of this loop; nil if there was none.
         var inquiries: TrustInquiries?
     }
 
-    /// Does one step.
+    /// Calls one step.
     func next(_ step: Step) throws(Exit) -> Next {
         switch step {
         case .begin: try begin()
         case .judge(let outcome, let loop): try judge(outcome, loop)
         case .receive(let head, let body):
-            .later { () async throws(Exit) in try await conclude(receive(body, of: head), core.look()) }
+            .later { () async throws(Exit) in try await conclude(receive(body, of: head), core.currentPlan()) }
         case .examine(let exchange, let plan): try examine(exchange, plan)
         case .serialize(let exchange, let held): try serialize(exchange, held)
         }
@@ -67,7 +77,7 @@ struct RequestPipeline: Sendable {
         exchange.failed(with: error.adding(to: exchange, requestID: core.id))
     }
 
-    /// Runs code of the user's within an attempt. Where the attempt has a limit, the code is left behind when that passes.
+    /// Runs user code. If the attempt times out, throws at once and leaves the user code running in a cancelled task.
     func inTime<Value: Sendable>(
         _ plan: AttemptPlan, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {

@@ -3,10 +3,10 @@ extension RequestPipeline {
     func begin() throws(Exit) -> Next {
         let plan = try core.beginAttempt()
         guard core.isLimited(plan.settings.timeouts) else { return try build(plan) }
-        // The limit runs on the user's clock.
+        // The timeout runs on a clock, which may be the user's.
         return .later { () async throws(Exit) in
             core.watchAttempt(plan)
-            return try build(core.look())
+            return try build(core.currentPlan())
         }
     }
 
@@ -27,7 +27,7 @@ extension RequestPipeline {
             } catch {
                 return try fail(error)
             }
-            return try adapt(request, builtBy: plan, core.look())
+            return try adapt(request, builtBy: plan, core.currentPlan())
         }
     }
 }

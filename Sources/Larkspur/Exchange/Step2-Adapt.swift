@@ -1,6 +1,6 @@
 /// The second step: adapters change the request, and it is checked after the last one.
 extension RequestPipeline {
-    /// - Parameter first: The plan that the request was built by. Limits of time may have been set since then.
+    /// - Parameter first: The plan that the request was built by. Timeouts may have been set since then.
     func adapt(
         _ request: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
     ) throws(Exit) -> Next {
@@ -12,7 +12,7 @@ extension RequestPipeline {
             } catch {
                 return try fail(error)
             }
-            return try check(adapted, builtBy: first, core.look())
+            return try check(adapted, builtBy: first, core.currentPlan())
         }
     }
 
@@ -20,12 +20,12 @@ extension RequestPipeline {
         !core.context.configuration.interceptors.isEmpty || !plan.settings.interceptors.isEmpty
     }
 
-    /// The session's interceptors, then the request's.
+    /// Returns the session's interceptors, then the request's.
     func interceptors(_ plan: AttemptPlan) -> [any RequestInterceptor] {
         core.context.configuration.interceptors + plan.settings.interceptors
     }
 
-    /// The request as adapters and the receiver change it. After a cancel no further one is asked.
+    /// Returns the request as changed by adapters and by the receiver of the body. After a cancel no further one is called.
     private func adapted(
         _ built: OutgoingRequest, _ plan: AttemptPlan
     ) async throws -> OutgoingRequest {
@@ -48,7 +48,7 @@ extension RequestPipeline {
         }
     }
 
-    /// Checks the request after the last adapter, so that no change escapes the check. Then calls the creation handlers.
+    /// Checks the request after the last adapter has changed it. Then calls the creation handlers.
     private func check(
         _ adapted: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
     ) throws(Exit) -> Next {
@@ -64,13 +64,13 @@ extension RequestPipeline {
         guard !plan.settings.creationHandlers.isEmpty else { return intercept(created, plan) }
         return .later { () async throws(Exit) in
             for handler in plan.settings.creationHandlers where core.isWithPipeline {
-                try? await inTime(plan) { await handler(created) }  // a hop that begins too late is cut at once
+                try? await inTime(plan) { await handler(created) }  // on a timeout, the hop that follows fails at once
             }
-            return intercept(created, try core.look())
+            return intercept(created, try core.currentPlan())
         }
     }
 
-    /// The request could not be made. The attempt has no hop, and its retriers are asked.
+    /// Fails an attempt whose request could not be created. Retriers are asked next.
     func fail(_ error: any Error) throws(Exit) -> Next {
         if let exit = error as? Exit { throw exit }
         let error = RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting)

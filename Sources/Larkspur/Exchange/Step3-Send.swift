@@ -1,14 +1,15 @@
-/// The way through middleware: the hop loop stands inside it, validation and retriers outside.
+/// The third step: the request is sent, through middleware if there is any.
 ///
-/// While middleware's own code runs the request is `.preparing` as long as nothing was sent, `.receiving` as long as a live
-/// body is there, `.settling` otherwise. In each of them a cancel takes it away at once.
+/// Middleware runs around the hop loop, and inside validation and retries. While its code runs, the phase is `.preparing` before
+/// the first hop, `.receiving` while a live body is open, and `.settling` otherwise. In each of these phases a cancel takes
+/// effect at once.
 extension RequestPipeline {
     func intercept(_ request: OutgoingRequest, _ plan: AttemptPlan) -> Next {
         guard !plan.settings.middleware.isEmpty else { return .wait(request, plan, HopLoop()) }
         return .later { () async throws(Exit) in
             try core.enter(.sending)
             let exchange = try await send(request, through: plan.settings.middleware, attempt: plan.number)
-            return .now(.examine(exchange, try core.look()))
+            return .now(.examine(exchange, try core.currentPlan()))
         }
     }
 
@@ -23,7 +24,6 @@ extension RequestPipeline {
         } catch {
             outcome = .failure(error)
         }
-        // After a cancel another task finishes the request.
         guard core.isWithPipeline else { throw .abandon }
         switch outcome {
         case .success(let response) where core.receiver == nil: return try await keep(response, passage)
@@ -34,7 +34,7 @@ extension RequestPipeline {
         }
     }
 
-    /// A response for the memory.
+    /// Handles the response of middleware if the body is kept in memory.
     private func keep(_ response: ExchangeResponse, _ passage: Passage) async throws(Exit) -> CompletedExchange {
         try await passage.settle()
         let exchange = passage.exchange(of: response)
@@ -46,9 +46,9 @@ extension RequestPipeline {
         }
     }
 
-    /// A response for the request's receiver: validated by its head, then handed on as fast as the receiver takes it.
+    /// Handles the response of middleware if the request has a receiver for the body.
     private func receive(_ response: ExchangeResponse, _ passage: Passage) async throws(Exit) -> CompletedExchange {
-        // What is left of a live body is of use only to another one, which may be made of it.
+        // A live body may be the source of the response's body. Otherwise its hop is not needed any more.
         if case .buffered = response.body { try await passage.settle() }
         let exchange = passage.exchange(of: response)
         return try await receive(response.body.chunks, of: exchange) { () async throws(Exit) in
@@ -74,23 +74,24 @@ extension ExchangeResponse.Body {
     }
 }
 
-/// One attempt's passage through middleware, and what its calls of `next` have brought.
+/// One attempt's calls of middleware, and the results of its calls of `next`.
 private final class Passage: Sendable {
-    private enum Place {
-        /// Nothing was sent.
-        case outset
-        /// The head of a response is there; its body comes out of the channel.
+    private enum HopState {
+        /// No hop was sent.
+        case notSent
+        /// A hop is in flight, and the channel delivers its body.
         case live(ByteChannel)
+        /// The hop has ended.
         case settled
     }
 
     private struct State {
-        var place = Place.outset
-        /// What came last; its error is what `next` has thrown.
+        var hopState = HopState.notSent
+        /// The latest result of `next`.
         var latest: CompletedExchange
-        /// What `next` has thrown.
+        /// The errors that `next` has thrown.
         var errors: [RequestError] = []
-        /// The hops of responses given out: as they were then, and as they have ended.
+        /// The hops of the responses that `next` has returned: as they were then, and as they ended.
         var hops: [(given: Hop, ended: Hop)] = []
     }
 
@@ -110,7 +111,7 @@ private final class Passage: Sendable {
 
     var latest: CompletedExchange { box.withLock { $0.latest } }
 
-    /// Calls the first with a `next` that calls the others, and after the last one sends the request.
+    /// Calls the first middleware with a `next` that calls the others and finally sends the request.
     func pass(
         _ exchange: Exchange, through rest: ArraySlice<any RequestMiddleware>
     ) async throws -> ExchangeResponse {
@@ -129,7 +130,7 @@ private final class Passage: Sendable {
 
     private func send(_ request: OutgoingRequest) async throws -> ExchangeResponse {
         var request = request
-        // Credentials were put there for the origin that adapters saw.
+        // Adapters have added credentials for the origin that they saw.
         if request.url.origin != self.request.url.origin { request.removeFieldsOfOrigin() }
         try request.complete()
         let sent = pipeline.core.read { $0.attempt?.hops ?? [] }
@@ -143,29 +144,28 @@ private final class Passage: Sendable {
         }
         switch try outcome.get() {
         case .ended(let exchange):
-            box.withLock { ($0.place, $0.latest) = (.settled, exchange) }
+            box.withLock { ($0.hopState, $0.latest) = (.settled, exchange) }
             guard let error = exchange.error else {
                 return try response(exchange) { _ in .buffered(exchange.data ?? Data()) }
             }
             box.withLock { $0.errors.append(error) }
-            try Task.checkCancellation()  // what this call ended for is its task's business, not the request's
+            try Task.checkCancellation()  // the task of this call was cancelled, not the request
             throw error
         case .live(let exchange, let channel):
-            box.withLock { ($0.place, $0.latest) = (.live(channel), exchange) }
+            box.withLock { ($0.hopState, $0.latest) = (.live(channel), exchange) }
             return try response(exchange) { .live(LiveBody(HopBody(channel, of: $0))) }
         case .redirect, .gated, .notBegun: throw CancellationError()
         }
     }
 
-    /// Sends and follows redirects. Where the request ends instead, it does so at once, whatever the middleware makes of the
-    /// error that it gets.
+    /// Runs the hop loop. If the request was cancelled, it finishes at once; middleware gets a `CancellationError`.
     private func perform(_ request: OutgoingRequest) async -> Result<HopOutcome, any Error> {
         let core = pipeline.core
         do {
-            if case .live = box.withLock({ $0.place }) { try await settle() }
+            if case .live = box.withLock({ $0.hopState }) { try await settle() }
             let earlier = core.read { $0.attempt?.hops.count ?? 0 }
             let loop = RequestPipeline.HopLoop(earlier: earlier)
-            return .success(try await pipeline.hops(.wait(request, core.look(), loop)))
+            return .success(try await pipeline.hops(.wait(request, core.currentPlan(), loop)))
         } catch {
             switch error {
             case .unwind: core.unwind(core.read { $0.pipeline })
@@ -185,10 +185,10 @@ private final class Passage: Sendable {
         return ExchangeResponse(of: hop, head: head, body: body(hop))
     }
 
-    /// Ends the hop whose body is live, if there is one: from here on the request is `.settling`.
+    /// Ends the hop whose body is live, if there is one. The phase is `.settling` afterwards.
     func settle() async throws(RequestPipeline.Exit) {
-        switch box.withLock({ $0.place }) {
-        case .outset: try pipeline.core.step(.settle)
+        switch box.withLock({ $0.hopState }) {
+        case .notSent: try pipeline.core.step(.settle)
         case .live(let channel):
             let exchange = try await pipeline.end(channel)
             box.withLock { state in
@@ -197,13 +197,13 @@ private final class Passage: Sendable {
             }
         case .settled: break
         }
-        box.withLock { $0.place = .settled }
+        box.withLock { $0.hopState = .settled }
     }
 
-    // MARK: Outcomes
+    // MARK: Results
 
-    /// The response as the pipeline goes on with it. Hops that it came from give it their request and metrics; those of
-    /// another attempt, kept in a cache for one, do not.
+    /// Returns the exchange for a response of middleware. If the response came from a hop of this attempt, the exchange has
+    /// that hop's request and metrics.
     func exchange(of response: ExchangeResponse) -> CompletedExchange {
         let (ended, latest) = box.withLock { state in
             (state.hops.last { $0.given === response.hop }?.ended, state.latest)
@@ -216,7 +216,7 @@ private final class Passage: Sendable {
         return CompletedExchange(hop: answer, attempts: latest.attempts, past: past)
     }
 
-    /// What `next` has thrown stays what it is.
+    /// Returns the error of middleware. An error that `next` has thrown stays the same.
     func failure(_ error: any Error) -> RequestError {
         if let error = error as? RequestError, box.withLock({ $0.errors }).contains(where: error.isSame) {
             return error

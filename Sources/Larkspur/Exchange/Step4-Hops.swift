@@ -1,8 +1,8 @@
-/// The hop loop: from what came of a hop to the next hop, or to the final response.
+/// The fourth step: the hop loop, from the result of a hop to the next hop or to the final response.
 extension RequestPipeline {
     func judge(_ outcome: HopOutcome, _ loop: HopLoop) throws(Exit) -> Next {
         guard core.needsJar(after: outcome.hop) else { return try judged(outcome, loop) }
-        // The jar asks the user's clock what has expired.
+        // The cookie jar calls a clock, which may be the user's.
         return .later { () async throws(Exit) in
             core.keepCookies(of: outcome)
             return try judged(outcome, loop)
@@ -21,7 +21,7 @@ extension RequestPipeline {
         }
     }
 
-    /// What follows a hop that has ended, and about which no redirect handler is asked.
+    /// Handles the end of a hop.
     private func judgeEnd(_ exchange: CompletedExchange, _ loop: HopLoop) throws(Exit) -> Next {
         let (plan, inquiry) = try core.settle()
         guard let hop = exchange.hop, hop.error == nil else { return try judgeFailure(exchange, plan, inquiry, loop) }
@@ -29,8 +29,8 @@ extension RequestPipeline {
             guard !exchange.codings.isEmpty else {
                 return isStepwise ? .now(.examine(exchange, plan)) : try examine(exchange, plan)
             }
-            // How much there is to decode is up to the server.
-            return .later { () async throws(Exit) in .now(.examine(decoded(exchange), try core.look())) }
+            // Decoding may take long, because the server determines the size.
+            return .later { () async throws(Exit) in .now(.examine(decoded(exchange), try core.currentPlan())) }
         }
         let hops = exchange.history.last?.hops.dropFirst(loop.earlier) ?? []
         switch HopPolicy.verdict(on: Array(hops), cookies: { core.cookies(for: $0) }) {
@@ -44,14 +44,14 @@ extension RequestPipeline {
         }
     }
 
-    /// What follows a hop that failed: the hop once more if it failed because a peer has to be judged by the user's code,
-    /// and the code accepts the peer.
+    /// Handles a failed hop. If it failed because a trust evaluator has to judge the server, the hop is sent again after
+    /// the evaluator has accepted the server.
     private func judgeFailure(
         _ exchange: CompletedExchange, _ plan: AttemptPlan, _ inquiry: TrustInquiry?, _ loop: HopLoop
     ) throws(Exit) -> Next {
         guard let hop = exchange.hop, let error = hop.error else { throw .abandon }
         guard let inquiry else {
-            // How much time is left is up to the user's clock.
+            // Reading the time left calls a clock, which may be the user's.
             guard error.code == .timedOut, !plan.deadlines.isEmpty else {
                 return .now(.examine(try failed(by: error, exchange), plan))
             }
@@ -63,18 +63,18 @@ extension RequestPipeline {
             var refusal = inquiries.refusal(of: inquiry)
             loop.inquiries = inquiries
             if refusal == nil { refusal = await settle(inquiry, plan) }
-            let plan = try core.look()
+            let plan = try core.currentPlan()
             guard let refusal else { return .wait(hop.request, plan, loop) }
             return .now(.examine(try failed(by: refusal, exchange), plan))
         }
     }
 
-    /// Lets the user's code judge a peer; returns what is against it.
+    /// Runs the trust evaluation. Returns the error if the server is refused.
     private func settle(_ inquiry: TrustInquiry, _ plan: AttemptPlan) async -> TransportError? {
         do {
             return try await inTime(plan) { await inquiry.settle() }
         } catch {
-            return TransportError(.timedOut, "the peer was not judged in time", phase: .securing, underlying: error)
+            return TransportError(.timedOut, "the trust evaluation timed out", phase: .securing, underlying: error)
         }
     }
 

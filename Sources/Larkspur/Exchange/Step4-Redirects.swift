@@ -3,7 +3,7 @@ extension RequestPipeline {
     func judgeRedirect(
         _ head: CompletedExchange, _ body: ByteChannel?, _ loop: HopLoop
     ) async throws(Exit) -> Next {
-        let plan = try core.look()
+        let plan = try core.currentPlan()
         let decision: Result<OutgoingRequest?, any Error>
         do { decision = .success(try await decide(about: head, after: loop.earlier, plan)) } catch {
             decision = .failure(error)
@@ -13,26 +13,26 @@ extension RequestPipeline {
         case .success(let request?):
             _ = try await drop(body)
             core.emit(.redirect(request))
-            return .wait(request, try core.look(), loop)
+            return .wait(request, try core.currentPlan(), loop)
         case .success(nil):
             if let body { return .now(.receive(head, body)) }
             return try await collect(head)
         case .failure(let error):
             let exchange = try await drop(body)
             let refusal = RequestError(wrapping: error, as: .redirectRefused, stage: .sending)
-            return .now(.examine(failed(refusal, exchange), try core.look()))
+            return .now(.examine(failed(refusal, exchange), try core.currentPlan()))
         }
     }
 
-    /// Ends the hop of a redirect that is followed. How its body ends does not matter.
+    /// Ends the hop of a redirect that is followed. Its body is discarded.
     private func drop(_ body: ByteChannel?) async throws(Exit) -> CompletedExchange {
-        guard case .ended(let exchange) = await core.hopEnd(.thrownAway) else { throw .abandon }
+        guard case .ended(let exchange) = await core.hopEnd(.discarded) else { throw .abandon }
         body?.end(nil)
         try core.step(.settle)
         return exchange
     }
 
-    /// The request to send next; nil if the redirect is the answer.
+    /// Returns the request to send next; nil if the redirect is the final response.
     private func decide(
         about exchange: CompletedExchange, after earlier: Int, _ plan: AttemptPlan
     ) async throws -> OutgoingRequest? {

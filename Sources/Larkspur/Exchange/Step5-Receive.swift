@@ -1,5 +1,5 @@
-/// Bodies that are not kept in memory: a response's head is validated as soon as it is there, and then its body goes to
-/// the request's receiver, chunk by chunk, as fast as that one takes it.
+/// The fifth step, for bodies that are not kept in memory: the head is validated, then the body goes to the receiver in chunks,
+/// with back pressure.
 extension RequestPipeline {
     func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> CompletedExchange {
         guard let hop = head.hop else { throw .abandon }
@@ -11,17 +11,19 @@ extension RequestPipeline {
         }
     }
 
-    /// Validates a response by its head and hands its body on; of a refused one the error gets the first bytes.
+    /// Validates a response by its head and passes its body to the receiver. If validation refuses the response, the error
+    /// gets the first bytes of the body.
     ///
-    /// - Parameter end: Ends the hop, and gives what came of the response, and of the hop.
-    /// - Parameter failure: What a body that could not be handed on comes to.
+    /// - Parameters:
+    ///   - end: Ends the hop. Returns the exchange and the error of the hop.
+    ///   - failure: Returns the error for a body that could not be received.
     func receive<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, of head: CompletedExchange,
         end: () async throws(Exit) -> (CompletedExchange, TransportError?),
         failure: (any Error) -> RequestError
     ) async throws(Exit) -> CompletedExchange where Chunks.Element == Data {
-        let passed = try await passGates(head, core.look())
-        // A range that begins at the end cannot be had, which is what was to be found out.
+        let passed = try await passGates(head, core.currentPlan())
+        // If a resumed download is complete already, the server refuses the range. This is not a failure.
         let isSettled = passed.error != nil || head.hop?.hasNothingMore == true
         let validated = isSettled ? passed : try await validated(passed)
         if let error = validated.error {
@@ -37,20 +39,20 @@ extension RequestPipeline {
         return failed(failure(try core.failure(from: hopError)), ended)
     }
 
-    /// The time that the pipeline waits for a refused body. The body only explains the error. The wait is not on the session's
-    /// clock: a test that moves its clock would otherwise meet one more sleeper after each refusal.
-    private static let patience = Duration.seconds(1)
+    /// The maximum time to wait for the body of a refused response, which only explains the error. The wait is on the system's
+    /// clock, so that tests with a manual clock need not advance it.
+    private static let refusedBodyTimeout = Duration.seconds(1)
 
-    /// The first bytes, for an error to carry: those that come while it can wait.
+    /// Returns the first bytes of a refused body, for its error.
     private func start<Chunks: AsyncSequence & Sendable>(of chunks: Chunks) async -> Data
     where Chunks.Element == Data {
         await withTaskGroup(of: Data?.self) { group in
             group.addTask { await chunks.start(upTo: BodySink.discardLimit) }
             group.addTask {
-                try? await Task.sleep(for: Self.patience)
+                try? await Task.sleep(for: Self.refusedBodyTimeout)
                 return nil
             }
-            // Whichever ends first ends the other, and a reader that is cancelled gives what it has.
+            // The first one to end cancels the other. A cancelled reader returns the bytes that it has.
             var start = Data()
             for await bytes in group {
                 group.cancelAll()
@@ -60,8 +62,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Gives the whole body to the receiver, or says why it could not. Reads where the receiver works: no chunk changes
-    /// threads between the two.
+    /// Passes the whole body to the receiver. Returns the error if that fails. It runs on the receiver's actor, so that chunks
+    /// do not change threads.
     private func pass<Chunks: AsyncSequence & Sendable>(
         _ body: Chunks, of head: CompletedExchange, to receiver: any BodyReceiver, on actor: isolated (any Actor)?
     ) async -> (any Error)? where Chunks.Element == Data {
@@ -82,11 +84,11 @@ extension RequestPipeline {
         }
     }
 
-    /// Ends the hop if it has not ended, and gives what came of it.
+    /// Ends the hop and returns its result.
     func end(_ body: ByteChannel) async throws(Exit) -> CompletedExchange {
-        let outcome = await core.hopEnd(.unwanted)
-        // Somebody may have kept the body; what waits in it can still be read.
-        body.end(RequestError(.receivingFailed, "the exchange is over, and the rest of its body was thrown away"))
+        let outcome = await core.hopEnd(.cancelled)
+        // User code may have kept the body. Buffered bytes can still be read.
+        body.end(RequestError(.receivingFailed, "the request has ended, and the rest of its body was discarded"))
         try core.step(.settle)
         guard case .ended(let ended) = outcome else { throw .abandon }
         return ended

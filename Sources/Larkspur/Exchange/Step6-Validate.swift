@@ -1,16 +1,16 @@
 /// The sixth step: response gates, then validators.
 extension RequestPipeline {
-    /// Gates first, then validators.
+    /// Calls response gates, then validators.
     func examine(_ exchange: CompletedExchange, _ plan: AttemptPlan) throws(Exit) -> Next {
-        // The head of a body that goes to a receiver was validated before the first byte.
+        // With a receiver, the head was validated before the body.
         guard exchange.error == nil, core.receiver == nil else { return try conclude(exchange, plan) }
         guard !plan.gates.isEmpty else { return try validate(exchange, plan) }
         return .later { () async throws(Exit) in
-            try validate(await passGates(exchange, plan), core.look())
+            try validate(await passGates(exchange, plan), core.currentPlan())
         }
     }
 
-    /// Validators in order: the session's are the first of the request's. The first failure ends it.
+    /// Calls validators in order, the session's first. The first refusal fails the exchange.
     private func validate(_ exchange: CompletedExchange, _ plan: AttemptPlan) throws(Exit) -> Next {
         guard exchange.error == nil, !plan.settings.validators.isEmpty else { return try conclude(exchange, plan) }
         for validator in plan.settings.validators {
@@ -19,13 +19,13 @@ extension RequestPipeline {
             } catch {
                 return try conclude(refused(exchange, by: error), plan)
             }
-            return .later { () async throws(Exit) in try conclude(await validated(exchange), core.look()) }
+            return .later { () async throws(Exit) in try conclude(await validated(exchange), core.currentPlan()) }
         }
         if plan.isObserved { core.emit(.validate(nil)) }
         return try conclude(exchange, plan)
     }
 
-    /// The exchange, with the refusal of the first validator that refuses it.
+    /// Returns the exchange, failed if a validator refuses it.
     func validated(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
         let plan = try core.enter(.validating)
         let validators = plan.settings.validators
@@ -48,7 +48,7 @@ extension RequestPipeline {
 
     // MARK: Response gates
 
-    /// Asks the gates about the final response; the exchange that it returns has failed if they did not answer in time.
+    /// Calls the response gates for the final response. Returns a failed exchange if they time out.
     func passGates(_ exchange: CompletedExchange, _ plan: AttemptPlan) async throws(Exit) -> CompletedExchange {
         guard let head = exchange.head, !plan.gates.isEmpty else { return exchange }
         do {
@@ -60,11 +60,11 @@ extension RequestPipeline {
         }
     }
 
-    /// Fails with an exit if one of the gates cancels the request.
+    /// Throws if a gate cancels the request.
     private func askGates(about head: ResponseHead) async throws(Exit) {
         for gate in try core.enter(.validating).gates {
             let disposition = await gate(head)
-            // A gate that was left behind has no say any more.
+            // The answer of a gate that timed out does not count.
             guard core.isWithPipeline, !Task.isCancelled else { throw .abandon }
             guard disposition == .allow else {
                 core.cancel()
@@ -74,12 +74,12 @@ extension RequestPipeline {
         }
     }
 
-    /// Asks the gates about a response whose body is kept in memory, and collects the body if they let it pass.
+    /// Calls the gates for a response whose body is kept in memory, and collects the body if they allow it.
     func collect(_ head: CompletedExchange) async throws(Exit) -> Next {
-        let plan = try core.look()
+        let plan = try core.currentPlan()
         let gated = plan.gatesSeeHead ? try await passGates(head, plan) : head
-        try core.enter(.sending)  // the rest of the body is waited for
-        guard case .ended(let exchange) = await core.hopEnd(gated.error == nil ? .collected : .unwanted) else {
+        try core.enter(.sending)  // waits for the rest of the body
+        guard case .ended(let exchange) = await core.hopEnd(gated.error == nil ? .collected : .cancelled) else {
             throw .abandon
         }
         let settled = try core.settle().plan

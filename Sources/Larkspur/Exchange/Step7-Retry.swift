@@ -4,7 +4,7 @@ extension RequestPipeline {
         let isJudged = exchange.error != nil && hasInterceptors(plan)
         guard isJudged || core.receiver != nil else {
             if let error = exchange.error { try core.endAttempt(error) }
-            // The state takes no response of a slot that was withdrawn meanwhile.
+            // The state ignores this response if its serializer was withdrawn meanwhile.
             let held = plan.prompt?(exchange).map { HeldResponse(slot: 0, response: $0) }
             return isStepwise ? .now(.serialize(exchange, held: held)) : try serialize(exchange, held)
         }
@@ -29,10 +29,10 @@ extension RequestPipeline {
         case over(RequestError?)
     }
 
-    /// Asks the session's retriers, then the request's, and waits if one of them wants another attempt.
+    /// Asks the session's retriers, then the request's. If one returns a retry, waits for its delay.
     func askRetriers(_ error: RequestError) async throws(Exit) -> Decision {
-        let interceptors = interceptors(try core.look())
-        guard !interceptors.isEmpty, core.receiver?.canBeginAgain ?? true, let request = core.face else {
+        let interceptors = interceptors(try core.currentPlan())
+        guard !interceptors.isEmpty, core.receiver?.canBeginAgain ?? true, let request = core.owner else {
             return .over(nil)
         }
         try core.enter(.retrying)

@@ -1,8 +1,8 @@
 /// The last step: serializers run, and the request finishes.
 extension RequestPipeline {
-    /// Serializers in order; each failure of their own asks the retriers.
+    /// Runs serializers in order. When none is left, finishes the request.
     ///
-    /// - Parameter held: The response of the serializer before.
+    /// - Parameter held: The response of the last serializer.
     func serialize(_ exchange: CompletedExchange, _ held: HeldResponse?) throws(Exit) -> Next {
         var held = held
         while true {
@@ -46,13 +46,13 @@ extension RequestPipeline {
     private func finished(_ callsHandlers: Bool) -> Next {
         guard callsHandlers else { return .done }
         return .later { () async throws(Exit) in
-            // Never before the function that attached them has returned: its caller may hold a lock that they want.
+            // A closure must not run before the function that attached it returns, because the caller may hold a lock.
             if ThreadMarks.isStarting { Task { await core.callHandlers() } } else { await core.callHandlers() }
             return .done
         }
     }
 
-    /// Runs a serializer. The limit of a failed attempt is over: what serializers make of the failure is their own time.
+    /// Runs a serializer within the attempt's timeout. After a failure there is no timeout, because the attempt is over.
     private func run(
         _ job: SerializerJob, _ exchange: CompletedExchange, _ limit: Deadline?
     ) async -> (response: AnyResponse, failure: RequestError?) {

@@ -33,13 +33,13 @@ struct PendingEvents {
 extension RequestState {
     /// - Parameter isLate: Whether the event may come after the finish. Other events are not added then.
     func isObserved(isLate: Bool = false) -> Bool {
-        !settings.content.monitors.isEmpty && (isLate ? face : heldFace) != nil
+        !settings.content.monitors.isEmpty && (isLate ? owner : keptOwner) != nil
     }
 
     /// Adds an event for the monitors, and creates it only if there are monitors (R8).
     mutating func note(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
-        guard isObserved(isLate: isLate), let face else { return }
-        pendingEvents.add(PendingEvents.Entry(event: event(), request: face, queues: settings.content.monitors))
+        guard isObserved(isLate: isLate), let owner else { return }
+        pendingEvents.add(PendingEvents.Entry(event: event(), request: owner, queues: settings.content.monitors))
     }
 }
 

@@ -231,7 +231,7 @@ final class RequestModel {
     private func receive(_ event: TransportEvent, _ task: PlayedTask) {
         switch core.box.withLock({ $0.receive(event, for: task.id) }) {
         case .none, .allowAll: break
-        case .fill, .endHop, .reportUpload, .complete, .endBody, .goOn, .leave:
+        case .fill, .endHop, .reportUpload, .complete, .endBody, .resume, .leave:
             faults.append("the head or a byte of a body asked for an action")
         }
     }
@@ -241,7 +241,7 @@ final class RequestModel {
         case .complete(_, let outcome, _):
             met.insert(.endInTask)
             machine = .ready(.now(.judge(outcome, loop)))
-        case .goOn(let exchange, _, _):
+        case .resume(let exchange, _, _):
             met.insert(.endWithoutTask)
             machine = .ready(.now(.judge(.ended(exchange), loop)))
         case .leave:

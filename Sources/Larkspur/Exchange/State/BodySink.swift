@@ -1,30 +1,30 @@
-/// Where the bytes of one hop's body go. Part of the request's box, it does no I/O: bytes are kept, or go on after unlocking.
+/// The destination of a hop's body. It is part of the request's state and does no I/O: a channel gets its bytes after unlocking.
 package enum BodySink: Sendable {
-    /// Kept, to become the response's data.
+    /// Keeps the bytes in memory as the response's data.
     case memory(Data)
-    /// Handed to whoever reads the channel, with backpressure.
+    /// Passes the bytes to a channel, with back pressure.
     case channel(ByteChannel)
-    /// Thrown away, up to so many bytes: the body of a response that nobody will see.
+    /// Discards the body of a response that another hop follows. A body longer than the budget ends the hop.
     case discard(budget: Int)
 
-    /// How much of an answered response's body is worth reading to keep its connection: more, and the hop is ended.
+    /// The maximum number of bytes to discard so that the connection can be reused. A longer body ends the hop.
     package static let discardLimit = 64 * 1024
 
-    /// How many bytes of a body may come while response gates decide on its head.
+    /// The number of bytes that the transport may deliver while response gates decide on the head.
     static let gatedAllowance: UInt64 = 64 * 1024
 
     package enum Verdict { case proceed, endHop }
 
-    /// Whether the next bytes will be appended to some that are there.
+    /// Whether the next bytes are appended to earlier ones.
     var isGrowing: Bool {
         if case .memory(let data) = self { !data.isEmpty } else { false }
     }
 
-    /// Takes the next bytes, except for a channel's: those are handed over after unlocking.
+    /// Stores or discards the next bytes. Those for a channel are passed on after unlocking.
     package mutating func append(_ bytes: Data, expecting length: UInt64?) -> Verdict {
         switch self {
         case .memory(var data):
-            self = .discard(budget: 0)  // gives up this reference, so that appending does not copy
+            self = .discard(budget: 0)  // releases this reference, so that appending does not copy
             if data.isEmpty {
                 data = bytes
             } else {
@@ -43,7 +43,7 @@ package enum BodySink: Sendable {
         }
     }
 
-    /// A declared length is the peer's word: it is believed only after the first bytes, and only up to a bound.
+    /// Memory is reserved for a declared length only after the first bytes and up to a limit, because a server may lie.
     private static let trustedLength = 16 * 1024
     private static let reserveLimit: UInt64 = 256 * 1024 * 1024
 }

@@ -1,34 +1,37 @@
-/// The hop that is with the transport. A class without a lock: it lives in the request's box and never leaves it. So its
-/// accesses cannot overlap, and are not checked: there are several for every event.
+/// The hop in flight.
+///
+/// The request's lock guards it, and it is never used outside that lock. Accesses therefore cannot overlap, and the most
+/// frequent ones are exempt from the exclusivity check.
 final class HopProgress {
     typealias Continuation = Suspension<HopOutcome>
 
     enum Pace {
-        /// The transport was told so. A task that was not resumed yet stands still.
+        /// The transport has this pace. A new task is suspended.
         case settled(RequestState.Pace)
-        /// Some thread is telling the transport, and will look again afterwards.
+        /// A thread is setting the transport's pace. It checks the wanted pace again afterwards.
         case applying
     }
 
-    /// Who goes on when the hop has ended.
+    /// The one that runs the next steps when the hop has ended.
     enum Waiter {
         case pipeline(Continuation)
-        /// The pipeline, which has the head already, and sees the end when it has read the body, or when it comes for it.
+        /// The pipeline, which has the head already. It learns about the end from the channel, or asks for it.
         case reader(ByteChannel?)
-        /// The thread that brings the hop's end: no task waits.
+        /// The thread that delivers the hop's end. No task waits.
         case nobody
-        /// An awaiter of the response, who was resumed when the hop had ended.
+        /// An awaiter of the response, which was resumed at the hop's end.
         case awaiter
     }
 
-    /// How much of the body has come, and why no more of it is wanted.
+    /// The number of received body bytes.
     var received: UInt64 = 0
+    /// The error that the hop ends with, whatever the transport reports.
     var refusal: TransportError?
-    /// Which bytes these are; set when somebody who follows them is told first.
+    /// The range of these bytes in the whole body. Set when a follower of the progress is told first.
     var extent: BodyExtent?
-    /// Whether the response is a redirect that a handler decides about.
-    var isAskedAbout = false
-    /// Whether the response gates see the head before the body, which is kept in memory, is collected.
+    /// Whether the response is a redirect and its handler has to decide.
+    var awaitsHandler = false
+    /// Whether response gates see the head before the body is collected in memory.
     let isGated: Bool
 
     let id: TransportTaskID
@@ -52,20 +55,20 @@ final class HopProgress {
         self.waiter = waiter
     }
 
-    /// The hop as it ended. The end of a body that is thrown away does not matter: the head has said what follows.
+    /// The record of the ended hop. An error in a discarded body does not matter, because the head decided about the next hop.
     func ended(with error: TransportError?) -> Hop {
         Hop(request: request, head: head, metrics: metrics, error: refusal ?? (isDiscarding ? nil : error))
     }
 
-    /// Whether the response is the answer: the hop went well, and its body was not thrown away for another hop to follow.
+    /// Whether the hop succeeded and no other hop follows.
     func isDelivered(with error: TransportError?) -> Bool { !isDiscarding && error == nil }
 
     var isDiscarding: Bool {
         if case .discard = sink { true } else { false }
     }
 
-    /// Whether what comes is the body that somebody wants.
-    var isCounted: Bool { !isDiscarding && !isAskedAbout }
+    /// Whether received bytes count as progress: not those of a redirect or of a refused response.
+    var isCounted: Bool { !isDiscarding && !awaitsHandler }
 
     var isAwaited: Bool {
         if case .pipeline = waiter { true } else { false }
@@ -77,20 +80,18 @@ final class HopProgress {
     }
 }
 
-/// How the pipeline's wait for a hop ended.
+/// The result of the pipeline's wait for a hop.
 enum HopOutcome: Sendable {
-    /// The exchange so far, without a verdict on it.
+    /// The hop has ended.
     case ended(CompletedExchange)
-    /// The exchange up to the head of a response whose body is not kept in memory but comes out of the channel. When it
-    /// has ended, so has the hop.
+    /// The head of a response whose body the channel delivers. The hop ends with the channel.
     case live(CompletedExchange, ByteChannel)
-    /// The exchange up to the head of a redirect that somebody is to be asked about. Meanwhile its body is collected, or
-    /// waits in the channel.
+    /// The head of a redirect that a redirect handler decides about. Its body is collected in memory or waits in the channel.
     case redirect(CompletedExchange, ByteChannel?)
-    /// The exchange up to the head of a response whose body is kept in memory. Response gates see the head first; meanwhile
-    /// the transport may deliver no more than the first part of the body.
+    /// The head of a response that response gates see before its body is collected. Until then the transport delivers only
+    /// the first part of the body.
     case gated(CompletedExchange)
-    /// No hop was begun; the pipeline does what the verdict says.
+    /// The hop was not begun, because the request was cancelled.
     case notBegun(RequestPhase.Verdict)
 
     var hop: Hop? {
@@ -102,9 +103,9 @@ enum HopOutcome: Sendable {
     }
 }
 
-/// The limit on what a peer may send.
+/// The limit on the size of a body.
 extension HopProgress {
-    /// What is kept in memory must have an end somewhere.
+    /// The default limit on a body that is kept in memory, in bytes.
     static let limitInMemory: UInt64 = 2 << 30
 
     private var limit: UInt64 {
@@ -113,16 +114,17 @@ extension HopProgress {
         return .max
     }
 
-    /// How much of the file was there before.
+    /// The number of bytes that a resumed download had before this hop.
     var offset: UInt64 { head?.status == 206 ? request.options.resumption?.offset ?? 0 : 0 }
 
-    /// Only where a limit was asked for: the other one is far away, and reading a length costs.
+    /// Checks `Content-Length` if the user has set a limit. The default limit is checked only while receiving, because parsing
+    /// the length takes time.
     func acceptsDeclaredLength() -> Bool {
         guard request.options.maximumBodySize != nil, request.method != .head, head?.status != 304 else { return true }
         return accepts(0, of: head?.contentLength)
     }
 
-    /// Counts what has come.
+    /// Counts received bytes. Returns false if there are too many.
     func accepts(_ count: UInt64, of length: UInt64?) -> Bool {
         received += count
         if isDiscarding { return true }
@@ -131,12 +133,12 @@ extension HopProgress {
         refuse(
             TransportError(
                 .contentTooLarge,
-                "the body has more than the \(limit) bytes that are allowed; raise options.maximumBodySize if that is right",
+                "the body is larger than the limit of \(limit) bytes; raise options.maximumBodySize to allow it",
                 phase: .receiving))
         return false
     }
 
-    /// Has the hop end with this error, whatever comes: its body is thrown away until the transport has ended it.
+    /// Ends the hop with this error. Bytes that still arrive are discarded.
     func refuse(_ error: TransportError) {
         refusal = refusal ?? error
         sink = .discard(budget: .max)

@@ -1,4 +1,4 @@
-/// The limits of one request that span hops.
+/// The timeouts of one request that span its hops.
 struct Deadlines: Sendable {
     var attempt: Deadline?
     var total: Deadline?
@@ -16,24 +16,24 @@ struct Deadlines: Sendable {
     }
 }
 
-/// The limits that span hops, from their beginning to what follows when they pass.
+/// Starts, replaces and handles the timeouts that span hops.
 extension RequestCore {
-    /// Until the nearest of them passes; nil without any.
+    /// The time until the first timeout; nil without one.
     var timeLeft: Duration? { read { $0.deadlines }.timeLeft }
 
-    /// The request's limits before it is built.
+    /// The request's timeouts before it is built.
     private func timeouts(_ limits: [RequestTimeouts.Limit]) -> RequestTimeouts {
         var timeouts = context.configuration.options.timeouts
         for limit in limits { limit.apply(to: &timeouts) }
         return timeouts
     }
 
-    /// Whether there is a limit that is known before the request is built.
+    /// Whether a timeout is known before the request is built.
     func isLimited(_ limits: [RequestTimeouts.Limit]) -> Bool {
         !limits.isEmpty || context.configuration.options.timeouts.spanHops
     }
 
-    /// Why a delay cannot be waited for: the request would be over before its end.
+    /// Returns a refusal if the total timeout would pass before the end of a retry delay.
     func refusal(of delay: Duration) -> RetryRefusal? {
         guard let total = read({ $0.deadlines.total }), delay >= total.timeLeft else { return nil }
         return RetryRefusal("after a delay of \(delay) the total timeout of \(total.limit) would have passed")
@@ -41,7 +41,7 @@ extension RequestCore {
 
     // MARK: Watching
 
-    /// The request starts, or has got other limits while it runs.
+    /// Starts or replaces the total timeout, when the request starts or its settings change.
     func watchTotal(_ limits: [RequestTimeouts.Limit]) {
         guard isLimited(limits) else { return }
         watch(.total, timeouts(limits).total, knowing: limits.count)
@@ -49,18 +49,18 @@ extension RequestCore {
 
     func watchAttempt(_ plan: AttemptPlan) { watch(.attempt, timeouts(plan.settings.timeouts).attempt) }
 
-    /// Applies the limits that the built request brings, and those that modifiers and adapters have changed. Other limits stay
-    /// as they are, because the caller may have changed them meanwhile.
+    /// Applies the timeouts that the built request, modifiers or adapters have set. Other timeouts stay, because the caller
+    /// may have changed them meanwhile.
     func watch(_ request: OutgoingRequest, builtWithin limits: [RequestTimeouts.Limit]) {
         let (before, after) = (timeouts(limits), request.options.timeouts)
         if after.$total != before.$total { watch(.total, after.total) }
         if after.$attempt != before.$attempt { watch(.attempt, after.attempt) }
     }
 
-    /// Puts the limit in place of the one before, whose beginning it takes over.
+    /// Replaces a timeout by another one that began at the same time.
     ///
-    /// - Parameter count: How many of the request's settings it is made of; if there are more by now, who has added them puts
-    ///   a newer limit in place.
+    /// - Parameter count: The number of timeout settings that `limit` was computed from. If there are more by now, the
+    ///   caller that added them replaces the timeout.
     private func watch(_ scope: Deadline.Scope, _ limit: Duration?, knowing count: Int? = nil) {
         let place = scope.place
         let before = read { $0.deadlines[keyPath: place] }
@@ -72,12 +72,12 @@ extension RequestCore {
             return (isKept, state.deadlines[keyPath: place])
         }
         guard isKept else { return }
-        // Whoever sets another limit may be a piece of code that runs under this one.
+        // The code that sets the new timeout may itself run under the old one.
         replaced?.retire(for: next)
         if let next { next.start { self.end(by: next) } }
     }
 
-    // MARK: Passing
+    // MARK: Timing out
 
     private func end(by deadline: Deadline) {
         switch deadline.scope {
@@ -86,17 +86,17 @@ extension RequestCore {
         }
     }
 
-    /// Ends the request. The stage is read in the same step: a moment later the pipeline is somewhere else.
+    /// Ends the request. The stage is read under the same lock, before the pipeline changes it.
     private func end(byTotal error: RequestError) {
         let action = box.withLock { state in
-            // The record of the hop says why it ended, not how.
+            // The hop's record shows the timeout, not the cancel that ends it.
             if state.cancellation == nil { state.hop?.refuse(TransportError(.timedOut, error.message)) }
             return state.cancel(RequestError(wrapping: error, as: .timedOut, stage: state.stage))
         }
         act(on: action)
     }
 
-    /// Ends the hop under way, if there is one: it fails, and with it the attempt.
+    /// Cancels the hop in flight, if there is one. The hop fails, and with it the attempt.
     private func cutHop(by deadline: Deadline) {
         let task = box.withLock { state -> (any TransportTask)? in
             guard state.phase == .transferring || state.phase == .receiving, state.deadlines.attempt === deadline else {
@@ -108,13 +108,13 @@ extension RequestCore {
         task?.cancel()
     }
 
-    /// The limit may have passed before there was a hop to be cut.
+    /// Cancels the hop if the attempt timed out before the hop began.
     func cutHopIfLate() {
         if let limit = read({ $0.deadlines.attempt }), limit.hasPassed { cutHop(by: limit) }
     }
 
-    /// Returns the error of a failed hop. A timeout of the hop may be that of a limit which spans hops. If the request's total
-    /// time is over, the pipeline stops.
+    /// Returns the error of a failed hop. If the attempt's timeout ended the hop, returns that timeout's error. Throws if
+    /// the total timeout has passed.
     func failure(from error: TransportError) throws(Exit) -> any Error {
         guard error.code == .timedOut else { return error }
         let deadlines = read { $0.deadlines }

@@ -1,13 +1,13 @@
-/// Hops: handed to the transport, followed by its events, ended, and taken up where no task waits for them.
+/// Hops: begun, ended, and told about by the transport's events.
 extension RequestCore {
-    /// Hands one hop to the transport and waits for its end, or for the head of a body that is not kept in memory.
+    /// Performs a hop in the request's task. Returns at the hop's end, or at its head if the body is not kept in memory.
     func perform(_ request: OutgoingRequest, _ plan: AttemptPlan, for session: Session) async throws(Exit) -> HopOutcome
     {
         let outcome = await suspended { (continuation: HopProgress.Continuation) in
             let isGated = receiver == nil && plan.gatesSeeHead
             let verdict = beginHop(request, for: session, .pipeline(continuation), isGated: isGated)
             if verdict != .proceed { continuation.resume(returning: .notBegun(verdict)) }
-            // Middleware may have cancelled its call of `next` before there was a hop to end.
+            // Middleware may have cancelled its call of `next` before the hop began.
             if Task.isCancelled { endHop() }
         }
         guard case .notBegun(let verdict) = outcome else { return outcome }
@@ -15,9 +15,11 @@ extension RequestCore {
         throw .abandon
     }
 
-    /// Makes the transport's task and, if the state takes it, sets it going.
+    /// Creates the transport's task, and starts it unless the request was cancelled.
     ///
-    /// - Parameter isGated: Response gates see the head before the transport may deliver more than the body's first part.
+    /// - Parameters:
+    ///   - waiter: The one to resume when the hop ends.
+    ///   - isGated: Whether the transport delivers only the first part of the body until response gates have seen the head.
     func beginHop(
         _ request: OutgoingRequest, for session: Session, _ waiter: HopProgress.Waiter, isGated: Bool = false
     ) -> RequestPhase.Verdict {
@@ -54,19 +56,19 @@ extension RequestCore {
         return verdict
     }
 
-    /// Ends the hop, whose response is no longer needed.
+    /// Cancels the hop, whose response is no longer needed.
     func endHop() { read { $0.hop?.task }?.cancel() }
 
-    /// What becomes of a body that is still to come.
-    enum RestOfBody { case collected, thrownAway, unwanted }
+    /// How the rest of a body is handled: kept in memory, read and discarded so that the connection can be reused, or cut off.
+    enum RestOfBody { case collected, discarded, cancelled }
 
-    /// The end of the hop whose head was taken: what came of it, or what comes of it when its body has gone this way.
+    /// Waits for the end of a hop whose head was delivered before its body.
     func hopEnd(_ rest: RestOfBody) async -> HopOutcome {
         await suspended { continuation in
             let (task, isLong, ended) = box.withLock { state -> ((any TransportTask)?, Bool, CompletedExchange?) in
                 let left = BodySink.discardLimit - Int(clamping: state.hop?.received ?? 0)
                 state.hop?.waiter = .pipeline(continuation)
-                if rest == .thrownAway { state.hop?.sink = .discard(budget: left) }
+                if rest == .discarded { state.hop?.sink = .discard(budget: left) }
                 return (state.hop?.task, left < 0, state.ended)
             }
             guard let task else {
@@ -74,24 +76,24 @@ extension RequestCore {
             }
             switch rest {
             case .collected: task.allow(upTo: .max)
-            case .thrownAway where !isLong: task.allow(upTo: .max)
-            case .thrownAway, .unwanted: task.cancel()
+            case .discarded where !isLong: task.allow(upTo: .max)
+            case .discarded, .cancelled: task.cancel()
             }
         }
     }
 
-    /// Goes on with a hop that was left to an awaiter, unless another thread does.
+    /// Runs the steps after a hop that was left to an awaiter, unless another thread does.
     func takeUpHop() {
         guard let (exchange, session, _) = box.withLock({ $0.takeUpHop() }) else { return }
-        RequestPipeline(core: self, session: session).goOn(after: exchange)
+        RequestPipeline(core: self, session: session).resume(after: exchange)
     }
 
-    /// Goes on with a hop that was left to an awaiter, on another thread. Unstructured: nothing waits for it.
-    func takeUpHopApart() { Task.detached { self.takeUpHop() } }
+    /// Runs the steps after a hop that was left to an awaiter, in an unstructured task.
+    func takeUpHopInTask() { Task.detached { self.takeUpHop() } }
 
     // MARK: The transport's side
 
-    /// A fact of the transport, on the transport's thread.
+    /// Handles an event of the transport, on the transport's thread.
     package func receive(_ event: TransportEvent, for id: TransportTaskID) {
         let (action, events, news) = box.withLock { state in
             (state.receive(event, for: id), state.pendingEvents.begin(), state.news(of: event, for: id))
@@ -107,14 +109,14 @@ extension RequestCore {
         case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
         case .endBody(let channel, let error, _):
             channel?.end(error.map { RequestError(wrapping: $0, as: .connectionLost) })
-        case .goOn(let exchange, let session, _):
-            guard let session else { return assertionFailure("a request was given up before its hop had ended") }
-            RequestPipeline(core: self, session: session).goOn(after: exchange)
+        case .resume(let exchange, let session, _):
+            guard let session else { return assertionFailure("a request released its session before its hop ended") }
+            RequestPipeline(core: self, session: session).resume(after: exchange)
         case .leave(let awaiter): awaiter.resume(returning: .takeUpHop)
         }
     }
 
-    /// A question of the transport, on the transport's thread.
+    /// Answers a question of the transport, on the transport's thread.
     package func answer(_ question: TransportQuestion, for id: TransportTaskID, trust: TrustPolicy?) {
         switch question {
         case .serverTrust(let peer, let reply):
@@ -123,15 +125,16 @@ extension RequestCore {
             case .asks(let inquiry):
                 _ = box.withLock { state in
                     defer { state.inquiry = inquiry }
-                    return state.inquiry  // ends after unlocking (R1)
+                    return state.inquiry  // released after unlocking (R1)
                 }
-                reply(.refused(reason: "the peer has yet to be judged"))
+                reply(.refused(reason: "the server's certificate is still being evaluated"))
             }
         case .clientIdentity:
-            break  // no identity is configured: the handshake goes on without one
+            break  // no client identity is configured, so the handshake continues without one
         case .bodyFromStart(_, let reply):
             guard case .stream(let source)? = read({ $0.hop?.request.body }), source.isReplayable else { return }
             emit(.rewindBody)
             reply(source.open())
         }
-    }}
+    }
+}

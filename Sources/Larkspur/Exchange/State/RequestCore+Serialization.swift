@@ -1,13 +1,13 @@
-/// Serializers attached, awaited, withdrawn: the faces' side of the queue.
+/// Serializers: attached, awaited and withdrawn by request objects and their callers.
 extension RequestCore {
-    /// Attaches a serializer and gives the handle to await it by; in a cancelled task it starts nothing.
+    /// Attaches a serializer and returns the task to await it by. In a cancelled task, the request is not started.
     func task<Serializer: ResponseSerializer>(
         _ serializer: Serializer, _ automaticallyCancelling: Bool
     ) -> DataTask<Serializer.SerializedObject> {
         task(SerializerJob(serializer, requestID: id), automaticallyCancelling)
     }
 
-    /// The same for a serializer of the library's own.
+    /// Attaches one of the library's synchronous serializers.
     func task<Serializer: PromptSerializer>(
         _ serializer: Serializer, _ automaticallyCancelling: Bool
     ) -> DataTask<Serializer.SerializedObject> {
@@ -16,14 +16,14 @@ extension RequestCore {
 
     private func task<Value>(_ job: SerializerJob, _ automaticallyCancelling: Bool) -> DataTask<Value> {
         let isCancelled = automaticallyCancelling && Task.isCancelled
-        let (slot, face) = attach(job, starting: startsAutomatically && !isCancelled)
+        let (slot, owner) = attach(job, starting: startsAutomatically && !isCancelled)
         if isCancelled { withdraw(slot, automaticallyCancelling: true) }
-        return DataTask(face, slot: slot, automaticallyCancelling: automaticallyCancelling) {
+        return DataTask(owner, slot: slot, automaticallyCancelling: automaticallyCancelling) {
             await self.response(of: slot, automaticallyCancelling: automaticallyCancelling)
         }
     }
 
-    /// Attaches a serializer whose response is given to a closure.
+    /// Attaches a serializer whose response is passed to a closure.
     func attach<Serializer: ResponseSerializer>(
         _ serializer: Serializer, handler: @escaping @Sendable (DataResponse<Serializer.SerializedObject>) async -> Void
     ) {
@@ -31,42 +31,42 @@ extension RequestCore {
         _ = attach(job, starting: startsAutomatically) { await handler(DataResponse($0)) }
     }
 
-    /// Puts the job into the queue, and starts the request if that is what it waited for.
+    /// Adds the job to the queue, and starts the request if it starts automatically.
     private func attach(
         _ job: SerializerJob, starting: Bool, handler: SerializerSlot.Handler? = nil
-    ) -> (slot: Int, face: any Request) {
-        let (slot, action, face) = box.withLock { state in
+    ) -> (slot: Int, owner: any Request) {
+        let (slot, action, owner) = box.withLock { state in
             let (slot, action) = state.attach(
                 SerializerSlot(job: job, handler: handler), startsAutomatically: starting)
-            return (slot, action, state.face)
+            return (slot, action, state.owner)
         }
-        guard let face else { preconditionFailure("a serializer was attached to a request that is gone") }
-        act(on: action, face)
-        return (slot, face)
+        guard let owner else { preconditionFailure("a serializer was attached to a request that was released") }
+        act(on: action, owner)
+        return (slot, owner)
     }
 
-    /// Starts the request for a reader of its body or a follower of its events. If it does not start automatically, the session
-    /// keeps it, and answers all waiters when the session ends.
+    /// Starts the request for a reader of its body or events. If it does not start automatically, the session keeps it, and
+    /// resumes all awaiters when the session ends.
     func demand() {
-        let (action, face) = box.withLock { ($0.demand(startsAutomatically: startsAutomatically), $0.face) }
-        if let face { act(on: action, face) }
+        let (action, owner) = box.withLock { ($0.demand(startsAutomatically: startsAutomatically), $0.owner) }
+        if let owner { act(on: action, owner) }
     }
 
-    private func act(on action: RequestState.AttachAction, _ face: any Request) {
+    private func act(on action: RequestState.AttachAction, _ owner: any Request) {
         switch action {
         case .none: break
         case .run(let opening): run(opening)
-        case .keep: if !register(face) { cancel(context.endReason) }
-        case .workLate: workLate(face)
-        case .takeUpHop: takeUpHopApart()
+        case .keep: if !register(owner) { cancel(context.endReason) }
+        case .workLate: workLate(owner)
+        case .takeUpHop: takeUpHopInTask()
         }
     }
 
-    /// Runs the serializers that were attached after the finish, each once, and delivers each as it ends.
+    /// Runs the serializers that were attached after the finish, and delivers each response at once.
     ///
-    /// - Parameter face: The request, which lives until its monitors have heard of the last one.
-    private func workLate(_ face: any Request) {
-        // Unstructured, one for each burst of late serializers: the exchange's own task is over.
+    /// - Parameter owner: The request object. It is kept alive until its monitors were told about the last serializer.
+    private func workLate(_ owner: any Request) {
+        // An unstructured task for each burst of late serializers, because the request's own task has ended.
         Task {
             let exchange = read { $0.exchange } ?? CompletedExchange()
             while let (slot, job) = box.withLock({ $0.queue.nextLate() }) {
@@ -75,21 +75,21 @@ extension RequestCore {
                 emit(.serialize(failure), isLate: true)
                 let (deliveries, callsHandlers) = box.withLock { ($0.queue.deliverHeld(), $0.queue.beginHandlers()) }
                 deliveries.forEach { $0() }
-                // A task of its own: a closure may wait for a serializer that is later still.
+                // In another task, because a closure may wait for a serializer that is attached later.
                 if callsHandlers { Task { await callHandlers() } }
             }
-            withExtendedLifetime(face) {}
+            withExtendedLifetime(owner) {}
         }
     }
 
-    /// Calls what waits to be called, one after another, until nothing does.
+    /// Calls the waiting response closures, one after another.
     func callHandlers() async {
         while let calls = box.withLock({ $0.queue.nextHandlers() }) {
             for call in calls { await call.handler(call.response) }
         }
     }
 
-    /// Takes a serializer's response, to be delivered with the others; false if nobody wants it any more.
+    /// Stores a serializer's response, to be delivered with the others. Returns false if it is no longer wanted.
     @discardableResult
     func hold(_ response: AnyResponse, in slot: Int, during phase: RequestPhase) -> Bool {
         box.withLock { $0.hold(response, in: slot, during: phase) }.isHeld
@@ -97,7 +97,7 @@ extension RequestCore {
 
     // MARK: Awaiting
 
-    /// Waits for the slot's response. A cancelled awaiter gets a cancelled response at once.
+    /// Waits for a serializer's response. A cancelled awaiter gets a cancellation error at once.
     func response<Value: Sendable>(
         of slot: Int, automaticallyCancelling: Bool
     ) async -> DataResponse<Value> {
@@ -124,7 +124,7 @@ extension RequestCore {
         }
     }
 
-    /// Answers one waiter; the request goes on for all others, and is cancelled if nobody is left.
+    /// Resumes one cancelled awaiter. If no serializer is wanted any longer, cancels the request.
     private func cancelWaiter(_ number: UInt64, of slot: Int, _ automaticallyCancelling: Bool) {
         let (waiter, action) = box.withLock { state in
             let waiter = state.queue[slot].removeWaiter(number, abandons: automaticallyCancelling)
@@ -135,7 +135,7 @@ extension RequestCore {
         act(on: action)
     }
 
-    /// Ends one serializer before its time; the request too if it was the last that anybody wanted.
+    /// Withdraws a serializer before the finish. If it was the last one that was wanted, cancels the request.
     func withdraw(_ slot: Int, automaticallyCancelling: Bool) {
         let (job, exchange) = box.withLock { ($0.queue[slot].job, $0.cancelledExchange) }
         guard let job else { return }

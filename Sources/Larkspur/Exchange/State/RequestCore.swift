@@ -1,15 +1,16 @@
-/// The inner side of a request: its one box, and the actions its state asks for, done after unlocking.
+/// The internals of a request: its locked state, and the actions that the state asks for, which run after unlocking.
 ///
-/// Faces such as `DataRequest` call it from any thread, the pipeline from its task, the delegate from the transport's threads.
+/// Request objects such as `DataRequest` call it from any thread, the pipeline from the thread that runs its steps, and the
+/// session's delegate from the transport's threads.
 package final class RequestCore: Sendable {
     // Immutable
     let id: RequestID
     let context: SessionContext
     let source: RequestSource
-    /// Takes the body as it comes; nil if it is kept in memory.
+    /// Receives the response body in chunks; nil if the body is kept in memory.
     let receiver: (any BodyReceiver)?
     let startsAutomatically: Bool
-    /// The refreshes of credentials that the request was made for: wherever it is started, it does not wait for them.
+    /// The token refreshes that this request is part of. The request does not wait for them.
     let refreshes = Refresh.current
 
     // Guarded by the box
@@ -34,27 +35,28 @@ package final class RequestCore: Sendable {
         box.withLock { body(&$0) }
     }
 
-    // MARK: Starting and steering
+    // MARK: Start, cancel, suspend
 
-    /// The request object while the request is under way.
-    var face: (any Request)? { read { $0.heldFace } }
+    /// The request object, from the start to the finish.
+    var owner: (any Request)? { read { $0.keptOwner } }
 
-    /// Called by the initializer of the request object.
-    func adopt(_ face: any Request) { read { $0.face = face } }
+    /// Sets the request object that owns this core. Its initializer calls this.
+    func adopt(_ owner: any Request) { read { $0.owner = owner } }
 
     func start() {
         if let opening = read({ $0.start() == .run ? $0.open() : nil }) { run(opening) }
     }
 
-    /// Gives the request to its pipeline.
+    /// Registers the request with the session and starts the pipeline.
     func run(_ opening: RequestState.Opening) {
         guard let session = opening.session ?? context.session else { return cancel(.sessionEnded) }
         if opening.session == nil { read { $0.keep(session) } }
-        if let face = opening.newFace, !register(face) { return cancel(context.endReason) }
+        if let owner = opening.newOwner, !register(owner) { return cancel(context.endReason) }
         watchTotal(opening.limits)
         RequestPipeline(core: self, session: session).start()
     }
 
+    /// Stores the request's task, for a cancel. A task that comes after the cancel is cancelled here.
     func keep(_ task: Task<Void, Never>) {
         let isOver = box.withLock { state -> Bool in
             switch state.phase {
@@ -68,17 +70,19 @@ package final class RequestCore: Sendable {
         if isOver { task.cancel() }
     }
 
-    /// Has the session keep the request until the finish; false if the session is over.
-    func register(_ face: any Request) -> Bool {
-        guard let place = context.register(face, id) else { return false }
-        // The finish sets the phase before it has the session forget, so one of the two sees the other.
+    /// Registers the request with the session until the finish. Returns false if the session has ended.
+    func register(_ owner: any Request) -> Bool {
+        guard let place = context.register(owner, id) else { return false }
+        // The finish changes the phase before it removes the request from the session. If it came first, `keep(in:)` is
+        // false, and the request is removed here.
         if !read({ $0.keep(in: place) }) { context.forget(id, in: place) }
         return true
     }
 
+    /// Cancels the request with this reason, from any thread.
     func cancel(_ reason: RequestError = .requestCancelled) {
         let action = box.withLock { $0.cancel(reason) }
-        // After the finish too: a stream's readers may still have bytes to read.
+        // Also after the finish: a stream's readers may still have buffered bytes.
         if reason.isCancelled || action.isEffective && !reason.isTimeout { receiver?.stopDelivering() }
         act(on: action)
     }
@@ -88,7 +92,7 @@ package final class RequestCore: Sendable {
         switch action {
         case .none: break
         case .cancelHop(let task): task?.cancel()
-        case .takeUpHop: takeUpHopApart()
+        case .takeUpHop: takeUpHopInTask()
         case .takeOver(let held, let task, let discarded):
             task?.cancel()
             unwind(held, discarded)
@@ -109,9 +113,9 @@ package final class RequestCore: Sendable {
         }
     }
 
-    /// Changes a setting if the request can still take notice of it.
+    /// Changes a setting. After the finish the change has no effect, and monitors are told `.ignoreOption`.
     func set(_ name: String, _ change: (inout RequestSettings) -> Void) {
-        // What is replaced is released after unlocking.
+        // The old settings are returned, so that they are released after unlocking.
         let before = read { state -> RequestSettings? in
             guard state.phase != .finished else { return nil }
             defer { change(&state.settings) }
@@ -122,14 +126,15 @@ package final class RequestCore: Sendable {
 
     // MARK: The pipeline's side
 
-    /// What the pipeline must do instead of going on.
+    /// The reason why the pipeline has to leave its steps.
     enum Exit: Error {
-        /// Stop: another task finishes the request.
+        /// Another task finishes the request. The pipeline only stops.
         case abandon
-        /// Finish as cancelled.
+        /// The request was cancelled. The pipeline leaves, and the request is finished as cancelled.
         case unwind
     }
 
+    /// Changes the phase. Throws if the pipeline has to leave.
     func step(_ event: RequestPhase.Event) throws(Exit) {
         try obey(box.withLock { $0.step(event) })
     }
@@ -140,35 +145,37 @@ package final class RequestCore: Sendable {
         case .unwind: throw .unwind
         case .abandon, .run, .takeOver, .cancelHop: throw .abandon
         case .illegal:
-            assertionFailure("the pipeline took a step that the phase table does not have")
+            assertionFailure("the phase table forbids this step of the pipeline")
             throw .abandon
         }
     }
 
-    /// Whether the pipeline still has the request. After a takeover another task has it, and may have finished it.
+    /// Whether the pipeline may go on. After a cancel another task finishes the request, or has finished it.
     var isWithPipeline: Bool { read { $0.isWithPipeline } }
 
-    /// Changes the state, unless the request was taken from the pipeline.
+    /// Changes the state. Throws if the pipeline must not go on.
     private func record<Value: Sendable>(_ change: (inout RequestState) -> Value) throws(Exit) -> Value {
         let value = update { $0.isWithPipeline ? change(&$0) : nil }
         guard let value else { throw .abandon }
         return value
     }
 
-    /// The plan after code of the user's has run.
-    func look() throws(Exit) -> AttemptPlan { try record { $0.plan } }
+    /// Returns the current plan. Called after user code has run, which may have changed settings.
+    func currentPlan() throws(Exit) -> AttemptPlan { try record { $0.plan } }
 
-    /// Notes the stage of the user's code that is about to run, for the error of a limit that ends the request. Code that an
-    /// attempt's limit has left behind changes nothing: its task is cancelled.
+    /// Records the stage of the user code that runs next. If a timeout ends the request, its error names this stage.
+    ///
+    /// User code that outlives its attempt's timeout runs in a cancelled task and records nothing.
     @discardableResult
     func enter(_ stage: RequestError.Stage) throws(Exit) -> AttemptPlan {
-        let isLeftBehind = Task.isCancelled
+        let isTimedOut = Task.isCancelled
         return try record { state in
-            if !isLeftBehind { state.stage = stage }
+            if !isTimedOut { state.stage = stage }
             return state.plan
         }
     }
 
+    /// Begins an attempt and stops the timeout of the last one.
     func beginAttempt() throws(Exit) -> AttemptPlan {
         let (plan, limit) = try record { state in
             state.beginAttempt()
@@ -178,7 +185,7 @@ package final class RequestCore: Sendable {
         return plan
     }
 
-    /// Records the attempt's request. A handler that is added later is given the request then.
+    /// Records the attempt's request. A creation handler that is attached later gets this request.
     func didCreate(_ request: OutgoingRequest) throws(Exit) -> AttemptPlan {
         try record { state in
             state.attempt?.request = request
@@ -187,8 +194,9 @@ package final class RequestCore: Sendable {
         }
     }
 
-    /// A hop has ended, or the attempt has failed before there was one. Returns the question about a peer that the hop has
-    /// left.
+    /// Changes the phase after a hop has ended, or after the attempt has failed without one.
+    ///
+    /// - Returns: The plan, and the trust evaluation that the hop has to wait for, if there is one.
     func settle() throws(Exit) -> (plan: AttemptPlan, inquiry: TrustInquiry?) {
         let (verdict, plan, inquiry) = box.withLock { state in
             var plan = state.plan
@@ -199,7 +207,7 @@ package final class RequestCore: Sendable {
         return (plan, inquiry)
     }
 
-    /// Records why the attempt failed, and for how long the next one is put off.
+    /// Records the attempt's error and the delay before the next attempt.
     func endAttempt(_ error: RequestError, retryingAfter delay: Duration? = nil) throws(Exit) {
         try record { state in
             state.attempt?.error = error
@@ -207,7 +215,7 @@ package final class RequestCore: Sendable {
         }
     }
 
-    /// Begins a further attempt: what the last one gave was never there.
+    /// Prepares for another attempt: discards the responses of serializers.
     func prepareAgain() throws(Exit) {
         let (verdict, _) = box.withLock { state in
             let verdict = state.step(.prepare)
@@ -216,14 +224,16 @@ package final class RequestCore: Sendable {
         try obey(verdict)
     }
 
-    /// Whether the last request, if one was sent, could be sent a second time.
+    /// Whether the bodies of the attempt's hops can be sent again.
     var canSendAgain: Bool {
         read { $0.attempt?.hops.allSatisfy(\.request.body.isReplayable) ?? true }
     }
 
-    /// The next serializer to run; when there is none left, the finish: everybody is answered, the session forgets.
+    /// Returns the next serializer to run. When none is left, finishes the request.
     ///
-    /// - Parameter isInTask: Whether code of the user's may run here: timers are stopped, and objects of the user's released.
+    /// - Parameters:
+    ///   - held: The response of the serializer that has just run.
+    ///   - isInTask: Whether user code may run here. The finish may stop timers on a user's clock and release user objects.
     func nextWork(
         after held: HeldResponse? = nil, finishingBy event: RequestPhase.Event = .finish,
         with exchange: CompletedExchange, isInTask: Bool = true
@@ -235,7 +245,7 @@ package final class RequestCore: Sendable {
         return work
     }
 
-    /// What the finish asks for: the session forgets, everybody is answered.
+    /// Does what the finish asks for: removes the request from the session and resumes all awaiters.
     private func conclude(_ finish: RequestState.Finish, _ exchange: CompletedExchange) {
         if let place = finish.place { context.forget(id, in: place) }
         receiver?.end(exchange.error)
@@ -245,11 +255,11 @@ package final class RequestCore: Sendable {
         finish.deliveries.forEach { $0() }
     }
 
-    /// Finishes a cancelled request: every serializer is answered with the cancel, without being asked.
+    /// Finishes a cancelled request. Its serializers are not called; each response has the cancellation error.
     ///
-    /// Unstructured, one for each cancelled request: the pipeline may be held up in somebody's code, and who cancels may
-    /// be a transport's thread, where neither cancellation handlers nor the ends of values may run (R2). A receiver lets go
-    /// of what it has before anybody is answered.
+    /// This is an unstructured task, because user code may block the pipeline, and the cancel may come from a transport's
+    /// thread, which must not run cancellation handlers or deinitializers of user objects (R2). The receiver releases its
+    /// resources before the awaiters are resumed.
     func unwind(_ held: Task<Void, Never>? = nil, _ discarded: [AnyResponse] = []) {
         Task {
             held?.cancel()

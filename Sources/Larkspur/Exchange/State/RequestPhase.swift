@@ -1,69 +1,67 @@
-/// Where a request is on its way. There is one of these for each request, and no Bool beside it (R3).
+/// The phase of a request. It is the only record of the phase: no flag is kept beside it (R3).
 package enum RequestPhase: CaseIterable, Sendable {
-    /// Nothing was started.
+    /// The request was not started.
     case idle
-    /// The pipeline builds and adapts, or middleware runs that has sent nothing yet.
+    /// The pipeline builds and adapts the request, or middleware runs before it sends anything.
     case preparing
-    /// A hop is with the transport.
+    /// A hop is in flight.
     case transferring
-    /// The head of a response that is not kept in memory is there: the pipeline validates it and takes the body as it
-    /// comes, through middleware if there is any. Or that of a redirect which somebody is asked about.
+    /// The head of a response was delivered before its body: the pipeline validates it and receives the body in chunks, or
+    /// asks response gates or the redirect handler.
     case receiving
-    /// The pipeline validates, serializes, asks retriers, or decides on the next hop, or middleware runs that has sent
-    /// something.
+    /// The pipeline validates, serializes, asks retriers, or decides about the next hop, or middleware runs after a hop.
     case settling
-    /// The pipeline waits for the next attempt.
+    /// The pipeline waits for the retry delay to pass.
     case backingOff
-    /// Cancelled while a hop was with the transport: the request is finished as soon as the hop has ended.
+    /// The request was cancelled while a hop was in flight. It finishes when the hop has ended.
     case cancellingHop
-    /// Cancelled: whoever was told `.takeOver` or `.unwind` finishes; anybody else gives up.
+    /// The request was cancelled. The task that got `.takeOver` or `.unwind` finishes it; the pipeline stops.
     case unwinding
-    /// Final. Serializers attached from now on work on what is stored.
+    /// The request has finished. Serializers that are attached now run on the stored response.
     case finished
 
     package enum Event: CaseIterable, Sendable {
-        /// The first serializer, or `resume()`.
+        /// The first serializer was attached, or `resume()` was called.
         case start
-        /// The pipeline is about to hand a hop to the transport.
+        /// The pipeline is about to begin a hop.
         case beginHop
-        /// The transport has brought the head of a response whose body goes on to somebody.
+        /// The transport has delivered a head that the pipeline needs before the body.
         case receive
-        /// The pipeline has got a hop's end, or failed before there was one.
+        /// A hop has ended, or the attempt has failed without one.
         case settle
-        /// The pipeline is about to wait for the next attempt.
+        /// The pipeline is about to wait for a retry delay.
         case backOff
         /// The pipeline begins a further attempt.
         case prepare
-        /// Somebody cancelled, or the session ended.
+        /// The request was cancelled, timed out, or lost its session.
         case cancel
-        /// The pipeline has serialized everything.
+        /// The pipeline has run all serializers.
         case finish
-        /// Whoever unwinds has serialized everything.
+        /// All responses of a cancelled request have their error.
         case finishUnwinding
     }
 
-    /// What the one who brought the event has to do, after unlocking.
+    /// The action that the caller of `receiving(_:)` does after unlocking.
     package enum Verdict: Sendable {
         /// Go on.
         case proceed
-        /// Nothing: the event changes nothing here.
+        /// Do nothing.
         case ignore
         /// Start the pipeline.
         case run
-        /// Stop: somebody else finishes the request.
+        /// Stop. Another task finishes the request.
         case abandon
-        /// Finish the request, on a task of its own: the pipeline may be held up in somebody's code. A hop that is with
-        /// the transport is ended.
+        /// End the hop in flight and finish the request in another task, because user code may block the pipeline.
         case takeOver
-        /// Tell the transport to end the hop.
+        /// Cancel the hop.
         case cancelHop
-        /// Leave, and have the request finished as cancelled.
+        /// Leave the pipeline, and finish the request as cancelled.
         case unwind
-        /// A broken rule of the library's own.
+        /// The library has a defect: this event must not occur in this phase.
         case illegal
     }
 
-    /// The whole table: every phase with every event.
+    /// The phase table: the next phase and the verdict for every phase and event.
     package func receiving(_ event: Event) -> (next: RequestPhase, verdict: Verdict) {
         switch (self, event) {
         case (.idle, .start): (.preparing, .run)

@@ -1,6 +1,6 @@
-/// What can be set on a request at any time; each is looked at when its stage comes.
+/// The settings that can be changed on a request at any time. Each step reads those that it needs.
 ///
-/// One reference: most requests have nothing but the session's, and share them.
+/// Copy on write: most requests change nothing and share the session's settings.
 @dynamicMemberLookup
 struct RequestSettings: Sendable {
     struct Content: Sendable {
@@ -18,7 +18,7 @@ struct RequestSettings: Sendable {
 
     private final class Box: Sendable {
         let content: Content
-        /// Whether the session keeps it, so that there is nothing to let go of.
+        /// Whether the session owns these settings. A finishing request then has nothing to release.
         let isSessions: Bool
 
         init(_ content: Content, isSessions: Bool = false) {
@@ -31,7 +31,7 @@ struct RequestSettings: Sendable {
 
     init(_ content: Content = Content()) { box = Box(content) }
 
-    /// What a session's requests begin with.
+    /// The initial settings of a session's requests.
     init(_ configuration: SessionConfiguration, _ monitors: [MonitorQueue]) {
         box = Box(
             Content(
@@ -39,7 +39,7 @@ struct RequestSettings: Sendable {
                 redirectHandler: configuration.redirectHandler), isSessions: true)
     }
 
-    /// What a request has left when it has finished: those who hear of serializers that are attached late.
+    /// The settings after the finish: only monitors, which are still told about serializers that are attached late.
     var remains: RequestSettings { box.isSessions ? self : RequestSettings(Content(monitors: content.monitors)) }
 
     subscript<Value>(dynamicMember path: WritableKeyPath<Content, Value>) -> Value {
@@ -51,15 +51,15 @@ struct RequestSettings: Sendable {
         }
     }
 
-    /// Whether the request holds code of the user's that its session does not hold.
+    /// Whether these settings hold user code that the session does not hold.
     var ownsUserCode: Bool {
         if box.isSessions { return false }
-        let isQuiet =
+        let hasNone =
             content.interceptors.isEmpty && content.middleware.isEmpty && content.gates.isEmpty
             && content.creationHandlers.isEmpty && content.redirectHandler == nil
-        return !isQuiet || content.validators.contains { !$0.isOwn }
+        return !hasNone || content.validators.contains { !$0.isOwn }
     }
 
-    /// All settings, to be read without a copy.
+    /// All settings, read without a copy.
     var content: Content { _read { yield box.content } }
 }

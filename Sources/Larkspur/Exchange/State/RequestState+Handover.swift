@@ -1,14 +1,14 @@
-/// The end of a hop that no task waits for, left to the awaiter of the response.
+/// The handover of a hop's end to the awaiter of the response, when no task waits for the hop.
 ///
-/// The awaiter goes on with the request: the transport's thread handles the events of all requests, and the allocator is
-/// faster where the thread that frees a request is like the one that made it.
+/// The awaiter runs the remaining steps. The transport's thread stays free for the events of other requests. Besides,
+/// the allocator is faster if a request is freed by the thread that allocated it.
 extension RequestState {
-    /// Whether the end of a hop is left to an awaiter who has not begun.
+    /// Whether the end of the hop is left to an awaiter that has not taken it up yet.
     var isLeftToAwaiter: Bool {
         if case .awaiter = hop?.waiter { true } else { false }
     }
 
-    /// Leaves the end of a hop to the awaiter, if exactly one waits; of several, one could have to wait for another.
+    /// Leaves the end of a hop to the awaiter if there is exactly one. With several, one could have to wait for another.
     mutating func leaveToAwaiter(_ hop: HopProgress, _ error: TransportError?) -> Suspension<SerializerSlot.Answer>? {
         guard case .nobody = hop.waiter, phase == .transferring, hop.isDelivered(with: error),
             let awaiter = queue.takeSoleWaiter()
@@ -17,14 +17,15 @@ extension RequestState {
         return awaiter
     }
 
-    /// Returns the answer if the response is final or there is a hop to be taken up, or else keeps the waiter.
+    /// Returns the answer if the response is final or a hop has to be taken up. Otherwise stores the waiter and returns nil.
     mutating func answer(_ waiter: SerializerSlot.Waiter, in slot: Int) -> SerializerSlot.Answer? {
         let isLeft = isLeftToAwaiter
         guard queue[slot].keep(isLeft ? (waiter.number, nil) : waiter) else { return .ready }
         return isLeft ? .takeUpHop : nil
     }
 
-    /// Ends the hop for the thread that goes on with it; nil if another one does. The task is released after unlocking.
+    /// Ends the hop for the thread that runs the next steps; nil if another thread does. The caller releases the task after
+    /// unlocking.
     mutating func takeUpHop() -> (CompletedExchange, Session, any TransportTask)? {
         guard isLeftToAwaiter, let hop, let session else { return nil }
         return (end(hop, nil), session, hop.task)

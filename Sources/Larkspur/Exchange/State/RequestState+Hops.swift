@@ -1,11 +1,12 @@
 extension RequestState {
-    /// The answer of middleware, or else the hop under way, or else the last one that ended.
+    /// The response of middleware, or else the hop in flight, or else the last hop.
     var lastHop: Hop? {
         if let answer { return answer }
         if let hop { return Hop(request: hop.request, head: hop.head, metrics: hop.metrics) }
         return attempt?.hops.last ?? attempts.last { !$0.hops.isEmpty }?.hops.last
     }
 
+    /// The hops of all attempts, with the one in flight.
     var allHops: [Hop] {
         attempts.flatMap(\.hops) + (hop.map { [Hop(request: $0.request, head: $0.head)] } ?? [])
     }

@@ -1,17 +1,16 @@
-/// Everything that changes about a request: the content of its box, and a pure machine.
+/// The mutable state of a request, guarded by its lock.
 ///
-/// Functions change the state and return what is to be done; nothing is done here. Whoever calls them does it after
-/// unlocking (R1), so a test can drive every interleaving without a thread. There is one of each: it is large, and a copy
-/// made by mistake would cost more than what it was made for.
+/// Functions change the state and return the action to do. The caller does it after unlocking (R1), so a test can play every
+/// interleaving without threads. The type is noncopyable, because it is large and a copy by mistake would be expensive.
 struct RequestState: ~Copyable {
-    /// Whether the session keeps the request, to list it and to end it.
-    private enum Keeping {
+    /// Whether the session has registered the request, to list and to cancel it.
+    private enum Registration {
         case notBegun
         case begun
         case inPlace(UInt64)
     }
 
-    /// Whether the user lets bytes flow. Independent of the phase: it holds for hops to come as well.
+    /// Whether bytes may flow, as set by `suspend()` and `resume()`. It applies to later hops, too.
     enum Pace { case flowing, suspended }
 
     // Lifecycle
@@ -19,44 +18,45 @@ struct RequestState: ~Copyable {
     private(set) var pace = Pace.flowing
     private(set) var cancellation: RequestError?
     var deadlines = Deadlines()
-    /// What the pipeline is doing, for the error of a limit that ends the request from outside.
+    /// The current stage, for the error if a timeout ends the request.
     var stage = RequestError.Stage.building
-    /// What tells the server that attempts are of one request, if somebody has asked for it.
+    /// The idempotency key that all attempts send; nil until a retry policy asks for it.
     var idempotencyKey: String?
-    /// Whether the session's budget of retries has had its part for this request.
+    /// Whether the request has made its deposit in the session's retry budget.
     var hasDeposited = false
 
-    /// The request object, for functions that it calls. It owns the core, so the core does not own it.
-    unowned var face: (any Request)?
+    /// The request object. Unowned, because it owns the core; valid while one of its own functions runs.
+    unowned var owner: (any Request)?
 
-    // Held while the request may still need them, given up at the finish
-    /// The request object, from the start on.
-    private(set) var heldFace: (any Request)?
-    /// Held from the making to the finish, but for requests that wait, unstarted, for an answer: those the session ends.
+    // Released at the finish
+    /// The request object, kept alive from the start on.
+    private(set) var keptOwner: (any Request)?
+    /// The session, kept alive until the finish. Nil while the request has serializers and waits for `resume()`: such a
+    /// request is failed when its session ends.
     private(set) var session: Session?
-    private var keeping = Keeping.notBegun
+    private var registration = Registration.notBegun
     var pipeline: Task<Void, Never>?
 
-    // What the user asked for
+    // Settings and serializers
     var settings: RequestSettings
     var pendingEvents = PendingEvents()
     var queue = SerializerQueue()
     private var waiters: UInt64 = 0
 
-    // What happened
-    /// Kept apart from those before it, because most requests have only this one.
+    // Progress and results
+    /// The current attempt. It is not in the array of the others, because most requests have only one attempt.
     var attempt: Attempt?
     private var earlierAttempts: [Attempt] = []
     private(set) var hop: HopProgress?
-    /// What the last hop's peer has to be asked by a user's code, because of which the hop was refused.
+    /// The trust evaluation that the last hop was refused for and that user code has to complete.
     var inquiry: TrustInquiry?
-    /// The attempt's response as middleware has made it, if it went through any.
+    /// The attempt's response as middleware returned it; nil without middleware.
     var answer: Hop?
-    /// What came of the hop whose body somebody takes as it comes; there when that body has ended.
+    /// The result of a hop whose body is received in chunks, once the body has ended.
     private(set) var ended: CompletedExchange?
-    /// How much of the body was sent, over all attempts and hops.
+    /// The upload progress, over all attempts and hops.
     private(set) var uploaded: TransferProgress?
-    /// How much of the response's body has come, over all attempts.
+    /// The number of received body bytes, over all attempts.
     private(set) var received: UInt64 = 0
     private(set) var exchange: CompletedExchange?
 
@@ -65,24 +65,24 @@ struct RequestState: ~Copyable {
         self.session = session
     }
 
-    /// Held until the finish, also where the request waited for its start without it.
+    /// Keeps the session until the finish.
     mutating func keep(_ session: Session) { if phase != .finished { self.session = session } }
 
-    /// True for the one who has the session keep the request.
-    mutating func beginKeeping() -> Bool {
-        guard case .notBegun = keeping else { return false }
-        keeping = .begun
+    /// Returns true for the first caller, which then registers the request with the session.
+    mutating func beginRegistration() -> Bool {
+        guard case .notBegun = registration else { return false }
+        registration = .begun
         return true
     }
 
-    /// False if the session does not have to keep the request there any more: it has finished meanwhile.
+    /// Stores where the session keeps the request. Returns false if the request has finished meanwhile.
     mutating func keep(in place: UInt64) -> Bool {
-        keeping = .inPlace(place)
+        registration = .inPlace(place)
         return phase != .finished
     }
 
     private var place: UInt64? {
-        if case .inPlace(let place) = keeping { place } else { nil }
+        if case .inPlace(let place) = registration { place } else { nil }
     }
 
     // MARK: Attempts
@@ -102,7 +102,6 @@ struct RequestState: ~Copyable {
 
     // MARK: Phases
 
-    /// What the pipeline goes by from here on.
     var plan: AttemptPlan { AttemptPlan(self) }
 
     var isWithPipeline: Bool {
@@ -112,27 +111,27 @@ struct RequestState: ~Copyable {
         }
     }
 
-    /// Brings an event to the table.
+    /// Changes the phase by the phase table.
     mutating func step(_ event: RequestPhase.Event) -> RequestPhase.Verdict {
         let (next, verdict) = phase.receiving(event)
         phase = next
         return verdict
     }
 
-    /// The first serializer or `resume()`; the face is kept from now on, so that everybody sees the same object.
+    /// Starts the request, and keeps the request object alive from now on.
     mutating func start() -> RequestPhase.Verdict {
         let verdict = step(.start)
         guard verdict == .run else { return verdict }
-        heldFace = face
+        keptOwner = owner
         note(.start)
         return verdict
     }
 
-    /// Cancels with this reason; the first one counts.
+    /// Cancels with this reason, unless the request was cancelled or finished before.
     mutating func cancel(_ reason: RequestError) -> CancelAction {
         switch step(.cancel) {
         case .takeOver:
-            heldFace = face
+            keptOwner = owner
             noteEnd(reason)
             return .takeOver(held: pipeline, hop?.task, discarded: queue.discardHeld())
         case .cancelHop:
@@ -149,18 +148,18 @@ struct RequestState: ~Copyable {
 
     enum CancelAction {
         case none
-        /// Cancel the pipeline's task, which somebody's code may hold up, and the hop that it takes the body of, if there
-        /// is one, and finish on another task.
+        /// Cancel the pipeline's task and its hop, and finish the request in another task, because user code may block the
+        /// pipeline.
         case takeOver(held: Task<Void, Never>?, (any TransportTask)?, discarded: [AnyResponse])
         case cancelHop((any TransportTask)?)
-        /// Go on with the hop that is left to an awaiter, who may be long in coming.
+        /// Run the steps after the hop, because the awaiter that they were left to may be delayed.
         case takeUpHop
 
-        /// Whether the request was under way, and was cancelled by this.
+        /// Whether this cancel ended a running request.
         var isEffective: Bool { if case .none = self { false } else { true } }
     }
 
-    /// The exchange that serializers of a cancelled request are shown.
+    /// The exchange of a cancelled request.
     var cancelledExchange: CompletedExchange {
         CompletedExchange(
             hop: lastHop, attempts: attemptCount, error: cancellation ?? .requestCancelled, past: past)
@@ -170,11 +169,11 @@ struct RequestState: ~Copyable {
 
     enum AttachAction {
         case none
-        /// The request waits for `resume()`: the session keeps it meanwhile, to answer it if the session ends first.
+        /// The request waits for `resume()`. The session registers it, to fail it if the session ends first.
         case keep(released: Session?)
         case run(Opening)
         case workLate
-        /// Go on with the hop that is left to an awaiter, who may be long in coming.
+        /// Run the steps after the hop, because the awaiter that they were left to may be delayed.
         case takeUpHop
     }
 
@@ -190,18 +189,19 @@ struct RequestState: ~Copyable {
         }
     }
 
-    /// Somebody waits for what comes of the request, which starts or is kept until it does.
+    /// Starts the request for a serializer or reader. If it does not start automatically, has the session register it.
     mutating func demand(startsAutomatically: Bool) -> AttachAction {
         guard phase == .idle else { return .none }
         if startsAutomatically, pace == .flowing { return start() == .run ? .run(open()) : .none }
-        heldFace = face
-        guard beginKeeping() else { return .none }
+        keptOwner = owner
+        guard beginRegistration() else { return .none }
         defer { session = nil }
         return .keep(released: session)
     }
 
-    /// Takes a serializer's response if the request is still in this phase; after a cancel somebody else answers.
-    /// Says whether it was taken, and returns the response that it replaces, to be let go of after unlocking.
+    /// Stores a serializer's response if the request is still in this phase.
+    ///
+    /// - Returns: Whether it was stored, and the response that it replaces, which the caller releases after unlocking.
     mutating func hold(
         _ response: AnyResponse, in slot: Int, during phase: RequestPhase
     ) -> (isHeld: Bool, replaced: AnyResponse?) {
@@ -215,28 +215,27 @@ struct RequestState: ~Copyable {
 
     enum NextWork: Sendable {
         case serialize(slot: Int, SerializerJob, limit: Deadline?)
-        /// There is none, but the finish stops timers of the user's clock, or releases objects of the user's.
+        /// There is none, but the finish has to run in a task: it stops timers on a user's clock or releases user objects.
         case needsTask
         case finished(callsHandlers: Bool)
         case abandon
     }
 
-    /// What is to be done at the finish, and what was held until then: it is let go of after unlocking, because the
-    /// last reference to a session ends it.
+    /// The actions of the finish, and the objects to release after unlocking. The last reference to a session ends it.
     struct Finish: Sendable {
         let deliveries: Few<Delivery>
         let events: [PendingEvents.Entry]
         let session: Session?
         let place: UInt64?
-        let face: (any Request)?
+        let owner: (any Request)?
         let settings: RequestSettings
         let deadlines: Deadlines
     }
 
-    /// The next serializer to run or, when there is none, the finish, in one step: a serializer is attached either
-    /// before it, and runs, or after it, and is late.
+    /// Returns the next serializer to run, or finishes the request. Both are one step under the lock: a serializer is
+    /// attached before the finish and runs, or after it and is late.
     ///
-    /// - Parameter held: The response of the serializer that has run last.
+    /// - Parameter held: The response of the serializer that has just run.
     mutating func nextWork(
         after held: HeldResponse? = nil, finishingBy event: RequestPhase.Event, with exchange: CompletedExchange,
         isInTask: Bool = true
@@ -252,7 +251,7 @@ struct RequestState: ~Copyable {
         phase = next
         self.exchange = exchange
         let deliveries = queue.deliverHeld()
-        // The transport is told to end a cancelled hop, and may take its time.
+        // The transport may take some time to end a cancelled hop.
         if hop != nil { note(.endHop(.cancelled)) }
         note(.finish(exchange.error))
         pipeline = nil
@@ -260,13 +259,13 @@ struct RequestState: ~Copyable {
         (settings, deadlines) = (released.remains, Deadlines())
         let finish = Finish(
             deliveries: deliveries, events: pendingEvents.begin(), session: session.take(), place: place,
-            face: heldFace.take(), settings: released, deadlines: limits)
+            owner: keptOwner.take(), settings: released, deadlines: limits)
         return (.finished(callsHandlers: queue.beginHandlers()), finish)
     }
 
     // MARK: Pace
 
-    /// Sets the pace; true if that changed something.
+    /// Sets the pace. Returns whether it changed.
     mutating func setPace(_ pace: Pace) -> Bool {
         guard self.pace != pace, phase != .finished, phase != .unwinding else { return false }
         self.pace = pace
@@ -276,10 +275,9 @@ struct RequestState: ~Copyable {
 
     typealias PaceStep = (task: any TransportTask, pace: Pace)
 
-    /// What to tell the current hop next so that it runs at the user's pace.
+    /// Returns the next change of pace to pass to the transport.
     ///
-    /// Two threads that suspend and resume at once must not tell the transport in the wrong order: one applies, until
-    /// what was applied is what is wanted; the other leaves it to the first.
+    /// If two threads suspend and resume concurrently, only one of them calls the transport, until the wanted pace is set.
     mutating func nextPaceStep(after applied: (TransportTaskID, Pace)?) -> PaceStep? {
         guard let hop else { return nil }
         if let (id, pace) = applied {
@@ -293,7 +291,7 @@ struct RequestState: ~Copyable {
 
     // MARK: Hops
 
-    /// Hands a hop over, or tells the pipeline what else to do.
+    /// Begins a hop, unless the request was cancelled.
     mutating func beginHop(_ progress: HopProgress) -> RequestPhase.Verdict {
         let verdict = step(.beginHop)
         if verdict == .proceed { (hop, ended, stage) = (progress, nil, .sending) }
@@ -303,22 +301,22 @@ struct RequestState: ~Copyable {
     enum ReceiveAction: Sendable {
         case none
         case fill(ByteChannel, Data)
-        /// The rest of the body is of no use to anybody.
+        /// The rest of the body is not needed.
         case endHop(any TransportTask)
         case reportUpload(TransferProgress, [RequestFollower<TransferProgress>])
-        /// The body is thrown away: nobody will read it, so nobody would allow it.
+        /// The body is discarded. It has no reader that would allow the transport to deliver it.
         case allowAll(any TransportTask)
-        /// The task is let go of after unlocking: its end is the transport's code (R1).
+        /// Resume the pipeline. The task is released after unlocking, because that runs code of the transport (R1).
         case complete(HopProgress.Continuation, HopOutcome, any TransportTask)
-        /// The same for a hop whose head was taken: its end is what the reader sees, if there is one.
+        /// End the body of a hop whose head was delivered before.
         case endBody(ByteChannel?, TransportError?, any TransportTask)
-        /// The same for a hop that no task waits for.
-        case goOn(CompletedExchange, Session?, any TransportTask)
-        /// The same, left to the awaiter of the response.
+        /// Run the next steps on this thread, because no task waits for the hop.
+        case resume(CompletedExchange, Session?, any TransportTask)
+        /// Resume the awaiter of the response, which runs the next steps.
         case leave(to: Suspension<SerializerSlot.Answer>)
     }
 
-    /// Takes a fact of the transport. What belongs to no hop under way is too late and ignored.
+    /// Handles an event of the transport. An event of a hop that is not in flight is ignored.
     mutating func receive(_ event: TransportEvent, for id: TransportTaskID) -> ReceiveAction {
         guard let hop, hop.id == id else { return .none }
         note(RequestEvent(event))
@@ -328,11 +326,11 @@ struct RequestState: ~Copyable {
             if hop.isAwaited, settings.content.redirectHandler != nil,
                 HopPolicy.isRedirect(head, options: hop.request.options)
             {
-                hop.isAskedAbout = true
-                return takeHead(hop)
+                hop.awaitsHandler = true
+                return deliverHead(hop)
             }
             guard HopPolicy.isAnswered(head, to: hop.request) else {
-                return hop.acceptsDeclaredLength() ? takeHead(hop) : .endHop(hop.task)
+                return hop.acceptsDeclaredLength() ? deliverHead(hop) : .endHop(hop.task)
             }
             hop.sink = .discard(budget: BodySink.discardLimit)
             return .allowAll(hop.task)
@@ -353,7 +351,7 @@ struct RequestState: ~Copyable {
             let exchange = end(hop, error)
             switch hop.waiter {
             case .pipeline(let continuation): return .complete(continuation, .ended(exchange), hop.task)
-            case .nobody, .awaiter: return .goOn(exchange, session, hop.task)
+            case .nobody, .awaiter: return .resume(exchange, session, hop.task)
             case .reader(let channel):
                 ended = exchange
                 return .endBody(channel, exchange.hop?.error, hop.task)
@@ -361,7 +359,7 @@ struct RequestState: ~Copyable {
         }
     }
 
-    /// Records how the hop went, which is not under way from now on.
+    /// Ends the hop and records its result.
     mutating func end(_ hop: HopProgress, _ error: TransportError?) -> CompletedExchange {
         self.hop = nil
         let ended = hop.ended(with: error)
@@ -369,24 +367,24 @@ struct RequestState: ~Copyable {
         return CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
     }
 
-    /// Has the pipeline go on: with a body that is not kept in memory, with a redirect that a handler decides about, or with
-    /// a head that response gates see first.
-    private mutating func takeHead(_ hop: HopProgress) -> ReceiveAction {
+    /// Resumes the pipeline with a head, if the body is received in chunks, a redirect handler decides about it, or response
+    /// gates see it first.
+    private mutating func deliverHead(_ hop: HopProgress) -> ReceiveAction {
         var channel: ByteChannel?
         if case .channel(let body) = hop.sink { channel = body }
-        guard channel != nil || hop.isAskedAbout || hop.isGated, case .pipeline(let continuation) = hop.waiter,
+        guard channel != nil || hop.awaitsHandler || hop.isGated, case .pipeline(let continuation) = hop.waiter,
             step(.receive) == .proceed
         else { return .none }
         hop.waiter = .reader(channel)
         let head = Hop(request: hop.request, head: hop.head, metrics: hop.metrics)
         let exchange = CompletedExchange(hop: head, attempts: attemptCount, past: past)
-        if hop.isAskedAbout { return .complete(continuation, .redirect(exchange, channel), hop.task) }
+        if hop.awaitsHandler { return .complete(continuation, .redirect(exchange, channel), hop.task) }
         return .complete(continuation, channel.map { .live(exchange, $0) } ?? .gated(exchange), hop.task)
     }
 
     // MARK: Progress
 
-    /// Counts what was sent; nil if it was counted before, or nobody wants to hear of it.
+    /// Counts sent bytes. Returns nil if the progress did not change or has no followers.
     private mutating func advanceUpload(to count: UInt64, of total: UInt64?) -> TransferProgress? {
         let completed = min(max(count, uploaded?.completed ?? 0), total ?? .max)
         let progress = TransferProgress(completed: completed, total: total)
