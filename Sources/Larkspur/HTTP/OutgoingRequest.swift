@@ -82,6 +82,9 @@ public struct OutgoingRequest: Sendable {
         set { change { $0.options = newValue } }
     }
 
+    /// The credential of `options`, without the allocation that reading it through their accessor takes.
+    var authentication: Authentication? { storage.content.options.authentication }
+
     /// The error of a setter that cannot throw; reported before sending.
     var problem: RequestError? {
         get { storage.content.problem }

@@ -139,5 +139,5 @@ extension Authentication: CustomStringConvertible, CustomDebugStringConvertible,
 
 extension OutgoingRequest {
     /// Adds the `Authorization` field that answers a challenge, made for this method and target.
-    mutating func proveCredential() { options.authentication?.prove(in: &self) }
+    mutating func proveCredential() { authentication?.prove(in: &self) }
 }
