@@ -87,7 +87,7 @@ static bool is_pipe_pending(void) {
     return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE);
 }
 
-bool clarkspur_turn_borrow(clarkspur_turn *turn) {
+bool clarkspur_turn_try_begin(clarkspur_turn *turn) {
     // A thread that releases the turn and acquires it again is always faster than a thread that must first wake up.
     if (clarkspur_turn_is_wanted(turn) || pthread_mutex_trylock(&turn->lock) != 0) { return false; }
     turn->is_lent = block_signals(&turn->mask);

@@ -2,45 +2,45 @@
 ///
 /// It accepts the same input as libcurl: bare LF as line end, extensions, trailers. It drops extensions and trailers.
 struct CurlChunks {
-    private enum Place { case size, sizeLineEnd, data, dataEnd, trailerStart, trailer, over, broken }
+    private enum Part { case size, sizeLineEnd, data, dataEnd, trailerStart, trailer, over, broken }
 
     /// The maximum number of bytes that size lines and trailers may have between two pieces of content.
     private static let limitOfLines = 300 * 1_024
     /// The maximum number of hexadecimal digits in a size that fits into `Int`.
     private static let limitOfDigits = 16
 
-    private var place = Place.size
+    private var part = Part.size
     private var size = 0
     private var digits = 0
     private var bytesOfLines = 0
 
     /// Whether the last chunk and its trailers have arrived.
-    var isOver: Bool { place == .over }
+    var isOver: Bool { part == .over }
 
     /// Whether the bytes break the format of chunks.
-    var isBroken: Bool { place == .broken }
+    var isBroken: Bool { part == .broken }
 
     /// Returns the next piece of content and removes the bytes up to its end; nil if there is no further content.
     mutating func next(in bytes: inout UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
-        while let byte = bytes.first, place != .over, place != .broken {
-            if place == .data {
+        while let byte = bytes.first, part != .over, part != .broken {
+            if part == .data {
                 let content = UnsafeRawBufferPointer(rebasing: bytes.prefix(size))
                 bytes = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(content.count))
                 size -= content.count
                 bytesOfLines = 0
-                if size == 0 { place = .dataEnd }
+                if size == 0 { part = .dataEnd }
                 return content
             }
             bytes = UnsafeRawBufferPointer(rebasing: bytes.dropFirst())
             bytesOfLines += 1
-            place = bytesOfLines > Self.limitOfLines ? .broken : follow(byte)
+            part = bytesOfLines > Self.limitOfLines ? .broken : follow(byte)
         }
         return nil
     }
 
-    private mutating func follow(_ byte: UInt8) -> Place {
+    private mutating func follow(_ byte: UInt8) -> Part {
         let isLineEnd = byte == UInt8(ascii: "\n")
-        switch place {
+        switch part {
         case .size:
             if let digit = Self.digit(byte) { return add(digit) }
             guard digits > 0 else { return .broken }
@@ -49,11 +49,11 @@ struct CurlChunks {
         case .dataEnd: return isLineEnd ? .size : byte == UInt8(ascii: "\r") ? .dataEnd : .broken
         case .trailerStart: return isLineEnd ? .over : byte == UInt8(ascii: "\r") ? .trailerStart : .trailer
         case .trailer: return isLineEnd ? .trailerStart : .trailer
-        case .data, .over, .broken: return place
+        case .data, .over, .broken: return part
         }
     }
 
-    private mutating func add(_ digit: Int) -> Place {
+    private mutating func add(_ digit: Int) -> Part {
         digits += 1
         let (shifted, overflows) = size.multipliedReportingOverflow(by: 16)
         guard digits <= Self.limitOfDigits, !overflows, shifted <= .max - digit else { return .broken }
@@ -61,7 +61,7 @@ struct CurlChunks {
         return .size
     }
 
-    private mutating func endSize() -> Place {
+    private mutating func endSize() -> Part {
         digits = 0
         return size == 0 ? .trailerStart : .data
     }

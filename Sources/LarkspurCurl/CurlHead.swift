@@ -9,7 +9,7 @@ struct CurlHead {
         case broken(TransportError)
     }
 
-    private enum Place { case statusLine, fields, over }
+    private enum Part { case statusLine, fields, over }
 
     /// The maximum size in bytes: more than any server needs, and too little for a hostile server to do harm.
     static let limit = 300 * 1_024
@@ -18,7 +18,7 @@ struct CurlHead {
     static let weightOfLine = 32
     static let interimLimit = 64
 
-    private var place = Place.statusLine
+    private var part = Part.statusLine
     private var status = 0
     private var version = ""
     private var fields: [UInt8]
@@ -40,7 +40,7 @@ struct CurlHead {
     }
 
     /// Whether the final head is complete.
-    var isWhole: Bool { place == .over }
+    var isWhole: Bool { part == .over }
 
     var hasBegun: Bool { size > 0 }
 
@@ -63,15 +63,15 @@ struct CurlHead {
     mutating func add(_ line: UnsafeBufferPointer<UInt8>) -> Progress {
         size += line.count + Self.weightOfLine
         guard size <= Self.limit else { return .broken(Self.violation("the response's head or trailers have no end")) }
-        guard let bytes = line.baseAddress, place != .over else { return .more }  // later lines are trailers
+        guard let bytes = line.baseAddress, part != .over else { return .more }  // later lines are trailers
         guard memchr(bytes, 0, line.count) == nil else {
             return .broken(Self.violation("the response's head has a NUL byte"))
         }
-        if place == .statusLine {
+        if part == .statusLine {
             guard readStatus(line) else {
                 return .broken(Self.violation("the response does not begin with a status line of HTTP"))
             }
-            place = .fields
+            part = .fields
             return .more
         }
         if bytes[0] == 0x0D || bytes[0] == 0x0A { return end() }
@@ -109,13 +109,13 @@ struct CurlHead {
             fields.removeAll(keepingCapacity: true)
             contentLength = nil
             codings = CurlTransferCodings()
-            place = .statusLine
+            part = .statusLine
             return .more
         }
         guard !codings.isCompressed || contentLength == nil else {
             return .broken(Self.violation("the response has a Content-Length and a compressed Transfer-Encoding"))
         }
-        place = .over
+        part = .over
         defer { fields = [] }
         return .head(ResponseHead(status: status, version: version, rawFields: fields))
     }

@@ -2,7 +2,7 @@ internal import CLarkspur
 
 /// The event loop of a transport. Its thread owns libcurl's handles, and lends them to other threads while it sleeps.
 ///
-/// The thread that uses the handles has the loop's turn. Other threads post tasks to the inbox. A thread that posts a
+/// The thread that uses the handles has the loop's turn. Other threads post tasks to the queue. A thread that posts a
 /// new task while the loop sleeps takes the turn and sends the request at once. Every other post only wakes the loop.
 /// Waking a thread costs more than all other work for a small request.
 final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses the properties below "Guarded by the turn"
@@ -17,7 +17,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
     private let watcher = UnsafeMutablePointer<clarkspur_http2_watcher>.allocate(capacity: 1)
 
     // Guarded by the box
-    private let inbox = Protected(CurlInbox())
+    private let queue = Protected(CurlTaskQueue())
 
     // Guarded by the turn. A thread cannot race with itself, and every event reads these properties: unchecked.
     @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
@@ -65,7 +65,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
 
     /// Adds a new task. Returns the reason if the loop refuses it.
     func submit(_ task: CurlTask) -> TransportError? {
-        switch inbox.withLock({ $0.submit(task) }) {
+        switch queue.withLock({ $0.submit(task) }) {
         case .taken(let isFirst):
             if isFirst, !(task.isPrompt && takeTurn()) { clarkspur_poller_wake(poller) }
             return nil
@@ -79,18 +79,18 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
 
     /// Makes the loop look at a task's orders.
     func post(_ task: CurlTask) {
-        if inbox.withLock({ $0.post(task) }) { clarkspur_poller_wake(poller) }
+        if queue.withLock({ $0.post(task) }) { clarkspur_poller_wake(poller) }
     }
 
     /// Ends the thread and every remaining task.
     func stop() {
-        if inbox.withLock({ $0.stop() }) { clarkspur_poller_wake(poller) }
+        if queue.withLock({ $0.stop() }) { clarkspur_poller_wake(poller) }
     }
 
-    /// Starts the thread with the first task. Tasks that arrive before the thread runs wait in the inbox.
+    /// Starts the thread with the first task. Tasks that arrive before the thread runs wait in the queue.
     private func begin() {
         guard let failure = open() ?? startThread() else { return }
-        inbox.withLock { $0.reason = failure }
+        queue.withLock { $0.reason = failure }
         end(failure)
     }
 
@@ -131,7 +131,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
     ///
     /// Only the loop's thread reads bodies from files and streams: that may take long, or runs code of the user.
     func takeTurn() -> Bool {
-        guard clarkspur_turn_borrow(turn) else { return false }
+        guard clarkspur_turn_try_begin(turn) else { return false }
         // The calling thread may belong to another loop, inside a call of a delegate.
         let before = clarkspur_http2_watch(watcher)
         defer {
@@ -141,7 +141,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
         isLent = true
         defer { isLent = false }
         guard readers == 0, work() else { return false }
-        return inbox.withLock { $0.fallAsleep() } && min(timer, alarms.next) >= wakeTime
+        return queue.withLock { $0.fallAsleep() } && min(timer, alarms.next) >= wakeTime
     }
 
     private func run() {
@@ -160,18 +160,18 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
             }
             harvest()
         }
-        end(inbox.withLock { $0.reason })
+        end(queue.withLock { $0.reason })
         clarkspur_turn_end(turn)
     }
 
     /// Does the work at hand. Returns false if the loop ends or has ended, or if the loop's own thread must do the
     /// work.
     private func work() -> Bool {
-        guard let life = inbox.withLock({ $0.take(into: &posted, isLent: isLent) }) else { return false }
+        guard let lifecycle = queue.withLock({ $0.take(into: &posted, isLent: isLent) }) else { return false }
         tick()
         for task in posted { look(at: task) }
         posted.removeAll(keepingCapacity: true)
-        guard life == .running else {
+        guard lifecycle == .running else {
             deliver()
             return false
         }
@@ -236,12 +236,12 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
         wakeTime = min(timer, alarms.next, sockets.releaseTime)
         let limit = wakeTime == CurlClock.never ? -1 : CurlClock.milliseconds(from: CurlClock.now, to: wakeTime)
         guard limit != 0 else { return 0 }
-        return inbox.withLock { $0.fallAsleep() } ? limit : 0
+        return queue.withLock { $0.fallAsleep() } ? limit : 0
     }
 
     /// Ends every task and releases what the thread used.
     private func end(_ error: TransportError) {
-        let rest = inbox.withLock { $0.end() }
+        let rest = queue.withLock { $0.end() }
         // The waiting tasks end first: a connection slot that becomes free must not start one of them.
         for task in admitted.map(\.0) + origins.takeAllWaiting() { task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers { transfer.fail(error) }
@@ -260,13 +260,13 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
 
     private func look(at task: CurlTask) {
         guard let orders = task.takeOrders() else { return }
-        switch orders.place {
+        switch orders.progress {
         case .new:
             if let error = orders.end ?? CurlTransfer.refusal(of: task.request, configuration, routes) {
                 return task.end(error, metrics: TransportMetrics())
             }
             guard let origin = origins.admit(task) else {
-                _ = task.put(.waiting)
+                _ = task.record(.waiting)
                 return
             }
             start(task, origin)

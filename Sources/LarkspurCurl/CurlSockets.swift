@@ -57,7 +57,7 @@ struct CurlSockets {
     mutating func want(
         _ interest: Int32, of descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>
     ) -> Bool {
-        let index = place(of: descriptor)
+        let index = index(of: descriptor)
         entries[index].wanted = interest
         entries[index].idleWrites = 0
         // A connection that libcurl no longer wants stays registered: the next transfer on it wants the same events.
@@ -68,7 +68,7 @@ struct CurlSockets {
     /// Returns whether libcurl waits for events of the socket. If not, removes the socket from the poller, where it
     /// would stay ready forever.
     mutating func isWanted(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) -> Bool {
-        let index = place(of: descriptor)
+        let index = index(of: descriptor)
         if entries[index].wanted == 0 { register(0, index, poller) }
         return entries[index].wanted != 0
     }
@@ -84,7 +84,7 @@ struct CurlSockets {
     mutating func didWrite(
         _ descriptor: Int32, hasSent: Bool, at now: CurlClock.Instant, poller: UnsafeMutablePointer<clarkspur_poller>
     ) {
-        let index = place(of: descriptor)
+        let index = index(of: descriptor)
         guard entries[index].wanted == 3, !hasSent else {
             entries[index].idleWrites = 0
             return release(descriptor, poller: poller)
@@ -98,7 +98,7 @@ struct CurlSockets {
     private mutating func release(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
         guard let position = held.firstIndex(of: descriptor) else { return }
         held.remove(at: position)
-        let index = place(of: descriptor)
+        let index = index(of: descriptor)
         if entries[index].wanted != 0 { register(entries[index].wanted, index, poller) }
         if held.isEmpty { releaseTime = CurlClock.never }
     }
@@ -109,13 +109,13 @@ struct CurlSockets {
     }
 
     mutating func didOpen(_ descriptor: Int32) {
-        entries[place(of: descriptor)] = Entry(isConnection: true)
+        entries[index(of: descriptor)] = Entry(isConnection: true)
     }
 
     /// Removes the socket from the poller. The kernel does so for a closed socket only if no child process has it
     /// too.
     mutating func willClose(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
-        let index = place(of: descriptor)
+        let index = index(of: descriptor)
         held.removeAll { $0 == descriptor }
         register(0, index, poller)
         if let ends = entries[index].ends, descriptors[ends] == descriptor { descriptors[ends] = nil }
@@ -125,11 +125,11 @@ struct CurlSockets {
     // MARK: Connections
 
     /// Notes which of the sockets that libcurl has opened became the connection.
-    mutating func place(_ ends: Ends, among opened: [Int32]) {
+    mutating func record(_ ends: Ends, among opened: [Int32]) {
         let isOnly = opened.count == 1
         let found = opened.first { isOnly || clarkspur_socket_local_port($0) == ends.localPort }
         guard let descriptor = found, ends.localPort != 0 else { return }
-        entries[place(of: descriptor)].ends = ends
+        entries[index(of: descriptor)].ends = ends
         descriptors[ends] = descriptor
     }
 
@@ -154,7 +154,7 @@ struct CurlSockets {
         return true
     }
 
-    private mutating func place(of descriptor: Int32) -> Int {
+    private mutating func index(of descriptor: Int32) -> Int {
         let index = Int(descriptor)
         while entries.count <= index { entries.append(Entry()) }
         return index

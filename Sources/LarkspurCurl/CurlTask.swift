@@ -21,7 +21,7 @@ final class CurlTask: TransportTask {
         var end: TransportError?
         /// Whether the loop has yet to look at the orders.
         var isPosted = false
-        var place = Place.new
+        var progress = Progress.new
         var submitted = CurlClock.zero
         /// Memory for the head's fields. The caller's thread allocates it, because that thread usually releases it.
         var room: [UInt8] = []
@@ -39,8 +39,8 @@ final class CurlTask: TransportTask {
         }
     }
 
-    /// The task's place in the loop. Only the loop reads it.
-    enum Place { case new, waiting, running(CurlTransfer.Slot) }
+    /// The progress of the task in the loop. Only the loop reads it.
+    enum Progress { case new, waiting, running(CurlTransfer.Slot) }
 
     init(id: TransportTaskID, request: TransportRequest, delegate: any TransportDelegate, transport: CurlTransport) {
         self.id = id
@@ -118,7 +118,7 @@ final class CurlTask: TransportTask {
     // MARK: The thread that has the turn
 
     struct Orders {
-        var place: Place
+        var progress: Progress
         var end: TransportError?
         var hasWoken: Bool
         var isSuspended: Bool
@@ -131,7 +131,7 @@ final class CurlTask: TransportTask {
             guard state.phase == .submitted else { return nil }
             defer { state.hasWoken = false }
             return Orders(
-                place: state.place, end: state.end, hasWoken: state.hasWoken, isSuspended: state.isSuspended)
+                progress: state.progress, end: state.end, hasWoken: state.hasWoken, isSuspended: state.isSuspended)
         }
     }
 
@@ -145,10 +145,10 @@ final class CurlTask: TransportTask {
         var room: [UInt8]
     }
 
-    /// Notes the task's place. Returns what a hop needs to start; nil if the task has ended.
-    func put(_ place: Place) -> Start? {
+    /// Records the progress of the task. Returns what a hop needs to start; nil if the task has ended.
+    func record(_ progress: Progress) -> Start? {
         box.withLock { state in
-            state.place = place
+            state.progress = progress
             defer { state.room = [] }
             return state.delegate.map { Start(delegate: $0, submitted: state.submitted, room: state.room) }
         }

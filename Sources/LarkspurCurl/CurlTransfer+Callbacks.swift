@@ -90,7 +90,7 @@ extension CurlTransfer {
     private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
         if !opened.isEmpty {
             // HTTP/2 connections are never checked: stray bytes there belong to no request.
-            if let ends, !clarkspur_tls_speaks_http2(easy) { loop.sockets.place(ends, among: opened) }
+            if let ends, !clarkspur_tls_speaks_http2(easy) { loop.sockets.record(ends, among: opened) }
             opened.removeAll(keepingCapacity: true)
             return true
         }

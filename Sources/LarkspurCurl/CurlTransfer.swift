@@ -112,7 +112,7 @@ final class CurlTransfer {
 
     /// Starts a hop for the task. Returns false if the task has ended.
     func begin(_ task: CurlTask, origin: CurlOrigins.Index) -> Bool {
-        guard let start = task.put(.running(slot)) else { return false }
+        guard let start = task.record(.running(slot)) else { return false }
         let route = loop.routes.route(to: task.request.url)
         guard url.set(task.request.url, isWhole: route?.needsWholeURL(task.request.url) == true) else {
             task.end(TransportError(.other, "libcurl refused the URL"), metrics: TransportMetrics())

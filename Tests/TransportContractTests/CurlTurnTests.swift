@@ -20,7 +20,7 @@
             defer { clarkspur_turn_close(turn) }
             #expect(!Self.isSignalBlocked)
             for _ in 0..<2 {
-                #expect(clarkspur_turn_borrow(turn))
+                #expect(clarkspur_turn_try_begin(turn))
                 #expect(Self.isSignalBlocked)
                 pthread_kill(pthread_self(), SIGPIPE)  // like a write to a disconnected peer
                 clarkspur_turn_end(turn)
@@ -37,13 +37,13 @@
             sigaddset(&pipe, SIGPIPE)
             pthread_sigmask(SIG_BLOCK, &pipe, &before)
             defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-            #expect(clarkspur_turn_borrow(turn))
+            #expect(clarkspur_turn_try_begin(turn))
             pthread_kill(pthread_self(), SIGPIPE)
             clarkspur_turn_end(turn)
             #expect(Self.isSignalBlocked)
             #expect(!Self.isSignalPending, "the signal of the thread's own write is still pending")
             pthread_kill(pthread_self(), SIGPIPE)
-            #expect(clarkspur_turn_borrow(turn))
+            #expect(clarkspur_turn_try_begin(turn))
             clarkspur_turn_end(turn)
             #expect(Self.isSignalPending, "the program's own signal was discarded")
             var signal: Int32 = 0
@@ -67,7 +67,7 @@
             }
             let (others, faults) = ([SIGUSR1, SIGCHLD, SIGTERM], [SIGSEGV, SIGABRT])
             let before = (others: blocked(others), faults: blocked(faults))
-            #expect(clarkspur_turn_borrow(turn))
+            #expect(clarkspur_turn_try_begin(turn))
             #expect(blocked(others) == others)
             #expect(blocked(faults) == before.faults)
             clarkspur_turn_end(turn)
@@ -80,7 +80,7 @@
             let opened = try #require(clarkspur_turn_open())
             let (turn, gate, hadIt) = (UInt(bitPattern: opened), Gate(), Protected(false))
             func pointer() -> OpaquePointer? { OpaquePointer(bitPattern: turn) }
-            #expect(clarkspur_turn_borrow(pointer()))
+            #expect(clarkspur_turn_try_begin(pointer()))
             let thread = Thread {
                 clarkspur_turn_begin(OpaquePointer(bitPattern: turn))
                 hadIt.withLock { $0 = true }
@@ -90,7 +90,7 @@
             thread.start()
             while !clarkspur_turn_is_wanted(pointer()) { sched_yield() }
             clarkspur_turn_end(pointer())
-            while !clarkspur_turn_borrow(pointer()) { sched_yield() }
+            while !clarkspur_turn_try_begin(pointer()) { sched_yield() }
             #expect(hadIt.withLock { $0 })
             clarkspur_turn_end(pointer())
             try await gate.opened()
@@ -102,10 +102,10 @@
             let turn = try #require(clarkspur_turn_open())
             defer { clarkspur_turn_close(turn) }
             clarkspur_turn_begin(turn)
-            #expect(!clarkspur_turn_borrow(turn))
+            #expect(!clarkspur_turn_try_begin(turn))
             clarkspur_turn_end(turn)
-            #expect(clarkspur_turn_borrow(turn))
-            #expect(!clarkspur_turn_borrow(turn))
+            #expect(clarkspur_turn_try_begin(turn))
+            #expect(!clarkspur_turn_try_begin(turn))
             clarkspur_turn_end(turn)
         }
 

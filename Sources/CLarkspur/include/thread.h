@@ -23,5 +23,5 @@ bool clarkspur_turn_is_wanted(clarkspur_turn *turn);
 // Acquires the turn on a thread of the program if it is free and no thread waits for it. Until `clarkspur_turn_end` the
 // thread, and every thread that it starts, blocks all signals except those of its own faults. A SIGPIPE of its own
 // writes is discarded.
-bool clarkspur_turn_borrow(clarkspur_turn *turn);
+bool clarkspur_turn_try_begin(clarkspur_turn *turn);
 void clarkspur_turn_end(clarkspur_turn *turn);

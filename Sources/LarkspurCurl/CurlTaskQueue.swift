@@ -1,9 +1,9 @@
 /// The tasks that other threads post to the loop, and whether the loop sleeps. One lock guards both, so the loop
 /// never sleeps while a task is posted.
-struct CurlInbox {
-    enum Life { case unborn, running, stopping, ended }
+struct CurlTaskQueue {
+    enum Lifecycle { case notStarted, running, stopping, ended }
 
-    private var life = Life.unborn
+    private var lifecycle = Lifecycle.notStarted
     private var isAsleep = false
     private var posted: [CurlTask] = []
     /// The error of tasks that are submitted after the end.
@@ -16,9 +16,9 @@ struct CurlInbox {
     /// Adds a new task. If it is the first while the loop sleeps, the caller must take the loop's turn or wake the
     /// loop.
     mutating func submit(_ task: CurlTask) -> Answer {
-        switch life {
-        case .unborn:
-            life = .running
+        switch lifecycle {
+        case .notStarted:
+            lifecycle = .running
             posted.append(task)
             return .begins
         case .running:
@@ -30,16 +30,16 @@ struct CurlInbox {
 
     /// Adds a task with new orders. Returns true if the caller must wake the loop.
     mutating func post(_ task: CurlTask) -> Bool {
-        guard life != .ended else { return false }
+        guard lifecycle != .ended else { return false }
         posted.append(task)
         return wake()
     }
 
     /// Makes the loop end. Returns true if the caller must wake it.
     mutating func stop() -> Bool {
-        switch life {
-        case .unborn: life = .ended
-        case .running: life = .stopping
+        switch lifecycle {
+        case .notStarted: lifecycle = .ended
+        case .running: lifecycle = .stopping
         case .stopping, .ended: break
         }
         return wake()
@@ -54,22 +54,22 @@ struct CurlInbox {
 
     /// Moves the posted tasks to `tasks`. Returns nil after the end, or if the turn is lent and the tasks need the
     /// loop's own thread.
-    mutating func take(into tasks: inout [CurlTask], isLent: Bool) -> Life? {
+    mutating func take(into tasks: inout [CurlTask], isLent: Bool) -> Lifecycle? {
         isAsleep = false
-        guard life != .ended, !isLent || posted.allSatisfy(\.isPrompt) else { return nil }
+        guard lifecycle != .ended, !isLent || posted.allSatisfy(\.isPrompt) else { return nil }
         swap(&posted, &tasks)
-        return life
+        return lifecycle
     }
 
     /// Marks the loop as asleep. Returns false if there is something to do.
     mutating func fallAsleep() -> Bool {
-        isAsleep = posted.isEmpty && life == .running
+        isAsleep = posted.isEmpty && lifecycle == .running
         return isAsleep
     }
 
-    /// Ends the inbox and returns the tasks that are still posted.
+    /// Ends the queue and returns the tasks that are still posted.
     mutating func end() -> [CurlTask] {
-        life = .ended
+        lifecycle = .ended
         defer { posted = [] }
         return posted
     }
