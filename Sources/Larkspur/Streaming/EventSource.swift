@@ -31,12 +31,12 @@ final class EventSource: Sendable {
 
     static let alreadyIterated = RequestError(
         .alreadyIterated,
-        "a stream of events is iterated once; have the session make another request for another stream")
+        "a stream of events can be iterated only once; make another request to get another stream")
 
     /// The error of a started request: fields and validators can no longer be added to it.
     private static let alreadyStarted = RequestError(
         .alreadyStarted,
-        "the request was started before its events were read; leave it to the stream, which starts it")
+        "the request was started before its events were read; do not start it, because the stream does that")
 
     // Immutable
     let clock: any Clock<Duration>
@@ -97,7 +97,8 @@ final class EventSource: Sendable {
         return action
     }
 
-    /// The pause after a lost connection is over. Without a retry left in the session's budget another, longer one begins.
+    /// Handles the end of the pause after a lost connection. If the session's retry budget is used up, a longer pause
+    /// begins.
     func didWait(after error: RequestError?) -> ServerSentEventsReconnection.Action {
         guard box.withLock({ $0.isRetry }), let refusal = context.withdrawRetry() else { return handle(.waited) }
         return handle(.postponed(Self.ended(error).refusingRetry(refusal.reason)))
