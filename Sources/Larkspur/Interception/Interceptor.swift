@@ -67,7 +67,7 @@ extension RequestRetrier where Self == Interceptor {
 }
 
 extension RequestInterceptor where Self == ComposedInterceptor {
-    /// Combines several interceptors into one that calls them in order.
+    /// Combines several interceptors. They are called in order.
     public static func composed(_ interceptors: any RequestInterceptor...) -> Self {
         ComposedInterceptor(interceptors)
     }

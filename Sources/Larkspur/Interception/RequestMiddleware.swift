@@ -34,7 +34,7 @@ public protocol RequestMiddleware: Sendable {
 
 /// A request on its way through the middleware, with its context.
 public struct Exchange: Sendable {
-    /// The request to send. A changed request is validated again before it is sent.
+    /// The request to send. If middleware changes it, it is checked again, so that an invalid request is never sent.
     public var request: OutgoingRequest
     /// The identifier of the request, the same in all its attempts.
     public let requestID: RequestID

@@ -58,9 +58,9 @@ extension SessionContext {
 }
 
 extension RequestCore {
-    /// Deposits in the session's budget the part of a retry that a request's first attempt allows, once.
+    /// Deposits the fraction of a retry that a request's first attempt allows, once per request.
     ///
-    /// - Parameter isRetry: Whether the request repeats another one that has failed: it deposits nothing.
+    /// - Parameter isRetry: Whether the request repeats a failed request, so that it deposits nothing.
     func depositForRetries(isRetry: Bool = false) {
         guard let account = context.retryAccount else { return }
         if box.withLock({ $0.hasDeposited.raise() }), !isRetry { account.add() }

@@ -21,7 +21,8 @@ extension Credential {
             throw RequestError(.invalidCredential, "the user name has a colon, which the Basic scheme does not allow")
         }
         guard !(username + password).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw RequestError(.invalidCredential, "the user name or the password has a line break or control character")
+            throw RequestError(
+                .invalidCredential, "the user name or the password has a line break or control character")
         }
         return .authorization(username: username, password: password)
     }

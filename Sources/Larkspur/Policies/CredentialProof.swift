@@ -29,10 +29,10 @@ struct CredentialProof: Hashable, Sendable {
         return space.challenge
     }
 
-    /// Returns whether a challenge can be responded to although the credential was tried.
+    /// Returns whether to respond to a challenge although the credential was tried.
     ///
-    /// A refused response is final, with two exceptions: its nonce came from an earlier exchange, or the server calls
-    /// the nonce stale. A new nonce is then responded to once.
+    /// A refused Digest response is final, with two exceptions: its nonce came from an earlier exchange, or the server
+    /// calls the nonce stale. The credential is then tried once more.
     static func mayAnswer(
         _ challenge: DigestChallenge, by credential: Credential, after tried: [CredentialProof]
     ) -> Bool {
@@ -94,7 +94,7 @@ extension DigestChallenge {
         protections.contains(.head) ? .head : protections.contains(.whole) ? .whole : nil
     }
 
-    /// Returns whether the response can be computed in advance: without the body, or with a body in memory.
+    /// Returns whether the Digest response can be computed at once: without the body, or from a body in memory.
     func canProtect(_ request: OutgoingRequest) -> Bool {
         guard protection == .whole else { return true }
         switch request.body {

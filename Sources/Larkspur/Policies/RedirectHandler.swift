@@ -10,7 +10,7 @@
 /// and the request continue, and a cancel does not wait for the handler. It is not called for redirects that
 /// `options.redirects` does not follow, or no longer follows because of their number.
 public protocol RedirectHandler: Sendable {
-    /// Returns what happens with a redirect.
+    /// Returns whether the redirect is followed, and with which request.
     ///
     /// - Throws: Any error fails the request: it is the underlying error of ``RequestError/Code/redirectRefused``. A
     ///   ``RequestError`` fails the request as it is.
@@ -37,7 +37,7 @@ public struct Redirect: Sendable {
     }
 }
 
-/// What happens with a redirect.
+/// The decision of a ``RedirectHandler``.
 public enum RedirectAnswer: Sendable {
     /// Sends the proposed request. If there is none, the request fails with the reason.
     case follow
@@ -46,7 +46,7 @@ public enum RedirectAnswer: Sendable {
     /// Sends this request; see ``follow(_:)``.
     case modify(OutgoingRequest)
 
-    /// Sends this request, after the usual validation.
+    /// Sends this request, after the usual checks of a request.
     ///
     /// It is sent unchanged, with one exception: if its origin differs from the proposal's, fields that are only for
     /// the proposal's origin and that were copied unchanged from the proposal are removed.

@@ -9,8 +9,8 @@ package final class RequestCore: Sendable {
     /// Takes the body as it comes; nil if it is kept in memory.
     let receiver: (any BodyReceiver)?
     let startsAutomatically: Bool
-    /// The refreshes of credentials that the request was made for: wherever it is started, it does not wait for them.
-    let refreshes = Refresh.current
+    /// The refreshes and trust evaluations that the request was made for, so that it does not wait for them.
+    let sharedWork = SharedWork.current
 
     // Guarded by the box
     let box: Protected<RequestState>

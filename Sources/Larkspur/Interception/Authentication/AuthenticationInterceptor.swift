@@ -43,8 +43,8 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     ///   - credential: The first credential; nil makes requests fail with `.missingCredential` until one is set.
     ///   - refreshWindow: The maximum number of refreshes in a period; 5 in 30 seconds by default. Another one fails
     ///     with `.excessiveRefresh`. Nil means no limit.
-    ///   - refreshTimeout: The maximum time of a refresh, also of one that ignores its cancellation; 60 seconds by
-    ///     default. Nil means no limit.
+    ///   - refreshTimeout: The maximum time of a refresh, even if it ignores its cancellation; 60 seconds by default.
+    ///     Nil means no limit.
     ///   - failurePolicy: Whether a credential is kept after its refresh failed; it is by default.
     ///   - clock: The clock that measures the window and the timeout.
     public init(
@@ -109,9 +109,9 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         }
     }
 
-    /// Whether the current task is part of the refresh in flight, or is waited for by it.
+    /// Whether the current task works for the refresh in flight: it belongs to it, or to a request that it waits for.
     private var isWorkingForRefresh: Bool {
-        let refreshes = Refresh.current
+        let refreshes = SharedWork.current
         guard !refreshes.isEmpty, let underWay = box.withLock({ $0.refresh }) else { return false }
         return refreshes.contains { $0 === underWay }
     }
@@ -140,9 +140,11 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
 
     /// Starts a refresh. The task is unstructured, because the request that starts it may be cancelled before the
     /// others.
-    private func begin(_ refresh: Refresh, _ old: A.Credential, for session: Session) {
+    private func begin(_ refresh: SharedWork, _ old: A.Credential, for session: Session) {
         let work = Task {
-            let result = await Refresh.$current.withValue(Refresh.current + [refresh]) { await renewed(old, session) }
+            let result = await SharedWork.$current.withValue(SharedWork.current + [refresh]) {
+                await renewed(old, session)
+            }
             end(refresh, result)
         }
         // A second task, because in a task group a refresh that ignores its cancellation would block the timeout.
@@ -167,7 +169,7 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         }
     }
 
-    private func end(_ refresh: Refresh, _ result: Result<A.Credential, AuthenticationError>) {
+    private func end(_ refresh: SharedWork, _ result: Result<A.Credential, AuthenticationError>) {
         change { $0.end(refresh, result, failurePolicy) }
     }
 }

@@ -135,7 +135,8 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
     )
     /// The error with the code `excessiveRefresh`.
     public static let excessiveRefresh = AuthenticationError(
-        .excessiveRefresh, "the credential was refreshed too often in a short time; does the server refuse each new one?")
+        .excessiveRefresh,
+        "the credential was refreshed too often in a short time; does the server refuse each new one?")
     /// The error with the code `refreshTimedOut`.
     public static let refreshTimedOut = AuthenticationError(
         .refreshTimedOut, "refreshing the credential took longer than the interceptor's refreshTimeout")

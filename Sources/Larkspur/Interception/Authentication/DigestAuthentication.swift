@@ -10,8 +10,8 @@
 /// stale, at most three times. The interceptor sees a refusal only as the error of a validator.
 ///
 /// It supports SHA-512-256, SHA-256 and MD5, in this order of preference, each with its `-sess` variant. Place it after
-/// adapters that change the method, the URL or the body, because the response is computed from them. An `Authorization`
-/// field that the request already has is kept.
+/// adapters that change the method, the URL or the body, because the Digest response is computed from them. An
+/// `Authorization` field that the request already has is kept.
 public final class DigestAuthentication: RequestInterceptor {
     private struct Space {
         let challenge: DigestChallenge
@@ -37,8 +37,9 @@ public final class DigestAuthentication: RequestInterceptor {
     ///   - username: The user's name.
     ///   - password: The user's password.
     ///   - scope: The origins that get the credential; all by default.
-    ///   - protectsBodies: Whether the response also covers the body, if the server offers that (`auth-int`); false by
-    ///     default. Each body is then read once more. If the server offers only `auth-int`, the body is always covered.
+    ///   - protectsBodies: Whether the Digest response also covers the body, if the server offers that (`auth-int`);
+    ///     false by default. Each body is then read once more. If the server offers only `auth-int`, the body is always
+    ///     covered.
     public convenience init(
         username: String, password: String, for scope: CredentialScope = .anywhere, protectsBodies: Bool = false
     ) {
@@ -108,7 +109,8 @@ public final class DigestAuthentication: RequestInterceptor {
     private func hash(_ body: TransportBody, _ algorithm: StreamingHash.Algorithm) async throws -> String {
         guard body.isReplayable else {
             throw RequestError(
-                .bodyNotReplayable, "the server requires a hash of the body in advance, but the body can be read only once")
+                .bodyNotReplayable,
+                "the server requires a hash of the body in advance, but the body can be read only once")
         }
         var hash = StreamingHash(algorithm)
         try await body.read { hash.update($0) }
@@ -124,8 +126,8 @@ extension RequestInterceptor where Self == DigestAuthentication {
 }
 
 struct DigestUser: Sendable {
-    @Hidden var name: String
-    @Hidden var password: String
+    @Redacted var name: String
+    @Redacted var password: String
 
     /// RFC 7616, section 4: names and passwords are hashed in Unicode's composed form (NFC).
     init(name: String, password: String) {

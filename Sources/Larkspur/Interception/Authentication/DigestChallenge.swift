@@ -25,7 +25,7 @@ struct DigestChallenge: Sendable, Hashable {
         var name: String { Self.known[strength].name + (isSession ? "-sess" : "") }
     }
 
-    /// The part of a request that the response covers (`qop`).
+    /// The part of a request that the Digest response covers (`qop`).
     enum Protection: String, Sendable {
         /// The method and the target.
         case head = "auth"

@@ -13,7 +13,7 @@ public struct OAuth2Client: Sendable {
 
     /// The grant that a token is requested for. Other types can be created by `init`.
     public struct Grant: Sendable {
-        @Hidden var parameters: [String: String]
+        @Redacted var parameters: [String: String]
 
         /// Creates a grant with a `grant_type` and its parameters.
         public init(_ type: String, parameters: [String: String] = [:]) {
@@ -31,7 +31,7 @@ public struct OAuth2Client: Sendable {
 
     let tokenURL: any URLConvertible
     let clientID: String
-    @Hidden private var clientSecret: String?
+    @Redacted private var clientSecret: String?
     private let secretPlace: SecretPlace
     private let scope: String?
     private let leeway: Duration
@@ -153,7 +153,9 @@ public struct OAuth2Error: Error, Decodable, Hashable, Sendable, CustomStringCon
         case uri = "error_uri"
     }
 
-    public var description: String { "the server refused the token request: \(code)" + (details.map { ", \($0)" } ?? "") }
+    public var description: String {
+        "the server refused the token request: \(code)" + (details.map { ", \($0)" } ?? "")
+    }
 }
 
 extension OAuth2Client: CustomStringConvertible, CustomReflectable {

@@ -15,7 +15,7 @@ struct RefreshState<Credential: Sendable> {
     }
 
     struct Action {
-        var begun: (refresh: Refresh, old: Credential)?
+        var begun: (refresh: SharedWork, old: Credential)?
         var answered: [Waiter] = []
         var outcome: Outcome = .success(())
         var cancelled: [Task<Void, Never>] = []
@@ -24,7 +24,7 @@ struct RefreshState<Credential: Sendable> {
     }
 
     private struct UnderWay {
-        let refresh: Refresh
+        let refresh: SharedWork
         var waiters: [Int: Waiter]
         var tasks: [Task<Void, Never>] = []
     }
@@ -43,7 +43,7 @@ struct RefreshState<Credential: Sendable> {
     private var phase = Phase.idle
     /// Refreshes of the current credential that were cancelled because no request waited any more. With refresh tokens
     /// that can be used only once, the credential that such a refresh returns is the only valid one.
-    private var cancelled: [Refresh] = []
+    private var cancelled: [SharedWork] = []
     /// The start times of the refreshes within the window.
     private var beginnings: [Duration] = []
     private var lastTicket = 0
@@ -53,7 +53,7 @@ struct RefreshState<Credential: Sendable> {
         self.window = window
     }
 
-    var refresh: Refresh? {
+    var refresh: SharedWork? {
         if case .refreshing(let underWay) = phase { underWay.refresh } else { nil }
     }
 
@@ -95,7 +95,7 @@ struct RefreshState<Credential: Sendable> {
                 action.outcome = .failure(AuthenticationError.excessiveRefresh)
                 return action
             }
-            let refresh = Refresh()
+            let refresh = SharedWork()
             var action = leave(for: .refreshing(UnderWay(refresh: refresh, waiters: [ticket: waiter])))
             action.begun = (refresh, credential)
             return action
@@ -112,7 +112,7 @@ struct RefreshState<Credential: Sendable> {
     }
 
     /// Stores the tasks of a refresh. Returns false if the refresh has already ended.
-    mutating func keep(_ tasks: [Task<Void, Never>], of refresh: Refresh) -> Bool {
+    mutating func keep(_ tasks: [Task<Void, Never>], of refresh: SharedWork) -> Bool {
         guard case .refreshing(var underWay) = phase, underWay.refresh === refresh else { return false }
         underWay.tasks = tasks
         phase = .refreshing(underWay)
@@ -138,7 +138,7 @@ struct RefreshState<Credential: Sendable> {
     /// Handles the end of a refresh. If the refresh was cancelled, only a credential counts. If it timed out or the
     /// credential was replaced meanwhile, its result is ignored.
     mutating func end(
-        _ refresh: Refresh, _ result: Result<Credential, AuthenticationError>, _ policy: FailedRefreshPolicy
+        _ refresh: SharedWork, _ result: Result<Credential, AuthenticationError>, _ policy: FailedRefreshPolicy
     ) -> Action {
         if let index = cancelled.firstIndex(where: { $0 === refresh }) {
             cancelled.remove(at: index)
@@ -174,12 +174,4 @@ struct RefreshState<Credential: Sendable> {
             return Action(answered: Array(underWay.waiters.values), cancelled: underWay.tasks)
         }
     }
-}
-
-/// One refresh, by its identity.
-///
-/// The tasks that work for it are marked with it, and what requests they make pass the interceptor that waits for it. A shared
-/// trust evaluation is marked in the same way (`TrustPolicy`).
-final class Refresh: Sendable {
-    @TaskLocal static var current: [Refresh] = []
 }

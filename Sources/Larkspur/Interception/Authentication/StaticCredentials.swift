@@ -31,7 +31,7 @@ public struct APIKeyAuthentication: RequestInterceptor {
         case query(String)
     }
 
-    @Hidden private var key: String
+    @Redacted private var key: String
     private let place: Place
     private let scope: CredentialScope
 

@@ -32,8 +32,8 @@ struct TokenReply: Decodable, Sendable {
         lifetime = (number ?? text.flatMap(Double.init)).flatMap { $0 >= 0 && $0 <= 1e9 ? $0 : nil }
     }
 
-    /// Returns the token; nil if it is empty or not a bearer token. It is refreshed `leeway` before its end, or half
-    /// its lifetime before its end if that is less.
+    /// Returns the token; nil if it is empty or not a bearer token. It is refreshed `leeway` before its end, but
+    /// not in the first half of its lifetime.
     func token(at date: Date, leeway: Duration) -> BearerToken? {
         guard (type ?? "bearer").lowercased() == "bearer", !accessToken.isEmpty else { return nil }
         let renewalDate = lifetime.map { date.addingTimeInterval($0 - min(leeway / .seconds(1), $0 / 2)) }
