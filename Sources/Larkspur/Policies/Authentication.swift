@@ -75,7 +75,7 @@ package final class Authentication: Hashable, Sendable {
             guard let known = credential(for: challenge.realm), challenge.canProtect(request),
                 CredentialProof.mayAnswer(challenge, by: known, after: tried)
             else { continue }
-            return CredentialProof(known, .digest(DigestSpace(challenge)))
+            return CredentialProof(known, .digest(SharedDigestChallenge(challenge)))
         }
         // Basic would reveal the password on an unencrypted connection, although the server also accepts Digest, which
         // hides it.

@@ -2,7 +2,7 @@
 struct CredentialProof: Hashable, Sendable {
     enum Scheme: Hashable, Sendable {
         case basic
-        case digest(DigestSpace)
+        case digest(SharedDigestChallenge)
     }
 
     let credential: Credential
@@ -25,8 +25,8 @@ struct CredentialProof: Hashable, Sendable {
     func isSame(as other: CredentialProof) -> Bool { credential == other.credential && scheme == other.scheme }
 
     private var challenge: DigestChallenge? {
-        guard case .digest(let space) = scheme else { return nil }
-        return space.challenge
+        guard case .digest(let shared) = scheme else { return nil }
+        return shared.challenge
     }
 
     /// Returns whether to respond to a challenge although the credential was tried.
@@ -49,13 +49,13 @@ struct CredentialProof: Hashable, Sendable {
     func field(for request: OutgoingRequest) -> HTTPHeader? {
         switch scheme {
         case .basic: try? credential.basicField()
-        case .digest(let space): space.field(for: request, by: credential)
+        case .digest(let shared): shared.field(for: request, by: credential)
         }
     }
 }
 
 /// A Digest challenge with its nonce count, shared by all exchanges that use the nonce.
-final class DigestSpace: Hashable, Sendable {
+final class SharedDigestChallenge: Hashable, Sendable {
     let challenge: DigestChallenge
     /// One client nonce for each server nonce. Servers interpret `-sess` in two ways; both accept this.
     private let clientNonce: String
@@ -83,7 +83,7 @@ final class DigestSpace: Hashable, Sendable {
         return .authorization(answer.field(for: DigestUser(name: credential.username, password: credential.password)))
     }
 
-    static func == (lhs: DigestSpace, rhs: DigestSpace) -> Bool { lhs === rhs }
+    static func == (lhs: SharedDigestChallenge, rhs: SharedDigestChallenge) -> Bool { lhs === rhs }
 
     func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -15,7 +15,7 @@
 ///
 /// The store is thread-safe. Requests use a change from their next hop on.
 public final class CredentialStore: Sendable {
-    private struct Space {
+    private struct OriginCredentials {
         /// The credentials by realm; the key nil is for all other realms.
         var credentials: [String?: Credential] = [:]
         /// The folders where the server accepted a credential: paths up to a slash, the latest last.
@@ -26,7 +26,7 @@ public final class CredentialStore: Sendable {
     private static let limitOfFolders = 64
 
     // Guarded by the box
-    private let spaces = Protected<[RequestURL.Origin: Space]>([:])
+    private let origins = Protected<[RequestURL.Origin: OriginCredentials]>([:])
 
     /// Creates a store without credentials.
     public init() {}
@@ -45,50 +45,50 @@ public final class CredentialStore: Sendable {
     ) throws(RequestError) {
         let origin = try CredentialScope.origin(of: origin)
         _ = try credential?.basicField()
-        spaces.withLock { spaces in
-            var space = spaces[origin] ?? Space()
-            space.credentials[realm] = credential
-            space.folders = []
-            spaces[origin] = space.credentials.isEmpty ? nil : space
+        origins.withLock { origins in
+            var entry = origins[origin] ?? OriginCredentials()
+            entry.credentials[realm] = credential
+            entry.folders = []
+            origins[origin] = entry.credentials.isEmpty ? nil : entry
         }
     }
 
     /// Removes all credentials, for a logout.
-    public func removeAll() { spaces.withLock { $0 = [:] } }
+    public func removeAll() { origins.withLock { $0 = [:] } }
 
     /// Returns the credentials for requests to this URL; nil if there are none.
     func authentication(for url: RequestURL) -> Authentication? {
-        spaces.withLock { spaces in
-            guard !spaces.isEmpty, let space = spaces[url.origin] else { return nil }
-            let folder = space.folders.filter { url.path.hasPrefix($0.path) }.max { $0.path.count < $1.path.count }
-            return Authentication(space.credentials, for: url, accepted: folder?.proof)
+        origins.withLock { origins in
+            guard !origins.isEmpty, let entry = origins[url.origin] else { return nil }
+            let folder = entry.folders.filter { url.path.hasPrefix($0.path) }.max { $0.path.count < $1.path.count }
+            return Authentication(entry.credentials, for: url, accepted: folder?.proof)
         }
     }
 
     func learn(_ proof: CredentialProof, isGood: Bool, at url: RequestURL) {
-        spaces.withLock { spaces in
+        origins.withLock { origins in
             // The credential may have been replaced while the request was in flight.
-            guard var space = spaces[url.origin], space.credentials.values.contains(proof.credential) else { return }
-            let isKnown = space.folders.contains { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
+            guard var entry = origins[url.origin], entry.credentials.values.contains(proof.credential) else { return }
+            let isKnown = entry.folders.contains { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
             guard isKnown != isGood else { return }
             if isGood {
                 let folder = url.path.prefix(through: url.path.lastIndex(of: "/") ?? url.path.startIndex)
-                space.folders.removeAll {
+                entry.folders.removeAll {
                     $0.path == folder || $0.path.hasPrefix(folder) && $0.proof.credential == proof.credential
                 }
-                space.folders.append((String(folder), proof))
-                if space.folders.count > Self.limitOfFolders { space.folders.removeFirst() }
+                entry.folders.append((String(folder), proof))
+                if entry.folders.count > Self.limitOfFolders { entry.folders.removeFirst() }
             } else {
-                space.folders.removeAll { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
+                entry.folders.removeAll { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
             }
-            spaces[url.origin] = space
+            origins[url.origin] = entry
         }
     }
 }
 
 extension CredentialStore: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String {
-        "CredentialStore(\(spaces.withLock { $0.values.map(\.credentials.count).reduce(0, +) }) credentials)"
+        "CredentialStore(\(origins.withLock { $0.values.map(\.credentials.count).reduce(0, +) }) credentials)"
     }
     public var debugDescription: String { description }
     /// A mirror without children, because they contain secrets.

@@ -2,44 +2,44 @@
 public struct ResponseValidator: Sendable {
     private enum Check {
         /// The caller's code.
-        case foreign(@Sendable (CompletedExchange) async throws -> Void)
+        case user(@Sendable (CompletedExchange) async throws -> Void)
         /// The library's code, which neither waits nor calls the caller's code.
-        case own(@Sendable (CompletedExchange) throws -> Void)
+        case library(@Sendable (CompletedExchange) throws -> Void)
     }
 
     private let check: Check
 
     /// Creates a validator that calls the closure. An error that it throws fails the request.
     public init(_ validate: @escaping @Sendable (CompletedExchange) async throws -> Void) {
-        check = .foreign(validate)
+        check = .user(validate)
     }
 
-    private init(own validate: @escaping @Sendable (CompletedExchange) throws -> Void) {
-        check = .own(validate)
+    private init(library validate: @escaping @Sendable (CompletedExchange) throws -> Void) {
+        check = .library(validate)
     }
 
     var isOwn: Bool {
-        if case .own = check { true } else { false }
+        if case .library = check { true } else { false }
     }
 
     /// Runs a validator of the library. Returns false for a validator of the caller, which must be awaited.
     func checkAtOnce(_ exchange: CompletedExchange) throws -> Bool {
-        guard case .own(let validate) = check else { return false }
+        guard case .library(let validate) = check else { return false }
         try validate(exchange)
         return true
     }
 
     func validate(_ exchange: CompletedExchange) async throws {
         switch check {
-        case .foreign(let validate): try await validate(exchange)
-        case .own(let validate): try validate(exchange)
+        case .user(let validate): try await validate(exchange)
+        case .library(let validate): try validate(exchange)
         }
     }
 
     /// Accepts the statuses 200..<300, and content types that the request's `Accept` field allows, if it has one.
     ///
     /// A type with the weight zero (`q=0`) is rejected.
-    public static let standard = ResponseValidator(own: { exchange in
+    public static let standard = ResponseValidator(library: { exchange in
         try validateStatus(exchange, 200..<300)
         guard let headers = exchange.request?.headers, !headers.acceptEverything else { return }
         let accept = headers.values(for: "Accept").flatMap { $0.split(separator: ",").map(String.init) }
@@ -49,13 +49,13 @@ public struct ResponseValidator: Sendable {
     /// Accepts these status codes.
     public static func status(_ acceptable: some Sequence<Int> & Sendable) -> ResponseValidator {
         let acceptable = Set(acceptable)  // some sequences can be iterated only once
-        return ResponseValidator(own: { try validateStatus($0, acceptable) })
+        return ResponseValidator(library: { try validateStatus($0, acceptable) })
     }
 
     /// Accepts these content types, such as `application/json`, `text/*` or `*/*`, and all responses without a body.
     public static func contentType(_ acceptable: some Sequence<String>) -> ResponseValidator {
         let acceptable = Array(acceptable)
-        return ResponseValidator(own: { try validateContentType($0, acceptable) })
+        return ResponseValidator(library: { try validateContentType($0, acceptable) })
     }
 
     private static func validateStatus(_ exchange: CompletedExchange, _ acceptable: some Collection<Int>) throws {

@@ -32,7 +32,7 @@ package final class BufferBudget: Sendable {
 
     private struct State {
         var parts: [UInt64: Part] = [:]
-        var numbers: UInt64 = 0
+        var lastNumber: UInt64 = 0
         /// The number of channels that hold bytes or still receive some.
         var active: UInt64 = 0
         var held: UInt64 = 0
@@ -72,9 +72,9 @@ package final class BufferBudget: Sendable {
 
     fileprivate func add(allowing position: UInt64) -> UInt64 {
         box.withLock { state in
-            state.numbers += 1
-            state.parts[state.numbers] = Part(allowed: position)
-            return state.numbers
+            state.lastNumber += 1
+            state.parts[state.lastNumber] = Part(allowed: position)
+            return state.lastNumber
         }
     }
 

@@ -25,7 +25,7 @@ package final class ByteChannel: Sendable {
         var received: UInt64 = 0
         var read: UInt64 = 0
         var reader: (number: UInt64, continuation: Reader)?
-        var readers: UInt64 = 0
+        var lastReader: UInt64 = 0
         var end = End.open
         /// Whether bytes are discarded because the request was cancelled.
         var isDiscarding = false
@@ -195,8 +195,8 @@ package final class ByteChannel: Sendable {
     /// Returns the next bytes; nil at the end. One reader at a time. The reader resumes on its own actor.
     package func next(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         let number = box.withLock { state in
-            state.readers += 1
-            return state.readers
+            state.lastReader += 1
+            return state.lastReader
         }
         return try await suspended(isolation: isolation) { (continuation: Reader) in
             read(number, continuation)

@@ -2,25 +2,25 @@
 final class EventConnection {
     private let reader: StreamReader
     var request: DataStreamRequest { reader.request }
-    private let watch: SilenceWatch?
+    private let idleTimer: IdleTimer?
 
-    init(_ request: DataStreamRequest, _ watch: SilenceWatch?) {
+    init(_ request: DataStreamRequest, _ idleTimer: IdleTimer?) {
         reader = StreamReader(request, automaticallyCancelling: true)
-        self.watch = watch
+        self.idleTimer = idleTimer
     }
 
-    deinit { watch?.stop() }
+    deinit { idleTimer?.stop() }
 
     func next() async throws -> Data? {
-        watch?.setAwaiting(true)
-        defer { watch?.setAwaiting(false) }
+        idleTimer?.setAwaiting(true)
+        defer { idleTimer?.setAwaiting(false) }
         return try await reader.next()
     }
 }
 
 /// Cancels a request whose response has begun, if no bytes arrive for too long. It counts only the time for which the
 /// reader waits for bytes.
-final class SilenceWatch: Sendable {
+final class IdleTimer: Sendable {
     private enum Timer { case unset, set(Task<Void, Never>), stopped }
 
     private struct State {

@@ -117,7 +117,7 @@ final class EventSource: Sendable {
         if let settings, let session { request = await session.streamRequest(like: last, settings) }
         let core = request.handle.core
         guard core.read({ $0.phase == .idle }) else { throw Self.alreadyStarted }
-        let watch = policy.idleTimeout.map { SilenceWatch($0, on: clock) }
+        let idleTimer = policy.idleTimeout.map { IdleTimer($0, on: clock) }
         let current = core.read { $0.settings }
         core.depositForRetries(isRetry: box.withLock { $0.isRetry })
         box.withLock { [request] state in
@@ -130,9 +130,9 @@ final class EventSource: Sendable {
         let limits = context.configuration.options.timeouts
         core.set("event stream") { [defaults = context.configuration.headers] in
             $0.interceptors.append(Self.adapter(fields, defaults, session: limits, request: $0.timeouts))
-            $0.validators.append(validator { [weak request] in request.map { watch?.start(for: $0) } })
+            $0.validators.append(validator { [weak request] in request.map { idleTimer?.start(for: $0) } })
         }
-        return EventConnection(request, watch)
+        return EventConnection(request, idleTimer)
     }
 
     /// Returns an adapter that adds the fields that the request itself does not set; they override the session's

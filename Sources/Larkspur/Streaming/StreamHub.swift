@@ -28,7 +28,7 @@ final class StreamHub: BodyReceiver {
         var expectation = ReaderExpectation.expected
         var sent: UInt64 = 0
         /// Continues the delivery when there is room.
-        var sender: (@Sendable () -> Void)?
+        var continuation: (@Sendable () -> Void)?
         /// Whether the request was cancelled, so that nothing more is delivered.
         var isCancelled = false
 
@@ -38,7 +38,7 @@ final class StreamHub: BodyReceiver {
             return readers.isEmpty ? expectation != .expected : readers.values.allSatisfy { $0.room > sent }
         }
 
-        mutating func takeSender() -> (@Sendable () -> Void)? { hasRoom ? sender.take() : nil }
+        mutating func takeContinuation() -> (@Sendable () -> Void)? { hasRoom ? continuation.take() : nil }
     }
 
     /// The maximum number of bytes to hold. Three quarters of it wait with the hop, because all readers share them.
@@ -55,13 +55,13 @@ final class StreamHub: BodyReceiver {
         let channel = ByteChannel(capacity: limit / 4)
         let id = ObjectIdentifier(channel)
         channel.connect { [weak self] position in self?.allow(id, upTo: position) }
-        let (stage, sender) = box.withLock { state in
+        let (stage, continuation) = box.withLock { state in
             state.readers[id] = Reader(
                 channel: channel, base: state.sent, room: state.sent + channel.capacity, before: state.expectation)
             if state.expectation == .gone { state.expectation = .expected }
-            return (state.stage, state.takeSender())
+            return (state.stage, state.takeContinuation())
         }
-        sender?()
+        continuation?()
         if case .ended(let error) = stage { channel.end(error) }
         return channel
     }
@@ -74,17 +74,17 @@ final class StreamHub: BodyReceiver {
     ///
     /// - Parameter isStarted: Whether the request has started. Before that, it may still get other readers.
     func leave(_ channel: ByteChannel, isStarted: Bool) -> Bool {
-        let (isLast, sender) = box.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+        let (isLast, continuation) = box.withLock { state -> (Bool, (@Sendable () -> Void)?) in
             guard let reader = state.readers.removeValue(forKey: ObjectIdentifier(channel)), state.readers.isEmpty
-            else { return (false, state.takeSender()) }
+            else { return (false, state.takeContinuation()) }
             let wasExpected = isStarted && state.expectation == .expected && reader.before == .expected
             if state.expectation == .expected {
                 state.expectation = reader.hasBegun || isStarted ? .gone : reader.before
             }
-            return (reader.hasBegun || wasExpected, state.takeSender())
+            return (reader.hasBegun || wasExpected, state.takeContinuation())
         }
         channel.abandon()
-        sender?()
+        continuation?()
         return isLast
     }
 
@@ -95,20 +95,20 @@ final class StreamHub: BodyReceiver {
 
     /// Stops waiting for readers, because a caller awaits the end of the request.
     func stopExpectingReaders() {
-        let sender = box.withLock { state in
+        let continuation = box.withLock { state in
             state.expectation = .unneeded
-            return state.takeSender()
+            return state.takeContinuation()
         }
-        sender?()
+        continuation?()
     }
 
     private func allow(_ id: ObjectIdentifier, upTo position: UInt64) {
-        let sender = box.withLock { state -> (@Sendable () -> Void)? in
+        let continuation = box.withLock { state -> (@Sendable () -> Void)? in
             guard let reader = state.readers[id], reader.room < reader.base + position else { return nil }
             state.readers[id]?.room = reader.base + position
-            return state.takeSender()
+            return state.takeContinuation()
         }
-        sender?()
+        continuation?()
     }
 
     // MARK: The pipeline's side
@@ -120,8 +120,8 @@ final class StreamHub: BodyReceiver {
     func begin(_ exchange: CompletedExchange) {}
 
     func receive(_ bytes: Data) async {
-        await suspended { (sender: Suspension<Void>) in
-            if hasRoom(or: { sender.resume() }) { sender.resume() }
+        await suspended { (continuation: Suspension<Void>) in
+            if hasRoom(or: { continuation.resume() }) { continuation.resume() }
         }
         deliver(bytes)
     }
@@ -139,7 +139,7 @@ final class StreamHub: BodyReceiver {
     /// Returns whether there is room. If not, the closure is called when there is.
     private func hasRoom(or later: @escaping @Sendable () -> Void) -> Bool {
         box.withLock { state in
-            if !state.hasRoom { state.sender = later }
+            if !state.hasRoom { state.continuation = later }
             return state.hasRoom
         }
     }
@@ -156,26 +156,26 @@ final class StreamHub: BodyReceiver {
     func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) {}
 
     func stopDelivering() {
-        let (channels, sender) = box.withLock { state in
+        let (channels, continuation) = box.withLock { state in
             state.isCancelled = true
-            return (state.readers.values.map(\.channel), state.takeSender())
+            return (state.readers.values.map(\.channel), state.takeContinuation())
         }
         for channel in channels { channel.discardRest(.requestCancelled) }
         // Raise the flag last: a reader that drops its bytes must find the cancel in its channel, not the end of the
         // body.
         isCut.raise()
-        sender?()
+        continuation?()
     }
 
     func end(_ error: RequestError?) {
-        let (channels, error, sender) = box.withLock { state in
+        let (channels, error, continuation) = box.withLock { state in
             // A request can succeed although it is being cancelled. Its readers have still missed bytes, so they get an
             // error.
             let error = error ?? (state.isCancelled ? .requestCancelled : nil)
             state.stage = .ended(error)
-            return (state.readers.values.map(\.channel), error, state.takeSender())
+            return (state.readers.values.map(\.channel), error, state.takeContinuation())
         }
         for channel in channels { channel.end(error) }
-        sender?()
+        continuation?()
     }
 }

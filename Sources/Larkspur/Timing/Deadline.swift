@@ -104,9 +104,9 @@ final class Deadline: Sendable {
         let interruptible = InterruptibleWork<Value>()
         let result = await suspended { waiter in
             interruptible.begin(work, for: waiter)
-            setInterruption(interruptible.leave)
+            setInterruption(interruptible.abandon)
         } onCancel: {
-            interruptible.leave(CancellationError())
+            interruptible.abandon(CancellationError())
         }
         setInterruption(nil)
         return try result.get()
@@ -148,7 +148,7 @@ private final class InterruptibleWork<Value: Sendable>: Sendable {
     }
 
     /// Cancels the code and stops waiting for it.
-    func leave(_ error: any Error) {
+    func abandon(_ error: any Error) {
         answer(.failure(error))
         box.withLock { $0.task }?.cancel()
     }

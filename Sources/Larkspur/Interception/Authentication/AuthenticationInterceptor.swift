@@ -119,11 +119,11 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     // MARK: Refreshing
 
     /// Returns when the credential is newer than the known version. Throws if the refresh fails.
-    private func waitForRefresh(on path: State.Path, knowing version: Int, for session: Session) async throws {
+    private func waitForRefresh(on reason: State.WaitReason, knowing version: Int, for session: Session) async throws {
         let ticket = box.withLock { $0.nextTicket() }
         let now = elapsed()
         let outcome: State.Outcome = await suspended { waiter in
-            change(for: session) { $0.wait(waiter, ticket, on: path, knowing: version, at: now) }
+            change(for: session) { $0.wait(waiter, ticket, on: reason, knowing: version, at: now) }
         } onCancel: {
             change { $0.withdraw(ticket) }
         }

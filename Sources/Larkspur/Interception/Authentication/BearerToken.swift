@@ -5,7 +5,7 @@
 /// middle of a lifetime of less than a minute. To store the token in a safe place, encode it; it also decodes its own
 /// encoding.
 public struct BearerToken: AuthenticationCredential, Codable, Hashable {
-    /// The text that is sent to the server; empty only in ``unissued``.
+    /// The text that is sent to the server. A usable token has a text; ``unissued`` has none.
     public var accessToken: String
     /// The refresh token, if the server issued one.
     public var refreshToken: String?

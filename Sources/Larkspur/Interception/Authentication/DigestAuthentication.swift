@@ -13,7 +13,7 @@
 /// adapters that change the method, the URL or the body, because the Digest response is computed from them. An
 /// `Authorization` field that the request already has is kept.
 public final class DigestAuthentication: RequestInterceptor {
-    private struct Space {
+    private struct CurrentChallenge {
         let challenge: DigestChallenge
         /// One client nonce for each server nonce. Servers interpret `-sess` in two ways; both accept this.
         let clientNonce: String
@@ -29,7 +29,7 @@ public final class DigestAuthentication: RequestInterceptor {
     private let makeNonce: @Sendable () -> String
 
     // Guarded by the box
-    private let spaces = Protected<[RequestURL.Origin: Space]>([:])
+    private let challenges = Protected<[RequestURL.Origin: CurrentChallenge]>([:])
 
     /// Creates an interceptor.
     ///
@@ -60,14 +60,14 @@ public final class DigestAuthentication: RequestInterceptor {
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
         guard try scope.contains(request.url), request.headers["Authorization"] == nil,
-            let space = nextUse(of: request.url.origin)
+            let current = nextUse(of: request.url.origin)
         else { return }
-        let protection = protection(of: request, by: space.challenge)
+        let protection = protection(of: request, by: current.challenge)
         let answer = DigestAnswer(
-            challenge: space.challenge, protection: protection, method: request.method.rawValue,
+            challenge: current.challenge, protection: protection, method: request.method.rawValue,
             target: String(request.url.target),
-            bodyHash: protection == .whole ? try await hash(request.body, space.challenge.algorithm.hash) : "",
-            clientNonce: space.clientNonce, count: space.uses)
+            bodyHash: protection == .whole ? try await hash(request.body, current.challenge.algorithm.hash) : "",
+            clientNonce: current.clientNonce, count: current.uses)
         request.headers.add(.authorization(answer.field(for: user)))
     }
 
@@ -83,18 +83,18 @@ public final class DigestAuthentication: RequestInterceptor {
         guard answered.allSatisfy({ $0.isScheme("Digest") && $0["nonce"] != challenge.nonce }) else {
             return .doNotRetry
         }
-        let space = Space(challenge: challenge, clientNonce: makeNonce())
-        spaces.withLock { spaces in
+        let current = CurrentChallenge(challenge: challenge, clientNonce: makeNonce())
+        challenges.withLock { challenges in
             // A known challenge keeps its nonce count.
-            if spaces[sent.url.origin]?.challenge.nonce != challenge.nonce { spaces[sent.url.origin] = space }
+            if challenges[sent.url.origin]?.challenge.nonce != challenge.nonce { challenges[sent.url.origin] = current }
         }
         return .retry
     }
 
-    private func nextUse(of origin: RequestURL.Origin) -> Space? {
-        spaces.withLock { spaces in
-            spaces[origin]?.uses += 1
-            return spaces[origin]
+    private func nextUse(of origin: RequestURL.Origin) -> CurrentChallenge? {
+        challenges.withLock { challenges in
+            challenges[origin]?.uses += 1
+            return challenges[origin]
         }
     }
 

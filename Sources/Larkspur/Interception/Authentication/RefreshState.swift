@@ -7,7 +7,7 @@ struct RefreshState<Credential: Sendable> {
     typealias Waiter = Suspension<Outcome>
 
     /// The reason why a request waits for a refresh.
-    enum Path {
+    enum WaitReason {
         /// The request is being adapted. If its credential is not due, it only joins a refresh in flight.
         case adapting(isDue: Bool)
         /// The server refused the request.
@@ -45,7 +45,7 @@ struct RefreshState<Credential: Sendable> {
     /// that can be used only once, the credential that such a refresh returns is the only valid one.
     private var cancelled: [SharedWork] = []
     /// The start times of the refreshes within the window.
-    private var beginnings: [Duration] = []
+    private var startTimes: [Duration] = []
     private var lastTicket = 0
 
     init(credential: Credential?, window: RefreshWindow?) {
@@ -77,9 +77,11 @@ struct RefreshState<Credential: Sendable> {
     }
 
     /// Waits for the refresh in flight or starts one, unless the credential has been replaced since the known version.
-    mutating func wait(_ waiter: Waiter, _ ticket: Int, on path: Path, knowing known: Int, at now: Duration) -> Action {
+    mutating func wait(_ waiter: Waiter, _ ticket: Int, on reason: WaitReason, knowing known: Int, at now: Duration)
+        -> Action
+    {
         guard known == version, let credential else { return Action(answered: [waiter]) }
-        switch (phase, path) {
+        switch (phase, reason) {
         case (.refreshing(var underWay), _):
             underWay.waiters[ticket] = waiter
             phase = .refreshing(underWay)
@@ -90,13 +92,13 @@ struct RefreshState<Credential: Sendable> {
             return Action(answered: [waiter])
         case (.idle, .retrying), (.idle, .adapting(isDue: true)), (.failed, .adapting(isDue: true)):
             guard begin(at: now) else {
-                var action = leave(for: .failed(.excessiveRefresh))
+                var action = move(to: .failed(.excessiveRefresh))
                 action.answered = [waiter]
                 action.outcome = .failure(AuthenticationError.excessiveRefresh)
                 return action
             }
             let refresh = SharedWork()
-            var action = leave(for: .refreshing(UnderWay(refresh: refresh, waiters: [ticket: waiter])))
+            var action = move(to: .refreshing(UnderWay(refresh: refresh, waiters: [ticket: waiter])))
             action.begun = (refresh, credential)
             return action
         }
@@ -105,9 +107,9 @@ struct RefreshState<Credential: Sendable> {
     /// Counts a refresh. Returns false if the window's limit is reached.
     private mutating func begin(at now: Duration) -> Bool {
         guard let window else { return true }
-        beginnings.removeAll { now - $0 >= window.interval }
-        guard beginnings.count < window.maximumAttempts else { return false }
-        beginnings.append(now)
+        startTimes.removeAll { now - $0 >= window.interval }
+        guard startTimes.count < window.maximumAttempts else { return false }
+        startTimes.append(now)
         return true
     }
 
@@ -148,7 +150,7 @@ struct RefreshState<Credential: Sendable> {
         switch result {
         case .success(let new): return replace(new)
         case .failure(let error):
-            var action = policy == .clear ? replace(nil) : leave(for: .idle)
+            var action = policy == .clear ? replace(nil) : move(to: .idle)
             phase = .failed(error)
             action.outcome = .failure(error)
             return action
@@ -157,7 +159,7 @@ struct RefreshState<Credential: Sendable> {
 
     /// Replaces the credential and ends a refresh in flight. Waiting requests continue with the new credential.
     mutating func replace(_ new: Credential?) -> Action {
-        var action = leave(for: .idle)
+        var action = move(to: .idle)
         action.discarded.credential = credential
         credential = new
         version += 1
@@ -165,7 +167,7 @@ struct RefreshState<Credential: Sendable> {
         return action
     }
 
-    private mutating func leave(for next: Phase) -> Action {
+    private mutating func move(to next: Phase) -> Action {
         defer { phase = next }
         switch phase {
         case .idle: return Action()
