@@ -193,7 +193,7 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
         var facts: [String] = []
         if let url = content.url { facts.append("\(content.method ?? .get) \(url.withoutQuery)") }
         if let head = content.head { facts.append("status \(head.status)") }
-        if let refusal = content.retryRefusal { facts.append("not tried again: \(refusal)") }
+        if let refusal = content.retryRefusal { facts.append("not retried: \(refusal)") }
         if content.attempts > 1 { facts.append("attempt \(content.attempts)") }
         return facts.isEmpty ? line : line + " [\(facts.joined(separator: ", "))]"
     }

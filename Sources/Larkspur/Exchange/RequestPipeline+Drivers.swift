@@ -56,8 +56,8 @@ extension RequestPipeline {
 
     /// Runs all steps in the request's task.
     private func run(_ first: Next) async {
-        guard !core.refreshes.isEmpty else { return await runToEnd(first) }
-        await Refresh.$current.withValue(Refresh.current + core.refreshes) { await runToEnd(first) }
+        guard !core.sharedWork.isEmpty else { return await runToEnd(first) }
+        await SharedWork.$current.withValue(SharedWork.current + core.sharedWork) { await runToEnd(first) }
     }
 
     private func runToEnd(_ first: Next) async {

@@ -1,22 +1,22 @@
-/// An interceptor of closures.
+/// A request interceptor that calls closures.
 ///
 ///     Interceptor(adapt: { request, _ in request.headers["X-Trace"] = trace })
 public struct Interceptor: RequestInterceptor {
-    /// What an adapter does.
+    /// The closure that adapts a request; see ``RequestAdapter``.
     public typealias Adapt = @Sendable (inout OutgoingRequest, RequestAdapterState) async throws -> Void
-    /// What a retrier does.
+    /// The closure that decides about a retry; see ``RequestRetrier``.
     public typealias Retry = @Sendable (any Request, Session, RequestError) async -> RetryResult
 
     private let adapt: Adapt?
     private let retry: Retry?
 
-    /// An interceptor that adapts, retries or does both.
+    /// Creates an interceptor that adapts, retries or does both. Without a closure it does nothing at that stage.
     public init(adapt: Adapt? = nil, retry: Retry? = nil) {
         self.adapt = adapt
         self.retry = retry
     }
 
-    /// An adapter and a retrier of other types as one interceptor.
+    /// Creates an interceptor from an adapter and a retrier of other types.
     public init(adapter: (any RequestAdapter)?, retrier: (any RequestRetrier)?) {
         self.init(adapt: adapter?.adapt, retry: retrier?.retry)
     }
@@ -30,15 +30,15 @@ public struct Interceptor: RequestInterceptor {
     }
 }
 
-/// Several interceptors as one, asked in order.
+/// Several interceptors as one, called in order.
 ///
-/// Adapters fold: each gets what the one before it made, the first failure ends it. Of the retriers the first answer
-/// other than `.doNotRetry` wins.
+/// Each adapter gets the request as the adapter before it left it; the first error ends the chain. The first retrier
+/// that returns anything other than ``RetryResult/doNotRetry`` decides.
 public struct ComposedInterceptor: RequestInterceptor {
-    /// In the order in which they are asked.
+    /// The interceptors, in the order in which they are called.
     public let interceptors: [any RequestInterceptor]
 
-    /// `.composed` with a list.
+    /// Creates an interceptor from a list.
     public init(_ interceptors: [any RequestInterceptor]) { self.interceptors = interceptors }
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
@@ -46,7 +46,7 @@ public struct ComposedInterceptor: RequestInterceptor {
     }
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        // Somebody may cancel, or the time be over, while a retrier thinks: nobody is asked after that.
+        // A retrier may take its time. If the request was cancelled or timed out meanwhile, no other retrier is asked.
         for interceptor in interceptors where request.handle.core.read({ $0.cancellation == nil }) {
             let answer = await interceptor.retry(request, for: session, dueTo: error)
             if case .doNotRetry = answer { continue }
@@ -57,17 +57,17 @@ public struct ComposedInterceptor: RequestInterceptor {
 }
 
 extension RequestAdapter where Self == Interceptor {
-    /// An adapter of a closure.
+    /// Returns an adapter that calls the closure.
     public static func adapter(_ adapt: @escaping Interceptor.Adapt) -> Self { Interceptor(adapt: adapt) }
 }
 
 extension RequestRetrier where Self == Interceptor {
-    /// A retrier of a closure.
+    /// Returns a retrier that calls the closure.
     public static func retrier(_ retry: @escaping Interceptor.Retry) -> Self { Interceptor(retry: retry) }
 }
 
 extension RequestInterceptor where Self == ComposedInterceptor {
-    /// Several interceptors as one, asked in order.
+    /// Combines several interceptors. They are called in order.
     public static func composed(_ interceptors: any RequestInterceptor...) -> Self {
         ComposedInterceptor(interceptors)
     }

@@ -1,28 +1,29 @@
-/// Compresses the bodies of requests, for servers that are known to take them so.
+/// Compresses request bodies, for servers that are known to accept them compressed.
 ///
 ///     let session = Session(interceptor: .compressing(.gzip, from: 4_096))
 ///
-/// Data is compressed at once, and sent as it is if that makes it no smaller. Files and streams are compressed while they
-/// are sent, in bounded memory; their length is not known before, so they go in chunks, and their upload progress counts
-/// compressed bytes. What can be sent again, can be sent again compressed.
+/// A body in memory is compressed at once; if that makes it no smaller, it is sent uncompressed. Files and streams are
+/// compressed while they are sent, in bounded memory. Their compressed length is not known in advance, so they are sent
+/// in chunks, and their upload progress counts compressed bytes. A body that can be sent twice can also be sent twice
+/// compressed.
 ///
-/// Set it before an adapter that signs the body, and behind one that makes it.
+/// Place it before an adapter that signs the body, and after an adapter that creates the body.
 public struct RequestCompressor: RequestInterceptor {
-    /// What bodies are compressed to.
+    /// The content coding of compressed bodies.
     public enum Coding: String, Sendable, CaseIterable {
-        /// The coding that servers know best.
+        /// The gzip format (RFC 1952), which servers support most widely.
         case gzip
-        /// In zlib's format (RFC 1950), which is what the name stands for.
+        /// The zlib format (RFC 1950), which HTTP calls `deflate`.
         case deflate
     }
 
-    /// What to do with a request that has a `Content-Encoding` already.
+    /// How the compressor treats a request that already has a `Content-Encoding`.
     public enum DuplicateHeaderBehavior: Sendable {
-        /// Its body is in that coding, and is sent as it is.
+        /// Sends the body unchanged, because it already has that coding.
         case skip
-        /// The request fails with `.encodingFailed`.
+        /// Fails the request with ``RequestError/Code/encodingFailed``.
         case error
-        /// The field is not to be believed: the body is compressed, and the field replaced.
+        /// Compresses the body and replaces the field, because the field is wrong.
         case replace
     }
 
@@ -31,10 +32,14 @@ public struct RequestCompressor: RequestInterceptor {
     private let duplicateHeaderBehavior: DuplicateHeaderBehavior
     private let shouldCompress: @Sendable (OutgoingRequest) -> Bool
 
+    /// Creates a compressor.
+    ///
     /// - Parameters:
-    ///   - minimumSize: From how many bytes on a body is compressed: a short one fits a packet anyway. Bodies of unknown
-    ///     length count as large.
-    ///   - shouldCompress: What it says no to is sent as it is.
+    ///   - coding: The content coding; gzip by default.
+    ///   - minimumSize: The smallest body to compress, in bytes; 1,024 by default. A shorter body fits into one packet
+    ///     anyway. A body of unknown length is always compressed.
+    ///   - duplicateHeaderBehavior: How to treat a request that already has a `Content-Encoding`.
+    ///   - shouldCompress: Decides whether a request's body is compressed; ``isWorthwhile(_:)`` by default.
     public init(
         _ coding: Coding = .gzip, from minimumSize: UInt64 = 1_024,
         duplicateHeaderBehavior: DuplicateHeaderBehavior = .skip,
@@ -64,13 +69,15 @@ public struct RequestCompressor: RequestInterceptor {
         if case .data(let data) = compressed, let length = request.body.length, data.count >= length { return }
         request.body = compressed
         request.headers.update(.contentEncoding(coding.rawValue))
-        request.headers.remove(name: "Content-Length")  // it was the other body's
+        request.headers.remove(name: "Content-Length")  // the length of the uncompressed body
     }
 }
 
 extension RequestCompressor {
-    /// Whether bodies of the request's type get smaller as a rule: not pictures, sounds, films, archives and documents, which
-    /// are compressed by themselves, and not forms of several parts, which mostly are of those.
+    /// Returns whether compression usually makes a body of the request's `Content-Type` smaller.
+    ///
+    /// Pictures, audio, video, archives and office documents are compressed already. So are most parts of multipart
+    /// forms.
     public static func isWorthwhile(_ request: OutgoingRequest) -> Bool {
         guard let type = request.headers["Content-Type"]?.essence else { return true }
         let sides = type.split(separator: "/", maxSplits: 1)
@@ -91,7 +98,7 @@ extension RequestCompressor {
 }
 
 extension RequestAdapter where Self == RequestCompressor {
-    /// Compresses bodies of so many bytes and more, where that is worth the while.
+    /// Compresses bodies of at least `minimumSize` bytes whose type is worth it; see ``RequestCompressor``.
     public static func compressing(_ coding: RequestCompressor.Coding, from minimumSize: UInt64 = 1_024) -> Self {
         RequestCompressor(coding, from: minimumSize)
     }

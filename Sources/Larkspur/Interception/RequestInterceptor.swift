@@ -1,54 +1,61 @@
-/// Changes a request before it is sent; asked on every attempt, over the freshly built request.
+/// Changes a request before it is sent. The session calls it for each attempt, with a newly built request.
 public protocol RequestAdapter: Sendable {
-    /// Changes the request, for each attempt; what this throws fails the attempt with stage `adapting`.
+    /// Changes the request. An error that it throws fails the attempt with the stage `adapting`.
     func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws
 }
 
-/// What an adapter may know of the request it adapts.
+/// The context of the request that an adapter changes.
 public struct RequestAdapterState: Sendable {
-    /// Which request it is, the same for all its attempts.
+    /// The identifier of the request, the same in all its attempts.
     public let requestID: RequestID
-    /// The session that the request was made by.
+    /// The session that made the request.
     public let session: Session
-    /// Which attempt this is, from 1.
+    /// The number of the attempt, starting at 1.
     public let attempt: Int
-    /// How much time was left, when this adapter was asked, until the request's total timeout passes, or that of the
-    /// attempt if that is sooner; nil without either.
+    /// The time until the total timeout or the attempt's timeout passes, whichever is sooner; nil if there is none.
+    ///
+    /// It is measured when the session calls the adapter.
     public internal(set) var timeLeft: Duration?
     let core: RequestCore
 }
 
-/// Decides what follows a failure: of building, adapting, sending, validating or serializing, never a cancel.
+/// Decides whether a failed request is retried.
 ///
-/// Nothing but its answer limits the number of attempts: look at `request.retryCount`.
+/// The failure may come from building, adapting, sending, validating or serializing. Retriers are not asked about a
+/// cancelled request. Only the retrier's answer limits the number of attempts: check ``Request/retryCount``.
 public protocol RequestRetrier: Sendable {
-    /// Says what follows the failure.
+    /// Returns whether the request is retried, and after which delay.
     func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult
 }
 
-/// A retrier's answer; the first other than `.doNotRetry` wins.
+/// A retrier's decision. The first one other than ``doNotRetry`` wins.
 public enum RetryResult: Sendable {
-    /// At once.
+    /// Retries the request at once.
     case retry
-    /// After this delay, by the session's clock.
+    /// Retries the request after this delay, measured by the session's clock.
     case retryAfter(Duration)
-    /// The next retrier is asked; if none wants another attempt, the error stands.
+    /// Asks the next retrier. If no retrier wants another attempt, the error stands.
     case doNotRetry
-    /// The request fails with `RetryFailed`: the given error, and the one it answers. With a `RetryRefusal` the error that
-    /// it answers stands, and tells the reason.
+    /// Fails the request with ``RetryFailed``, which has the given error and the original one.
+    ///
+    /// If the given error is a ``RetryRefusal``, the original error stands, and its ``RequestError/retryRefusal`` has
+    /// the reason.
     case doNotRetryWithError(any Error)
 
-    /// A delay drawn evenly from the range with the session's random source, so that clients do not come back in step.
+    /// Returns a retry after a random delay in the range, so that clients do not all retry at the same moment.
+    ///
+    /// The delay comes from the session's random source.
     public static func retryAfter(within delays: ClosedRange<Duration>, for session: Session) -> RetryResult {
         let span = delays.upperBound - delays.lowerBound
         return .retryAfter(delays.lowerBound + span * session.configuration.random.fraction())
     }
 }
 
-/// Both sides of a request's way: adapter and retrier. Each has a default that does nothing.
+/// Adapts requests and decides about retries. Both methods have defaults that do nothing.
 ///
-/// So a function whose signature is another one, as Alamofire's with a completion, compiles and is never called. What only
-/// adapts or only retries should be a `RequestAdapter` or a `RequestRetrier`, which have no defaults.
+/// Because of the defaults, a method with a wrong signature, such as Alamofire's with a completion handler, compiles
+/// but is never called. A type that only adapts or only retries should conform to ``RequestAdapter`` or
+/// ``RequestRetrier``: they have no defaults, so the compiler finds the mistake.
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestInterceptor {
@@ -59,27 +66,27 @@ extension RequestInterceptor {
     }
 }
 
-/// Answered by a retrier that would have the request tried again but for this reason; no other retrier is asked then.
+/// The reason why a retrier refuses another attempt. No other retrier is asked.
 ///
 ///     return .doNotRetryWithError(RetryRefusal("the circuit is open"))
 ///
-/// The request's own error stands, and says so in its `retryRefusal`.
+/// The request fails with its own error, whose ``RequestError/retryRefusal`` has the reason.
 public struct RetryRefusal: Error, Sendable, Hashable, CustomStringConvertible {
-    /// One line for a person.
+    /// The reason, in one line.
     public let reason: String
 
-    /// An error that says in one line why there is no other attempt.
+    /// Creates a refusal with a reason in one line.
     public init(_ reason: String) { self.reason = reason }
 
     public var description: String { reason }
 }
 
-/// The underlying error of a `.retryFailed`: what the retrier said, and the failure it was asked about.
+/// The underlying error of ``RequestError/Code/retryFailed``: the retrier's error and the original one.
 public struct RetryFailed: Error, Sendable, CustomStringConvertible {
-    /// What the retrier answered with.
+    /// The error that the retrier returned.
     public let retryError: any Error
-    /// What it was asked about.
+    /// The failure that the retrier was asked about.
     public let originalError: RequestError
 
-    public var description: String { "\(retryError), when asked about: \(originalError)" }
+    public var description: String { "\(retryError); the request had failed with: \(originalError)" }
 }

@@ -1,7 +1,8 @@
-/// Stands around the exchange: inside retries, outside redirects.
+/// Wraps each attempt of a request: inside retries, outside redirects.
 ///
-/// It may change the request before it calls `next`, and the response after that; answer without calling it; call it again;
-/// or look at the clock before and after. The first one of the session is the outermost, a request's own are inside.
+/// Middleware can change the request before it calls `next`, and the response afterwards. It can return a response
+/// without calling `next`, call it again, or measure the time. The session's first middleware is the outermost; a
+/// request's own middleware is inside the session's.
 ///
 ///     struct Stopwatch: RequestMiddleware {
 ///         func intercept(
@@ -13,49 +14,51 @@
 ///         }
 ///     }
 ///
-/// Every attempt goes through all of it. It must not sleep: to come again later is a retrier's business. An attempt's time
-/// limit ends what `next` is waiting for; code that does not return is left behind by the total limit and by a cancel alone.
+/// It must not sleep: a delay before another attempt is the task of a ``RequestRetrier``. An attempt's timeout ends the
+/// work that `next` waits for. Code that does not return is abandoned only by the total timeout or by a cancel.
 public protocol RequestMiddleware: Sendable {
-    /// The rest of the way, to be called from the middleware that was given it, one call at a time. Modules that enable
-    /// `NonisolatedNonsendingByDefault` need this name to write down its type.
+    /// Sends the request through the remaining middleware and the network.
+    ///
+    /// Call it from the middleware that received it, one call at a time. Modules that enable
+    /// `NonisolatedNonsendingByDefault` need this name to write its type.
     typealias Next = @concurrent @Sendable (Exchange) async throws -> ExchangeResponse
 
-    /// Gives the response, of `next` or of its own.
+    /// Returns the response: the one from `next`, or its own.
     ///
-    /// - Parameter next: Sends the request, follows redirects and gives the response, its content codings undone: with a
-    ///   live body if the request's is taken as it comes, else with a buffered one. It throws what the request fails with
-    ///   unless somebody mends it. Called again, it sends the request again, if its body can be had again, and what is
-    ///   left of a live body from before is thrown away.
+    /// - Parameter next: Sends the request, follows redirects, undoes content codings and returns the response. The
+    ///   body is live if the request receives its body in parts, else buffered. It throws the error that the request
+    ///   fails with if the middleware does not handle it. A second call sends the request again, if its body can be
+    ///   sent twice. The rest of an earlier live body is discarded.
     func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse
 }
 
-/// The exchange that middleware stands around.
+/// A request on its way through the middleware, with its context.
 public struct Exchange: Sendable {
-    /// What will be sent. It is checked again if it was changed: what must not be sent never is.
+    /// The request to send. If middleware changes it, it is checked again, so that an invalid request is never sent.
     public var request: OutgoingRequest
-    /// Which request it is, the same for all its attempts.
+    /// The identifier of the request, the same in all its attempts.
     public let requestID: RequestID
-    /// The session that the request was made by.
+    /// The session that made the request.
     public let session: Session
-    /// Which attempt this is, from 1.
+    /// The number of the attempt, starting at 1.
     public let attempt: Int
 }
 
-/// A response as middleware sees it and makes it.
+/// The response that middleware receives and returns.
 public struct ExchangeResponse: Sendable {
-    /// The body of a response, here already or under way.
+    /// The body of a response: complete, or still being received.
     public enum Body: Sendable {
-        /// All of it.
+        /// The complete body.
         case buffered(Data)
-        /// As it comes.
+        /// A body that is still being received.
         case live(LiveBody)
     }
 
-    /// Status and fields.
+    /// The status, the version and the header fields.
     public var head: ResponseHead
-    /// The body, never coded: whatever `Content-Encoding` the head names, it was undone, unless the request wanted otherwise.
+    /// The body, with the content codings of the head undone unless the request disabled that.
     public var body: Body
-    /// The hop that the response came from; nil for one of the middleware's own.
+    /// The hop that the response came from; nil if the middleware made the response.
     let hop: Hop?
 
     init(of hop: Hop?, head: ResponseHead, body: Body) {
@@ -64,15 +67,15 @@ public struct ExchangeResponse: Sendable {
         self.hop = hop
     }
 
-    /// A response of your own, which the server is not asked for.
+    /// Creates a response without asking the server.
     public init(head: ResponseHead, body: Body = .buffered(Data())) { self.init(of: nil, head: head, body: body) }
 
-    /// A response of your own from its parts.
+    /// Creates a response from its parts, without asking the server.
     public init(status: Int = 200, headers: HTTPHeaders = [:], body: Data = Data()) {
         self.init(head: ResponseHead(status: status, fields: Array(headers)), body: .buffered(body))
     }
 
-    /// The head's fields; set, they take the place of all that were there.
+    /// The header fields of the head. A new value replaces all of them.
     public var headers: HTTPHeaders {
         get { head.headers }
         set {
@@ -81,9 +84,12 @@ public struct ExchangeResponse: Sendable {
         }
     }
 
-    /// The whole body, if it has no more bytes than the limit; it fails with `.contentTooLarge` otherwise.
+    /// Returns the complete body.
     ///
-    /// That uses a live body up: to hand the response on, set `body` to the data.
+    /// This consumes a live body: to return the response afterwards, set `body` to the data.
+    ///
+    /// - Parameter limit: The maximum number of bytes.
+    /// - Throws: ``RequestError/Code/contentTooLarge`` if the body has more bytes.
     public func data(upTo limit: Int) async throws -> Data {
         var all = Data()
         switch body {
@@ -95,13 +101,13 @@ public struct ExchangeResponse: Sendable {
             }
         }
         guard all.count <= limit else {
-            throw RequestError(.contentTooLarge, "the body has more than the \(limit) bytes that are to be collected")
+            throw RequestError(.contentTooLarge, "the body has more bytes than the limit of \(limit)")
         }
         return all
     }
 }
 
-/// Middleware of a closure.
+/// Middleware that calls a closure.
 ///
 ///     ClosureMiddleware { exchange, next in
 ///         var response = try await next(exchange)
@@ -109,12 +115,12 @@ public struct ExchangeResponse: Sendable {
 ///         return response
 ///     }
 public struct ClosureMiddleware: RequestMiddleware {
-    /// What middleware does; `next` is the rest of the way.
+    /// The closure that handles an exchange; the second argument continues with the request.
     public typealias Intercept = @Sendable (Exchange, Next) async throws -> ExchangeResponse
 
     private let intercept: Intercept
 
-    /// Middleware that calls the closure.
+    /// Creates middleware that calls the closure.
     public init(_ intercept: @escaping Intercept) { self.intercept = intercept }
 
     public func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
@@ -123,7 +129,8 @@ public struct ClosureMiddleware: RequestMiddleware {
 }
 
 extension Request {
-    /// Adds middleware inside the session's and that added before; attempts that begin from now on go through it.
+    /// Adds middleware inside the session's middleware and the request's earlier ones. It takes effect with the next
+    /// attempt.
     @discardableResult
     public func middleware(_ middleware: any RequestMiddleware) -> Self {
         handle.core.set("middleware") { $0.middleware.append(middleware) }

@@ -1,21 +1,20 @@
-/// How many retries a session allows itself, in proportion to what it sends: retries that follow every failure of a server
-/// that is overloaded keep it so.
+/// A limit of a session's retries, in proportion to its requests. It keeps retries from overloading a server further.
 ///
 ///     configuration.retryBudget = RetryBudget(ratio: 0.2)
 ///
-/// Each first attempt of a request with a `RetryPolicy` deposits a part of a retry, each retry withdraws a whole one. The
-/// requests of resumable uploads and the connections of event streams do the same: those that follow a failure are retries.
-/// So that sessions which send little can retry at all, a few every second are free. Child sessions share their parent's budget
-/// unless they are given another.
+/// The first attempt of each request with a ``RetryPolicy`` deposits a fraction of a retry; each retry withdraws a
+/// whole one. Resumable uploads and event streams count too: their requests after a failure are retries. A few retries
+/// each second are free, so that a session with few requests can retry at all. Child sessions share their parent's
+/// budget unless they have their own.
 public struct RetryBudget: Sendable, Hashable {
-    /// How much of a retry a first attempt allows; from 0 to 1000.
+    /// The fraction of a retry that a first attempt deposits, from 0 to 1,000; 0.1 by default.
     public var ratio: Double
-    /// How many retries each second are free; those that are not made are not saved up.
+    /// The number of free retries each second; 10 by default. Unused ones are lost.
     public var minimumPerSecond: Int
-    /// For how long a deposit can be used.
+    /// How long a deposit can be used; 10 seconds by default.
     public var lifetime: Duration
 
-    /// A tenth of the requests, and ten retries each second, unless told otherwise.
+    /// Creates a budget: by default a tenth of the requests, and ten retries each second.
     public init(ratio: Double = 0.1, minimumPerSecond: Int = 10, lifetime: Duration = .seconds(10)) {
         self.ratio = ratio
         self.minimumPerSecond = minimumPerSecond
@@ -23,20 +22,20 @@ public struct RetryBudget: Sendable, Hashable {
     }
 }
 
-/// A session's account of retries.
+/// The current balance of a session's retry budget.
 ///
-/// Deposits are kept in a few slots, each for a part of their lifetime, and leave with their slot. The account counts in
-/// thousandths of a retry, so that ten tenths are one.
+/// Deposits are kept in a few slots, each for a part of their lifetime, and expire with their slot. The account counts
+/// in thousandths of a retry, so that ten deposits of 0.1 add up to exactly one retry.
 final class RetryAccount: Sendable {
     private static let slotCount = 10
     private static let whole = 1_000
 
     private struct Balance {
-        /// The oldest first.
+        /// The deposits of each period, the oldest first.
         var slots = [Int](repeating: 0, count: RetryAccount.slotCount)
-        /// Which part of time the last slot is for.
+        /// The number of the period that the last slot belongs to.
         var period: Int64 = 0
-        /// Until when the free ones are spent; each is for an equal part of a second.
+        /// The time up to which free retries are used; each one takes an equal part of a second.
         var spent = Duration.zero
     }
 
@@ -60,7 +59,7 @@ final class RetryAccount: Sendable {
         balance = Protected(Balance())
     }
 
-    /// A first attempt is made.
+    /// Deposits the fraction of a retry that a first attempt allows.
     func add() {
         let now = elapsed()
         balance.withLock { balance in
@@ -70,7 +69,7 @@ final class RetryAccount: Sendable {
         }
     }
 
-    /// Asks for a retry; false if there is none left.
+    /// Withdraws a retry; returns false if none is left.
     func withdraw() -> Bool {
         let now = elapsed()
         return balance.withLock { balance in
@@ -87,7 +86,7 @@ final class RetryAccount: Sendable {
         }
     }
 
-    /// Takes a whole retry, from what leaves first.
+    /// Takes a whole retry from the deposits that expire first.
     private func take(from slots: inout [Int]) {
         var owed = Self.whole
         for index in slots.indices {

@@ -1,37 +1,37 @@
 extension RetryPolicy {
-    /// How long is waited before a retry: longer each time, up to a limit, and not for everybody the same.
+    /// The delays before retries: exponential, up to a maximum, and random.
     ///
     ///     RetryPolicy(backoff: .init(scale: .milliseconds(200), cap: .seconds(5)))
     public struct Backoff: Sendable, Hashable {
-        /// What chance makes of a delay, so that clients which failed together do not come back together.
+        /// How each delay is randomised, so that clients that failed together do not retry together.
         public enum Jitter: Sendable, Hashable {
-            /// The delay stays as it is.
+            /// The exact delay.
             case none
-            /// Anything from nothing up to the delay.
+            /// A random duration between zero and the delay (full jitter).
             case full
-            /// Anything from half the delay up to the whole.
+            /// A random duration between half the delay and the delay.
             case equal
-            /// Anything from the delay up to so much more of it: with 0.25, up to a quarter more. For delays that must not
-            /// be shortened, such as those that a server asks for.
+            /// A random duration between the delay and the delay plus this fraction of it: with 0.25, up to a quarter
+            /// more. It suits delays that must not be shortened, such as a server's `Retry-After`.
             case added(Double)
 
-            /// The part of a delay that is added at most.
+            /// The largest fraction of a delay that is added to it.
             var addition: Double {
                 guard case .added(let part) = self, part > 0 else { return 0 }
                 return min(part, 1_000)
             }
         }
 
-        /// How many times longer each delay is than the one before.
+        /// The factor from one delay to the next; 2 by default.
         public var base: Double
-        /// The delay before the first retry.
+        /// The delay before the first retry; 500 milliseconds by default.
         public var scale: Duration
-        /// The longest delay.
+        /// The maximum delay; 30 seconds by default.
         public var cap: Duration
-        /// What chance makes of each delay.
+        /// How each delay is randomised; ``Jitter/full`` by default.
         public var jitter: Jitter
 
-        /// Half a second, one, two, four and so on, half a minute at most, unless told otherwise.
+        /// Creates a backoff. By default the delays are up to 0.5, 1, 2, 4 seconds and so on, at most 30 seconds.
         public init(
             base: Double = 2, scale: Duration = .milliseconds(500), cap: Duration = .seconds(30), jitter: Jitter = .full
         ) {
@@ -41,8 +41,8 @@ extension RetryPolicy {
             self.jitter = jitter
         }
 
-        /// The delays that a retry, counted from 0, may have. Numbers that make no sense give the cap, or none if they are
-        /// negative.
+        /// Returns the range of delays for a retry, counted from 0. A delay that is not a number becomes `cap`, a
+        /// negative one becomes zero.
         func delays(retry: Int) -> ClosedRange<Duration> {
             let cap = max(0, min(cap, RetryAfter.longest) / .seconds(1))
             let seconds = scale / .seconds(1) * pow(base, Double(retry))
@@ -56,26 +56,28 @@ extension RetryPolicy {
         }
     }
 
-    /// How requests that must not have their effect twice are made known to the server.
+    /// A header field by which a server recognises a POST or PATCH that it has already processed.
     public struct IdempotencyKey: Sendable, Hashable {
         static let methods: Set<HTTPMethod> = [.post, .patch]
 
         let field: String
 
-        /// A random UUID for each request, the same in all its attempts. A field that the request has already stands.
+        /// Sends a random UUID, the same in all attempts of a request. A field that the request already has is kept.
         public static func automatic(header: String = "Idempotency-Key") -> IdempotencyKey {
             IdempotencyKey(field: header)
         }
     }
 }
 
-/// What a response says about when to come back, RFC 9110 section 10.2.3.
+/// The `Retry-After` field of a response (RFC 9110, section 10.2.3).
 enum RetryAfter {
-    /// Some thirty years: what is longer counts as that, so that no clock is asked for what it cannot count.
+    /// The maximum delay, about 30 years. Clocks may fail with longer ones.
     static let longest = Duration.seconds(1_000_000_000)
 
-    /// Nil if it says nothing, or nothing that can be read. A date counts from the response's own `Date`, because the two
-    /// are of one clock; a date that is past means now.
+    /// Returns the delay, or nil if the field is missing or invalid.
+    ///
+    /// A date is compared with the response's `Date`, because both come from the server's clock. A date in the past
+    /// gives zero.
     static func delay(in head: ResponseHead?) -> Duration? {
         guard let head, let value = head["Retry-After"] else { return nil }
         if let seconds = Int64(digits: value.utf8) { return min(.seconds(seconds), longest) }
@@ -85,7 +87,7 @@ enum RetryAfter {
 }
 
 extension RequestCore {
-    /// One for all attempts, drawn when it is first asked for.
+    /// The key of this request, generated at its first use and the same in all attempts.
     var idempotencyKey: String {
         if let key = read({ $0.idempotencyKey }) { return key }
         let new = context.configuration.random.uuid().uuidString.lowercased()

@@ -1,42 +1,46 @@
-/// Tries a failed request again: what may be sent twice, after a failure that may pass, and not too often.
+/// Retries requests that can be sent twice safely, after failures that are usually temporary.
 ///
 ///     let session = Session(interceptor: .retry(limit: 3))
 ///
-/// An attempt follows if there were fewer than `limit` retries, the method is among `methods`, and the failure is an error
-/// with one of `codes`, or a validator's with one of `statuses`: **a status counts only where a validator refused it**, by
-/// `validate()` or the session's `validation`; without one a 503 is a response like any other.
+/// A request is retried if it had fewer than `limit` retries, its method is among `methods`, and its error has one of
+/// the `codes` or is a validation failure with one of the `statuses`. **A status counts only if a validator rejects
+/// it**, by `validate()` or the session's `validation`. Without validation, a 503 is a successful response.
 ///
-/// Before it, `backoff` is waited for, or as long as the response's `Retry-After` says. No attempt follows that has no time
-/// left (`RequestTimeouts.total`), no place in the session's `retryBudget`, or a body that can be sent only once; the error
-/// says so then, in `retryRefusal` for the first two.
+/// POST and PATCH are not retried by default: when a connection is lost, the client cannot know whether the server has
+/// already acted, and a second request could repeat the effect, such as an order. If the server supports a key that
+/// identifies repeated requests, set `idempotencyKey`; if repeating is harmless, add the method to `methods`.
 ///
-/// It is to be given as an interceptor: as a mere retrier, by `retry(using:)`, it adds no keys and deposits nothing in the
-/// budget.
+/// Before each retry the policy waits for `backoff`, or as long as the response's `Retry-After` says. A request is not
+/// retried if no time is left (``RequestTimeouts/total``), the session's retry budget is used up, or its body can be
+/// sent only once. For the first two, the error's ``RequestError/retryRefusal`` has the reason.
+///
+/// Set the policy as an interceptor. If it is only a retrier, by `retry(using:)`, it adds no idempotency keys and
+/// deposits nothing in the retry budget.
 public struct RetryPolicy: RequestInterceptor {
-    /// Whether the policy decides about an error, and how; see `shouldRetry`.
+    /// Decides whether an error is retried; see ``shouldRetry``.
     public typealias Predicate = @Sendable (RequestError, any Request) async -> Bool?
 
-    /// How many attempts may follow the first. One that follows a 401 does not count unless that is among `statuses`: a
-    /// token that was renewed leaves the limit as it was.
+    /// The maximum number of retries; 2 by default. A retry after a 401 does not count, unless `statuses` contains 401,
+    /// so that a renewed token does not use up the limit.
     public var limit: Int
-    /// The methods of requests that may be sent twice.
+    /// The methods of requests that are retried; ``idempotentMethods`` by default.
     public var methods: Set<HTTPMethod>
-    /// The statuses that may pass, where a validator refuses them.
+    /// The statuses that are retried, if a validator rejects them; ``passingStatuses`` by default.
     public var statuses: Set<Int>
-    /// The errors that may pass.
+    /// The codes of errors that are retried; ``connectivityCodes`` by default.
     public var codes: Set<RequestError.Code>
-    /// How long is waited where the response does not say it.
+    /// The delays between attempts, for responses without `Retry-After`.
     public var backoff: Backoff
-    /// The longest `Retry-After` that is waited for; one that is longer means no retry.
+    /// The longest `Retry-After` to wait for; 60 seconds by default. A longer one ends the retries.
     public var maximumRetryAfter: Duration
-    /// Has POST and PATCH carry a key by which the server knows a request that it has seen, and so counts them among
-    /// `methods`; nil, as by default, does not.
+    /// The header field that makes POST and PATCH safe to retry. With it, these methods are retried too; nil by
+    /// default.
     public var idempotencyKey: IdempotencyKey?
-    /// Decides in place of `methods`, `statuses` and `codes`: true for another attempt, false for none, nil to leave it to
-    /// them. Limit, time, budget and body hold all the same.
+    /// Decides in place of `methods`, `statuses` and `codes`: true retries, false does not, nil leaves the decision to
+    /// them. Limit, timeouts, budget and a body that can be sent only once still apply.
     public var shouldRetry: Predicate?
 
-    /// A policy with everything as it is described, save what is given.
+    /// Creates a policy. See the properties for the defaults.
     public init(
         limit: Int = 2, methods: Set<HTTPMethod> = Self.idempotentMethods, statuses: Set<Int> = Self.passingStatuses,
         codes: Set<RequestError.Code> = Self.connectivityCodes, backoff: Backoff = Backoff(),
@@ -52,11 +56,12 @@ public struct RetryPolicy: RequestInterceptor {
         self.shouldRetry = shouldRetry
     }
 
-    /// The methods whose effect is the same, sent once or twice.
+    /// The methods whose effect is the same if a request is sent twice (RFC 9110, section 9.2.2, and `QUERY`).
     public static let idempotentMethods: Set<HTTPMethod> = [.get, .head, .options, .put, .delete, .trace, .query]
-    /// Too slow, too early, too many, and what servers and gateways say when they are in trouble.
+    /// The statuses of temporary failures: request timeout, too early, too many requests, and errors of servers and
+    /// gateways.
     public static let passingStatuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
-    /// The errors of the network: those that are `isConnectivity`.
+    /// The codes of network failures: those whose `isConnectivity` is true.
     public static let connectivityCodes = RequestError.connectivityCodes
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
@@ -69,10 +74,10 @@ public struct RetryPolicy: RequestInterceptor {
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
         let core = request.handle.core
-        // A 401 is an authenticator's to answer, unless it is among the policy's.
+        // An authenticator handles a 401, unless the policy's statuses contain it.
         let retries = request.attempts.dropLast().count { $0.error?.statusCode != 401 || statuses.contains(401) }
         guard retries < limit, await accepts(error, of: request) else { return .doNotRetry }
-        // The pipeline refuses this one itself; it must not cost a retry.
+        // The pipeline refuses this retry itself. Return before the budget is charged for it.
         guard core.canSendAgain else { return .retry }
         switch schedule.step(retry: retries, after: error.responseHead) {
         case .stop: return .doNotRetry
@@ -87,9 +92,7 @@ public struct RetryPolicy: RequestInterceptor {
     }
 
     private var schedule: RetrySchedule {
-        RetrySchedule(
-            limit: limit, backoff: backoff, maximumRetryAfter: maximumRetryAfter, methods: methods,
-            idempotencyKey: idempotencyKey)
+        RetrySchedule(limit: limit, backoff: backoff, maximumRetryAfter: maximumRetryAfter)
     }
 
     private func accepts(_ error: RequestError, of request: any Request) async -> Bool {
@@ -97,19 +100,26 @@ public struct RetryPolicy: RequestInterceptor {
         guard codes.contains(error.code) || error.isValidation && statuses.contains(error.statusCode ?? 0) else {
             return false
         }
-        // What was asked for, not what a redirect made of it; where nothing was built, nothing was sent.
+        // Check the request before redirects, which may change its method. A request that was not built was not sent
+        // either.
         guard let sent = request.handle.core.read({ $0.attempt?.request }) else { return true }
-        return schedule.allows(sent)
+        return allows(sent)
+    }
+
+    /// Returns whether a request like this one can be sent twice: by its method, or because it has an idempotency key.
+    func allows(_ request: OutgoingRequest) -> Bool {
+        if methods.contains(request.method) { return true }
+        guard let idempotencyKey, IdempotencyKey.methods.contains(request.method) else { return false }
+        return request.headers[idempotencyKey.field] != nil
     }
 }
 
-/// Tries requests again whose connection was lost while they were under way, and no others: `RetryPolicy` with fewer
-/// occasions.
+/// Retries only requests whose connection was lost while they were in flight; otherwise like ``RetryPolicy``.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
-    /// How it is done.
+    /// The policy that decides, with the codes `connectionLost` and `truncated` and no statuses.
     public var policy: RetryPolicy
 
-    /// A policy for lost connections alone.
+    /// Creates a policy that retries only lost connections. See ``RetryPolicy`` for the parameters.
     public init(
         limit: Int = 2, methods: Set<HTTPMethod> = RetryPolicy.idempotentMethods,
         backoff: RetryPolicy.Backoff = RetryPolicy.Backoff(), idempotencyKey: RetryPolicy.IdempotencyKey? = nil,
@@ -130,13 +140,13 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
 }
 
 extension RequestInterceptor where Self == RetryPolicy {
-    /// Another attempt after failures that may pass.
+    /// Retries after temporary failures, twice by default; see ``RetryPolicy``.
     public static func retry(limit: Int = 2, backoff: RetryPolicy.Backoff = RetryPolicy.Backoff()) -> Self {
         RetryPolicy(limit: limit, backoff: backoff)
     }
 }
 
 extension RequestInterceptor where Self == ConnectionLostRetryPolicy {
-    /// Another attempt after a lost connection.
+    /// Retries after a lost connection, twice by default; see ``ConnectionLostRetryPolicy``.
     public static func retryingLostConnections(limit: Int = 2) -> Self { ConnectionLostRetryPolicy(limit: limit) }
 }

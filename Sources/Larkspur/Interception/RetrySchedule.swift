@@ -1,14 +1,14 @@
-/// Decides when a failed request is sent again: for `RetryPolicy`, resumable uploads and event streams alike.
+/// Decides when a failed request is sent again: for ``RetryPolicy``, resumable uploads and event streams.
 ///
-/// It is a value without state. The caller counts its retries in a row, asks for the next step, and then asks the session's
-/// budget by `SessionContext.withdrawRetry()`.
+/// It has no state. The caller counts its retries in a row, asks for the next step, and then withdraws a retry from the
+/// session's budget by `SessionContext.withdrawRetry()`.
 struct RetrySchedule: Sendable {
     enum Step: Sendable {
         /// Send the request again after a random delay of this range.
         case retry(after: ClosedRange<Duration>)
         /// The limit is reached.
         case stop
-        /// The response forbids another attempt for too long.
+        /// The server's `Retry-After` is longer than the maximum.
         case refuse(RetryRefusal)
     }
 
@@ -18,20 +18,16 @@ struct RetrySchedule: Sendable {
     var backoff: RetryPolicy.Backoff
     /// The shortest delay, whatever the response says.
     var minimumDelay = Duration.zero
-    /// The longest `Retry-After` that is waited for. A longer one ends the attempts.
+    /// The longest `Retry-After` to wait for. A longer one ends the retries.
     var maximumRetryAfter: Duration
-    /// The public name of that setting, for the refusal.
+    /// The public name of that setting, for the refusal's text.
     var maximumName = "maximumRetryAfter"
-    /// The methods of requests that may be sent twice; nil allows all, for protocols that make each request repeatable.
-    var methods: Set<HTTPMethod>?
-    /// The field by which a server recognises other requests that it has seen.
-    var idempotencyKey: RetryPolicy.IdempotencyKey?
 
-    /// Returns what follows a failure.
+    /// Returns the step after a failure.
     ///
     /// - Parameters:
-    ///   - number: How many retries there were.
-    ///   - head: The head of the failed response, if there was one.
+    ///   - number: The number of retries before this one.
+    ///   - head: The head of the failed response; nil if there was none.
     func step(retry number: Int, after head: ResponseHead?) -> Step {
         if let limit, number >= limit { return .stop }
         guard let asked = RetryAfter.delay(in: head) else { return .retry(after: backoff.delays(retry: number)) }
@@ -42,13 +38,6 @@ struct RetrySchedule: Sendable {
         }
         let delay = max(asked, minimumDelay)
         return .retry(after: delay...delay + delay * backoff.jitter.addition)
-    }
-
-    /// Whether a request like this one may be sent twice.
-    func allows(_ request: OutgoingRequest) -> Bool {
-        guard let methods, !methods.contains(request.method) else { return true }
-        guard let idempotencyKey, RetryPolicy.IdempotencyKey.methods.contains(request.method) else { return false }
-        return request.headers[idempotencyKey.field] != nil
     }
 }
 
@@ -69,9 +58,9 @@ extension SessionContext {
 }
 
 extension RequestCore {
-    /// Deposits in the session's budget the part of a retry that a request's first attempt allows, once.
+    /// Deposits the fraction of a retry that a request's first attempt allows, once per request.
     ///
-    /// - Parameter isRetry: Whether the request repeats another one that has failed: it deposits nothing.
+    /// - Parameter isRetry: Whether the request repeats a failed request, so that it deposits nothing.
     func depositForRetries(isRetry: Bool = false) {
         guard let account = context.retryAccount else { return }
         if box.withLock({ $0.hasDeposited.raise() }), !isRetry { account.add() }

@@ -8,7 +8,7 @@ public protocol EventMonitor: Sendable {
     /// Called with each event of a request.
     func request(_ request: any Request, did event: RequestEvent)
 
-    /// Called with the number of requests that the monitor missed because it was slow. Does nothing by default.
+    /// Called with the number of requests that the monitor missed because it was too slow. Does nothing by default.
     func didMiss(_ requests: Int)
 
     /// Called when the session was invalidated, with the transport's error if that was the reason. All requests of the

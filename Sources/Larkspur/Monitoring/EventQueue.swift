@@ -1,5 +1,5 @@
-/// The events that wait for one reader, in order. Past a limit it refuses whole requests: a reader that gets a
-/// request's start also gets its finish.
+/// The events that wait for one reader, in order. When the queue is full, it refuses new requests as a whole: a reader
+/// that gets a request's start also gets its finish.
 struct EventQueue {
     struct Entry: Sendable {
         let request: any Request
@@ -15,10 +15,12 @@ struct EventQueue {
     private var admitted: Set<RequestID>
     /// Requests that were refused and have not finished.
     private var refused: Set<RequestID> = []
-    /// The positions of body events in a full queue. Events of one body are merged into one entry, else an endless body
-    /// would fill the memory.
+    /// The positions of body events in a full queue. Events of one body are merged into one entry, because an endless
+    /// body would otherwise fill the memory.
     private var bodies: [RequestID: (sent: Int?, received: Int?)] = [:]
 
+    /// Creates a queue.
+    ///
     /// - Parameter request: A request that is admitted even if the queue is full.
     init(admitting request: RequestID? = nil) {
         admitted = request.map { [$0] } ?? []

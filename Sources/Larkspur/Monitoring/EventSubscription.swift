@@ -37,6 +37,8 @@ final class EventSubscription: Sendable {
     /// Events taken from the queue, in reverse order.
     private let waiting = Protected<[EventQueue.Entry]>([])
 
+    /// Creates a subscription.
+    ///
     /// - Parameter request: The request to observe, whose finish ends the sequence; nil observes all requests of a
     ///   session.
     init(to request: RequestID? = nil) {

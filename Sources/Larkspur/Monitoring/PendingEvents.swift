@@ -31,7 +31,9 @@ struct PendingEvents {
 }
 
 extension RequestState {
-    /// - Parameter isLate: Whether the event may come after the finish. Other events are not added then.
+    /// Returns whether a monitor gets an event now.
+    ///
+    /// - Parameter isLate: Whether the event may come after the finish.
     func isObserved(isLate: Bool = false) -> Bool {
         !settings.content.monitors.isEmpty && (isLate ? owner : keptOwner) != nil
     }

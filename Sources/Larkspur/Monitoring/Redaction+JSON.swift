@@ -3,8 +3,9 @@ extension Redaction {
     /// are URLs, forms, JSON or GraphQL.
     func json(_ value: JSON) -> JSON { json(value, of: nil, depth: 0) }
 
-    /// - Parameter name: The name of the member that has the value, or the array around it.
-    /// - Parameter depth: The number of strings with JSON around the value.
+    /// - Parameters:
+    ///   - name: The name of the member that has the value or the array around it.
+    ///   - depth: The number of strings with JSON around the value.
     private func json(_ value: JSON, of name: String?, depth: Int) -> JSON {
         switch value {
         case .null, .bool, .number: return value

@@ -1,22 +1,23 @@
-/// The credentials that a request may answer challenges with, and the place that they are for: one reference, so that
-/// requests without credentials carry one pointer.
+/// The credentials for responding to challenges, and the origin or URL that they are valid for.
+///
+/// It is a class, so that the options of a request without credentials have only one pointer for it.
 package final class Authentication: Hashable, Sendable {
-    private enum Place: Hashable {
-        /// A request's own credential is for the origin that the attempt began with.
+    private enum Target: Hashable {
+        /// The origin at the start of the attempt: a request's own credential is for it.
         case origin(RequestURL.Origin)
-        /// The session's are looked up for the URL of each hop.
+        /// The URL of a hop: the session's credentials are looked up for each hop.
         case hop(RequestURL)
     }
 
     private struct Content: Hashable {
-        /// By realm; nil is for those that are not named.
+        /// The credentials by realm; the key nil is for all other realms.
         var credentials: [String?: Credential]
         var isPreemptive = false
-        /// Nil before the attempt began.
-        var place: Place?
-        /// The proofs that this place was given, the last of them with the request.
+        /// Nil before the attempt starts.
+        var target: Target?
+        /// The proofs that were tried, the last one with this request.
         var tried: [CredentialProof] = []
-        /// The `Authorization` field that was sent last, and the method and target that it is for.
+        /// The `Authorization` field that was sent last. `subject` is the method and target that it was computed for.
         var field: String?
         var subject = ""
     }
@@ -29,17 +30,17 @@ package final class Authentication: Hashable, Sendable {
         self.init(Content(credentials: [nil: credential], isPreemptive: isPreemptive))
     }
 
-    /// The session's credentials for a URL, by realm, and the proof that was accepted there.
+    /// Creates the session's credentials for a URL, by realm, and the proof that the server accepted there before.
     convenience init(_ credentials: [String?: Credential], for url: RequestURL, accepted: CredentialProof?) {
-        self.init(Content(credentials: credentials, place: .hop(url), tried: accepted.map { [$0.asEarlier] } ?? []))
+        self.init(Content(credentials: credentials, target: .hop(url), tried: accepted.map { [$0.asEarlier] } ?? []))
     }
 
-    /// Goes along with the attempt's request, unless that says itself who sends it.
+    /// Adds itself to the attempt's request, unless the request already has an `Authorization` field.
     package func join(_ request: inout OutgoingRequest) throws(RequestError) {
         guard request.headers["Authorization"] == nil, let credential = content.credentials[nil] else { return }
         let field = try credential.basicField()
         var joined = content
-        joined.place = .origin(request.url.origin)
+        joined.target = .origin(request.url.origin)
         if content.isPreemptive {
             joined.tried = [CredentialProof(credential, .basic)]
             joined.field = field.value
@@ -48,8 +49,8 @@ package final class Authentication: Hashable, Sendable {
         request.options.authentication = Authentication(joined)
     }
 
-    /// The request that answers a challenge of this head to this one; nil if nothing is to be answered. Its field comes with
-    /// the hop: see ``OutgoingRequest/proveCredential()``.
+    /// Returns the request that responds to a challenge in this head; nil if it cannot respond. The field is added when
+    /// the hop begins: see ``OutgoingRequest/proveCredential()``.
     func answer(to head: ResponseHead, of request: OutgoingRequest) -> OutgoingRequest? {
         let sent = request.headers["Authorization"]
         guard sent == nil || sent == content.field, request.body.isReplayable, request.url.origin == origin,
@@ -65,7 +66,7 @@ package final class Authentication: Hashable, Sendable {
         return next
     }
 
-    /// The strongest proof that the head asks for and that was not refused yet.
+    /// Returns the strongest proof that the head asks for and that the server has not refused yet.
     private func proof(
         for head: ResponseHead, to request: OutgoingRequest, after tried: [CredentialProof]
     ) -> CredentialProof? {
@@ -74,9 +75,10 @@ package final class Authentication: Hashable, Sendable {
             guard let known = credential(for: challenge.realm), challenge.canProtect(request),
                 CredentialProof.mayAnswer(challenge, by: known, after: tried)
             else { continue }
-            return CredentialProof(known, .digest(DigestSpace(challenge)))
+            return CredentialProof(known, .digest(SharedDigestChallenge(challenge)))
         }
-        // Basic would show the password to everyone on the way, although the server accepts an answer that hides it.
+        // Basic would reveal the password on an unencrypted connection, although the server also accepts Digest, which
+        // hides it.
         guard request.url.isHTTPS || !challenges.contains(where: { $0.isScheme("Digest") }) else { return nil }
         for challenge in challenges where challenge.isScheme("Basic") {
             guard let known = credential(for: challenge["realm"]), !tried.contains(where: { $0.credential == known })
@@ -91,20 +93,20 @@ package final class Authentication: Hashable, Sendable {
     }
 
     private var origin: RequestURL.Origin? {
-        switch content.place {
+        switch content.target {
         case .origin(let origin): origin
         case .hop(let url): url.origin
         case nil: nil
         }
     }
 
-    /// The URL of the hop that the session's credentials were looked up for; nil for a request's own.
+    /// The URL of the hop that the session's credentials were looked up for; nil for a request's own credential.
     var hop: RequestURL? {
-        guard case .hop(let url) = content.place else { return nil }
+        guard case .hop(let url) = content.target else { return nil }
         return url
     }
 
-    /// Puts the last proof into the request, unless it is there already or was taken out by a redirect.
+    /// Adds the last proof to the request, unless the request already has it or a redirect removed it.
     fileprivate func prove(in request: inout OutgoingRequest) {
         guard let proof = content.tried.last, request.url.origin == origin else { return }
         let sent = request.headers["Authorization"]
@@ -119,7 +121,7 @@ package final class Authentication: Hashable, Sendable {
         request.options.authentication = Authentication(proved)
     }
 
-    /// The proof by a credential of the session's that went with a request.
+    /// Returns the proof that a request was sent with, if it uses one of the session's credentials.
     func sessionProof(in request: OutgoingRequest) -> CredentialProof? {
         guard hop != nil, let field = content.field, request.headers["Authorization"] == field else { return nil }
         return content.tried.last
@@ -133,11 +135,11 @@ package final class Authentication: Hashable, Sendable {
 extension Authentication: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "Authentication(\(Redaction.replacement))" }
     package var debugDescription: String { description }
-    /// Keeps `dump` from showing what the description hides.
+    /// A mirror without children, because they contain secrets.
     package var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension OutgoingRequest {
-    /// Adds the `Authorization` field that answers a challenge, made for this method and target.
+    /// Adds the `Authorization` field that responds to a challenge, computed for this method and target.
     mutating func proveCredential() { authentication?.prove(in: &self) }
 }

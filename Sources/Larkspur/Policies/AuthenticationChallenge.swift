@@ -1,8 +1,8 @@
-/// One way to prove who one is, as a server offers it in `WWW-Authenticate` (RFC 9110, section 11).
+/// A challenge in `WWW-Authenticate`: a way to authenticate that a server offers (RFC 9110, section 11).
 package struct AuthenticationChallenge: Hashable, Sendable {
     package struct Parameter: Hashable, Sendable {
         package let name: String
-        /// Without the quotes, if there were some, and what they escaped.
+        /// The value without quotes and escapes.
         package let value: String
 
         package init(_ name: String, _ value: String) {
@@ -11,11 +11,11 @@ package struct AuthenticationChallenge: Hashable, Sendable {
         }
     }
 
-    /// As it came; `isScheme` compares it.
+    /// The scheme as the server wrote it. Compare it by ``isScheme(_:)``, which ignores case.
     package let scheme: String
-    /// The scheme's single word in place of parameters, as Negotiate has one.
+    /// The single token that some schemes, such as Negotiate, have in place of parameters (`token68`).
     package let token: String?
-    /// In order, repeats included.
+    /// The parameters in order, repeated ones included.
     package fileprivate(set) var parameters: [Parameter]
 
     package init(_ scheme: String, token: String? = nil, parameters: [Parameter] = []) {
@@ -30,11 +30,11 @@ package struct AuthenticationChallenge: Hashable, Sendable {
         parameters.first { HTTPHeaders.areEqual($0.name, name) }?.value
     }
 
-    /// The challenges of all fields of a response, in order.
+    /// Returns the challenges of all fields of a response, in order.
     ///
-    /// Commas stand between challenges as well as between the parameters of one, so only a word without `=` begins a
-    /// challenge. What breaks the grammar is left out as far as the next comma outside of quotes: a damaged parameter does
-    /// not take its challenge along, and a quoted text is never taken for a challenge.
+    /// Commas separate both challenges and the parameters of one challenge, so only a word without `=` starts a
+    /// challenge. Invalid text is skipped up to the next comma outside of quotes. So an invalid parameter does not
+    /// invalidate its challenge, and quoted text is never read as a challenge.
     package static func parse(_ fields: some Sequence<String>) -> [AuthenticationChallenge] {
         fields.flatMap { field in
             var scanner = ChallengeScanner(rest: Array(field.utf8)[...])
@@ -56,12 +56,12 @@ private struct ChallengeScanner {
         return challenges
     }
 
-    /// What stands between two commas: a parameter of the last challenge, or the beginning of another one.
+    /// Reads the text between two commas: a parameter of the last challenge, or the start of another one.
     private mutating func readElement(_ challenges: inout [AuthenticationChallenge]) {
         guard let word = readToken() else { return }
         let isWhole = isAtEnd || rest.first?.isBlank == true
         if skipEquals() {
-            // Before the first challenge it belongs to none.
+            // A parameter before the first challenge belongs to none.
             guard let value = readValue(), !challenges.isEmpty else { return }
             challenges[challenges.count - 1].parameters.append(.init(word, value))
         } else if isWhole {
@@ -81,7 +81,7 @@ private struct ChallengeScanner {
         return true
     }
 
-    /// A parameter's value, in quotes or not; nil, and nothing is read, if it does not reach to the comma.
+    /// Reads a parameter's value, quoted or not. Returns nil and reads nothing if the value does not end at a comma.
     private mutating func readValue() -> String? {
         let start = rest
         if let value = rest.first == UInt8(ascii: "\"") ? readQuoted() : readToken() {
@@ -111,7 +111,7 @@ private struct ChallengeScanner {
         return nil
     }
 
-    /// The text in quotes; nil if they are not closed.
+    /// Reads a quoted text; returns nil if the closing quote is missing.
     private mutating func readQuoted() -> String? {
         var text: [UInt8] = []
         rest.removeFirst()
@@ -126,7 +126,7 @@ private struct ChallengeScanner {
         return nil
     }
 
-    /// Leaves the comma, and everything in quotes before it, behind.
+    /// Skips everything up to the next comma outside of quotes.
     private mutating func skipToComma() {
         while let byte = rest.first, byte != UInt8(ascii: ",") {
             if byte == UInt8(ascii: "\"") { _ = readQuoted() } else { rest.removeFirst() }

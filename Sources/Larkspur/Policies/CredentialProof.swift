@@ -1,13 +1,13 @@
-/// One way in which a credential was, or is to be, shown to a server.
+/// A credential with the scheme by which it was, or will be, shown to a server.
 struct CredentialProof: Hashable, Sendable {
     enum Scheme: Hashable, Sendable {
         case basic
-        case digest(DigestSpace)
+        case digest(SharedDigestChallenge)
     }
 
     let credential: Credential
     let scheme: Scheme
-    /// Whether another exchange has answered the challenge, and this one takes up its nonce.
+    /// Whether an earlier exchange received the challenge, so that this one reuses its nonce.
     private(set) var isEarlier = false
 
     init(_ credential: Credential, _ scheme: Scheme) {
@@ -21,18 +21,18 @@ struct CredentialProof: Hashable, Sendable {
         return proof
     }
 
-    /// Whether both use the same credential in the same way.
+    /// Whether both use the same credential and the same challenge.
     func isSame(as other: CredentialProof) -> Bool { credential == other.credential && scheme == other.scheme }
 
     private var challenge: DigestChallenge? {
-        guard case .digest(let space) = scheme else { return nil }
-        return space.challenge
+        guard case .digest(let shared) = scheme else { return nil }
+        return shared.challenge
     }
 
-    /// Whether a challenge can be answered although the credential was tried.
+    /// Returns whether to respond to a challenge although the credential was tried.
     ///
-    /// A refused answer is final, unless its nonce came from an earlier exchange or the server calls it stale: a new nonce is
-    /// then answered once.
+    /// A refused Digest response is final, with two exceptions: its nonce came from an earlier exchange, or the server
+    /// calls the nonce stale. The credential is then tried once more.
     static func mayAnswer(
         _ challenge: DigestChallenge, by credential: Credential, after tried: [CredentialProof]
     ) -> Bool {
@@ -45,19 +45,19 @@ struct CredentialProof: Hashable, Sendable {
         }
     }
 
-    /// The field for this request; nil if it cannot be made.
+    /// Returns the field for this request; nil if it cannot be computed.
     func field(for request: OutgoingRequest) -> HTTPHeader? {
         switch scheme {
         case .basic: try? credential.basicField()
-        case .digest(let space): space.field(for: request, by: credential)
+        case .digest(let shared): shared.field(for: request, by: credential)
         }
     }
 }
 
-/// A Digest challenge with the count of its answers, which the exchanges that take up its nonce share.
-final class DigestSpace: Hashable, Sendable {
+/// A Digest challenge with its nonce count, shared by all exchanges that use the nonce.
+final class SharedDigestChallenge: Hashable, Sendable {
     let challenge: DigestChallenge
-    /// One for each nonce of the server, so that servers of both readings of `-sess` are content.
+    /// One client nonce for each server nonce. Servers interpret `-sess` in two ways; both accept this.
     private let clientNonce: String
     private let uses = Protected(0)
 
@@ -67,7 +67,7 @@ final class DigestSpace: Hashable, Sendable {
         clientNonce = (0..<16).map { _ in generator.next() as UInt8 }.hexadecimal
     }
 
-    /// The next answer.
+    /// Returns the field with the next nonce count.
     fileprivate func field(for request: OutgoingRequest, by credential: Credential) -> HTTPHeader? {
         let protection = challenge.protection
         guard challenge.canProtect(request) else { return nil }
@@ -83,18 +83,18 @@ final class DigestSpace: Hashable, Sendable {
         return .authorization(answer.field(for: DigestUser(name: credential.username, password: credential.password)))
     }
 
-    static func == (lhs: DigestSpace, rhs: DigestSpace) -> Bool { lhs === rhs }
+    static func == (lhs: SharedDigestChallenge, rhs: SharedDigestChallenge) -> Bool { lhs === rhs }
 
     func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension DigestChallenge {
-    /// What the answer protects: the body only where the server offers nothing else.
+    /// The part of the request to protect. The body is included only if the server offers nothing else.
     fileprivate var protection: Protection? {
         protections.contains(.head) ? .head : protections.contains(.whole) ? .whole : nil
     }
 
-    /// Whether the answer needs no body, or one in memory: others would have to be read before they are sent.
+    /// Returns whether the Digest response can be computed at once: without the body, or from a body in memory.
     func canProtect(_ request: OutgoingRequest) -> Bool {
         guard protection == .whole else { return true }
         switch request.body {
@@ -105,7 +105,7 @@ extension DigestChallenge {
 }
 
 extension TransportBody {
-    /// The hash of a body that is in memory.
+    /// Returns the hash of a body in memory; nil for any other body.
     fileprivate func hashInMemory(_ algorithm: StreamingHash.Algorithm) -> String? {
         var hash = StreamingHash(algorithm)
         switch self {

@@ -1,98 +1,103 @@
-/// Names and passwords that a session answers with when servers ask who is there: each for one origin, and there for one
-/// realm or for all that have none of their own.
+/// The names and passwords of a session, for servers that ask for them. Each is for one origin, and optionally for one
+/// realm.
 ///
 ///     let credentials = CredentialStore()
 ///     try credentials.set(Credential(username: "ada", password: password), for: "https://api.example.com")
 ///     let session = Session(configuration: SessionConfiguration { $0.credentials = credentials })
 ///
-/// A 401 that offers Digest or Basic has the request sent once more, with the credential, if its body can be sent again. The
-/// strongest scheme answers, as with ``Request/authenticate(with:preemptively:)``. Where a credential was accepted, requests
-/// to the same folder and below bring it unasked (RFC 7617, section 2.2), by Digest with the next number of the same nonce,
-/// until it is refused. It never goes to another origin, and so never over http if it is for https. What a request says
-/// itself stands: a field `Authorization`, user and password in the URL, or a credential by `authenticate`.
+/// If a 401 offers Digest or Basic, the request is sent once more with the credential, if its body can be sent twice.
+/// The strongest scheme is used, as with ``Request/authenticate(with:preemptively:)``.
 ///
-/// A store can be changed at any time, from any thread; requests take notice with their next hop.
+/// After the server accepts a credential, requests to the same folder and below send it at once (RFC 7617, section
+/// 2.2), until the server refuses it. Digest uses the next count of the same nonce. A credential never goes to another
+/// origin, so one for https never goes over http. An `Authorization` field, user and password in the URL, and a
+/// credential by `authenticate` take precedence.
+///
+/// The store is thread-safe. Requests use a change from their next hop on.
 public final class CredentialStore: Sendable {
-    private struct Space {
-        /// By realm; nil is for those that are not named.
+    private struct OriginCredentials {
+        /// The credentials by realm; the key nil is for all other realms.
         var credentials: [String?: Credential] = [:]
-        /// Where credentials were accepted: paths up to a slash, those learned last at the end.
+        /// The folders where the server accepted a credential: paths up to a slash, the latest last.
         var folders: [(path: String, proof: CredentialProof)] = []
     }
 
-    /// For one origin; who asks so many places may be asked again.
+    /// The maximum number of folders that are kept for one origin. Outside of them, the server asks again.
     private static let limitOfFolders = 64
 
     // Guarded by the box
-    private let spaces = Protected<[RequestURL.Origin: Space]>([:])
+    private let origins = Protected<[RequestURL.Origin: OriginCredentials]>([:])
 
-    /// A store without credentials.
+    /// Creates a store without credentials.
     public init() {}
 
-    /// Keeps a credential, in place of the one that was there; nil removes it.
+    /// Sets the credential for an origin; nil removes it.
     ///
     /// - Parameters:
-    ///   - origin: A URL, of which scheme, host and port count.
-    ///   - realm: What the server calls what it protects, letter by letter; nil is for all realms of the origin that have no
-    ///     credential of their own.
+    ///   - credential: The user's name and password; nil to remove them.
+    ///   - origin: A URL, of which only scheme, host and port count.
+    ///   - realm: The server's name for the protected area, compared exactly; nil for all realms without a credential
+    ///     of their own.
+    /// - Throws: ``RequestError/Code/invalidURL`` for an origin that is not an http or https URL, and
+    ///   ``RequestError/Code/invalidCredential`` for a credential that the Basic scheme cannot carry.
     public func set(
         _ credential: Credential?, for origin: any URLConvertible, realm: String? = nil
     ) throws(RequestError) {
         let origin = try CredentialScope.origin(of: origin)
         _ = try credential?.basicField()
-        spaces.withLock { spaces in
-            var space = spaces[origin] ?? Space()
-            space.credentials[realm] = credential
-            space.folders = []
-            spaces[origin] = space.credentials.isEmpty ? nil : space
+        origins.withLock { origins in
+            var entry = origins[origin] ?? OriginCredentials()
+            entry.credentials[realm] = credential
+            entry.folders = []
+            origins[origin] = entry.credentials.isEmpty ? nil : entry
         }
     }
 
-    /// Forgets all of them, for a logout.
-    public func removeAll() { spaces.withLock { $0 = [:] } }
+    /// Removes all credentials, for a logout.
+    public func removeAll() { origins.withLock { $0 = [:] } }
 
-    /// What a request to this URL may answer challenges with; nil if there is nothing.
+    /// Returns the credentials for requests to this URL; nil if there are none.
     func authentication(for url: RequestURL) -> Authentication? {
-        spaces.withLock { spaces in
-            guard !spaces.isEmpty, let space = spaces[url.origin] else { return nil }
-            let folder = space.folders.filter { url.path.hasPrefix($0.path) }.max { $0.path.count < $1.path.count }
-            return Authentication(space.credentials, for: url, accepted: folder?.proof)
+        origins.withLock { origins in
+            guard !origins.isEmpty, let entry = origins[url.origin] else { return nil }
+            let folder = entry.folders.filter { url.path.hasPrefix($0.path) }.max { $0.path.count < $1.path.count }
+            return Authentication(entry.credentials, for: url, accepted: folder?.proof)
         }
     }
 
     func learn(_ proof: CredentialProof, isGood: Bool, at url: RequestURL) {
-        spaces.withLock { spaces in
-            // It may have been replaced while the request was under way.
-            guard var space = spaces[url.origin], space.credentials.values.contains(proof.credential) else { return }
-            let isKnown = space.folders.contains { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
+        origins.withLock { origins in
+            // The credential may have been replaced while the request was in flight.
+            guard var entry = origins[url.origin], entry.credentials.values.contains(proof.credential) else { return }
+            let isKnown = entry.folders.contains { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
             guard isKnown != isGood else { return }
             if isGood {
                 let folder = url.path.prefix(through: url.path.lastIndex(of: "/") ?? url.path.startIndex)
-                space.folders.removeAll {
+                entry.folders.removeAll {
                     $0.path == folder || $0.path.hasPrefix(folder) && $0.proof.credential == proof.credential
                 }
-                space.folders.append((String(folder), proof))
-                if space.folders.count > Self.limitOfFolders { space.folders.removeFirst() }
+                entry.folders.append((String(folder), proof))
+                if entry.folders.count > Self.limitOfFolders { entry.folders.removeFirst() }
             } else {
-                space.folders.removeAll { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
+                entry.folders.removeAll { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
             }
-            spaces[url.origin] = space
+            origins[url.origin] = entry
         }
     }
 }
 
 extension CredentialStore: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String {
-        "CredentialStore(\(spaces.withLock { $0.values.map(\.credentials.count).reduce(0, +) }) credentials)"
+        "CredentialStore(\(origins.withLock { $0.values.map(\.credentials.count).reduce(0, +) }) credentials)"
     }
     public var debugDescription: String { description }
-    /// Keeps `dump` from showing what the description hides.
+    /// A mirror without children, because they contain secrets.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension OutgoingRequest {
-    /// Prepares for challenges to this hop, and brings the credential that was accepted there before, in place of what the
-    /// hop before had of the session's.
+    /// Replaces the session's credentials of the previous hop by those for this hop's URL. Adds the credential at once
+    /// if the server accepted it there before.
     mutating func renewCredentials(from store: CredentialStore?) {
         defer { proveCredential() }
         guard let store, options.usesCredentials != false else { return }

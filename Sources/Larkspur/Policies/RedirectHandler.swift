@@ -1,4 +1,4 @@
-/// Is asked about every redirect before it is followed.
+/// Decides about each redirect before it is followed.
 ///
 ///     struct WithinOurHosts: RedirectHandler {
 ///         func answer(to redirect: Redirect) async throws -> RedirectAnswer {
@@ -6,61 +6,63 @@
 ///         }
 ///     }
 ///
-/// It is asked as soon as the response's head is there, on the request's own task. The limits of the attempt and of the
-/// request hold meanwhile, and a cancel does not wait for it. What `options.redirects` does not follow, or not any
-/// further, it is not asked about.
+/// The handler is called when the response's head has arrived, on the request's own task. The timeouts of the attempt
+/// and the request continue, and a cancel does not wait for the handler. It is not called for redirects that
+/// `options.redirects` does not follow, or no longer follows because of their number.
 public protocol RedirectHandler: Sendable {
-    /// Says what becomes of a redirect. What it throws is the underlying error of the request's `.redirectRefused`; a
-    /// `RequestError` takes its place.
+    /// Returns whether the redirect is followed, and with which request.
+    ///
+    /// - Throws: Any error fails the request: it is the underlying error of ``RequestError/Code/redirectRefused``. A
+    ///   ``RequestError`` fails the request as it is.
     func answer(to redirect: Redirect) async throws -> RedirectAnswer
 }
 
-/// A redirect that somebody is asked about.
+/// A redirect, for a ``RedirectHandler``.
 public struct Redirect: Sendable {
-    /// The head of the response that redirects.
+    /// The head of the redirect response.
     public let head: ResponseHead
-    /// The request that it answers.
+    /// The request that was redirected.
     public let request: OutgoingRequest
-    /// The hops so far, the redirect's own last: that one is still under way, and has no metrics.
+    /// The hops so far. The last one is the redirect; it has no metrics yet, because it is still in flight.
     public let hops: [Hop]
     let next: Result<OutgoingRequest, RequestError>
 
-    /// The request that would be sent next: with the method that the status asks for, and without the fields that are for
-    /// another origin.
+    /// The request to send next, with the method that the status requires and without fields that are only for the
+    /// earlier origin.
     ///
-    /// Where a redirect is not to be followed, it throws the reason: a `Location` that is no http or https URL, a loop, a
-    /// way from https to http, a body that would be sent again and cannot be had again.
+    /// - Throws: The reason why the redirect cannot be followed: a `Location` that is not an http or https URL, a loop,
+    ///   a redirect from https to http, or a body that would have to be sent twice but cannot be.
     public var proposal: OutgoingRequest {
         get throws(RequestError) { try next.get() }
     }
 }
 
-/// What becomes of a redirect.
+/// The decision of a ``RedirectHandler``.
 public enum RedirectAnswer: Sendable {
-    /// The proposed request is sent; where there is none, the request fails with the reason.
+    /// Sends the proposed request. If there is none, the request fails with the reason.
     case follow
-    /// The redirect is the response, its body included.
+    /// Returns the redirect as the final response, including its body.
     case doNotFollow
-    /// This request is sent.
+    /// Sends this request; see ``follow(_:)``.
     case modify(OutgoingRequest)
 
-    /// This request is sent, checked as any other.
+    /// Sends this request, after the usual checks of a request.
     ///
-    /// It is sent as it is, with one exception: if it goes to another origin than the proposal, the fields of the proposal
-    /// that are for one origin, and that it has taken over as they were, stay behind.
+    /// It is sent unchanged, with one exception: if its origin differs from the proposal's, fields that are only for
+    /// the proposal's origin and that were copied unchanged from the proposal are removed.
     public static func follow(_ request: OutgoingRequest) -> RedirectAnswer { .modify(request) }
 }
 
-/// A redirect handler of a closure.
+/// A redirect handler that calls a closure.
 ///
 ///     Redirector { redirect in redirect.hops.count > 3 ? .doNotFollow : .follow }
 public struct Redirector: RedirectHandler {
-    /// Says what becomes of a redirect.
+    /// The closure that decides about a redirect.
     public typealias Answer = @Sendable (Redirect) async throws -> RedirectAnswer
 
     private let answer: Answer
 
-    /// A handler that asks the closure.
+    /// Creates a handler that calls the closure.
     public init(_ answer: @escaping Answer) { self.answer = answer }
 
     public func answer(to redirect: Redirect) async throws -> RedirectAnswer {
@@ -69,13 +71,13 @@ public struct Redirector: RedirectHandler {
 }
 
 extension RedirectHandler where Self == Redirector {
-    /// Follows redirects, as is done without a handler: for a request whose session has one.
+    /// Follows redirects, which is the default. It is for a request whose session has another handler.
     public static var follow: Self { Redirector { _ in .follow } }
 
-    /// Has redirects be the response, wherever they lead.
+    /// Returns each redirect as the final response.
     public static var doNotFollow: Self { Redirector { _ in .doNotFollow } }
 
-    /// Follows redirects with the proposed request, changed by the closure.
+    /// Changes the proposed request by the closure and sends it.
     ///
     ///     request.redirect(using: .modify { request, _ in request.headers["X-Redirected"] = "yes" })
     public static func modify(
@@ -90,8 +92,9 @@ extension RedirectHandler where Self == Redirector {
 }
 
 extension Request {
-    /// Has this handler asked about redirects in place of the session's. Redirects whose heads have come are not its
-    /// business any more, so set it before the request starts.
+    /// Sets the handler for the redirects of this request, in place of the session's.
+    ///
+    /// Set it before the request starts: it is not called for redirects whose heads have already arrived.
     @discardableResult
     public func redirect(using handler: any RedirectHandler) -> Self {
         handle.core.set("redirect handler") { $0.redirectHandler = handler }

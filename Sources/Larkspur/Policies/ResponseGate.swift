@@ -1,25 +1,26 @@
-/// What becomes of a request whose response has begun.
+/// Whether a request continues after its response's head has arrived.
 public enum ResponseDisposition: Sendable {
-    /// The request goes on.
+    /// Continues with the request.
     case allow
-    /// The request is cancelled: its serializers end with an error that `isCancelled`.
+    /// Cancels the request. Its serializers fail with an error whose `isCancelled` is true.
     case cancel
 }
 
-/// Looks at a response's head and says what becomes of the request.
+/// Decides by a response's head whether the request continues.
 typealias ResponseGate = @Sendable (ResponseHead) async -> ResponseDisposition
 
 extension Request {
-    /// Asks the closure, once for each attempt that gets a response, whether to go on with it, before validators see it.
+    /// Calls the closure once for each attempt that gets a response, before validation.
     ///
     ///     request.onResponseHead { head in head["X-Maintenance"] == nil ? .allow : .cancel }
     ///
-    /// The response is the one that counts: not a redirect that was followed. The closure is called as soon as the head is
-    /// there. Until it returns, the transport delivers no more than the first 64 KiB of the body, so that `.cancel` ends a
-    /// body without end. Of several closures each is called in the order of their attachment, until one cancels.
+    /// The closure gets the final response, not a redirect that is followed. It is called when the head has arrived.
+    /// Until it returns, the transport delivers at most the first 64 KiB of the body, so that `.cancel` can end an
+    /// endless body. Several closures are called in the order in which they were added, until one cancels.
     ///
-    /// The body is already there in two cases: the closure is attached while the request runs, or middleware stands around
-    /// the request and the body is kept in memory. With middleware, the closure is given the response of the middleware.
+    /// The body has already arrived in two cases: the closure was added while the request was running, or the request
+    /// has middleware and keeps its body in memory. With middleware, the closure gets the response that the middleware
+    /// returns.
     @discardableResult
     public func onResponseHead(perform gate: @escaping @Sendable (ResponseHead) async -> ResponseDisposition) -> Self {
         handle.core.set("response gate") { $0.gates.append(gate) }

@@ -1,60 +1,61 @@
-/// Accepts or refuses a response before it is serialized. A refusal asks the retriers.
+/// Accepts or rejects a response before it is serialized. A rejected response can be retried.
 public struct ResponseValidator: Sendable {
     private enum Check {
-        /// Code of the user's.
-        case foreign(@Sendable (CompletedExchange) async throws -> Void)
-        /// The library's: it neither waits nor calls anybody.
-        case own(@Sendable (CompletedExchange) throws -> Void)
+        /// The caller's code.
+        case user(@Sendable (CompletedExchange) async throws -> Void)
+        /// The library's code, which neither waits nor calls the caller's code.
+        case library(@Sendable (CompletedExchange) throws -> Void)
     }
 
     private let check: Check
 
-    /// A validator of your own: what it throws is the request's error.
+    /// Creates a validator that calls the closure. An error that it throws fails the request.
     public init(_ validate: @escaping @Sendable (CompletedExchange) async throws -> Void) {
-        check = .foreign(validate)
+        check = .user(validate)
     }
 
-    private init(own validate: @escaping @Sendable (CompletedExchange) throws -> Void) {
-        check = .own(validate)
+    private init(library validate: @escaping @Sendable (CompletedExchange) throws -> Void) {
+        check = .library(validate)
     }
 
     var isOwn: Bool {
-        if case .own = check { true } else { false }
+        if case .library = check { true } else { false }
     }
 
-    /// Checks the exchange by a validator of the library's own. Returns false for the user's, which has to be awaited.
+    /// Runs a validator of the library. Returns false for a validator of the caller, which must be awaited.
     func checkAtOnce(_ exchange: CompletedExchange) throws -> Bool {
-        guard case .own(let validate) = check else { return false }
+        guard case .library(let validate) = check else { return false }
         try validate(exchange)
         return true
     }
 
     func validate(_ exchange: CompletedExchange) async throws {
         switch check {
-        case .foreign(let validate): try await validate(exchange)
-        case .own(let validate): try validate(exchange)
+        case .user(let validate): try await validate(exchange)
+        case .library(let validate): try validate(exchange)
         }
     }
 
-    /// Status 200..<300, and a content type that the request's `Accept` field names, if it has one; a type that it gives a
-    /// weight of zero is refused.
-    public static let standard = ResponseValidator(own: { exchange in
+    /// Accepts the statuses 200..<300, and content types that the request's `Accept` field allows, if it has one.
+    ///
+    /// A type with the weight zero (`q=0`) is rejected.
+    public static let standard = ResponseValidator(library: { exchange in
         try validateStatus(exchange, 200..<300)
         guard let headers = exchange.request?.headers, !headers.acceptEverything else { return }
         let accept = headers.values(for: "Accept").flatMap { $0.split(separator: ",").map(String.init) }
         if !accept.isEmpty { try validateContentType(exchange, accept) }
     })
 
-    /// Status codes; any other fails the request.
+    /// Accepts these status codes.
     public static func status(_ acceptable: some Sequence<Int> & Sendable) -> ResponseValidator {
-        let acceptable = Set(acceptable)  // a sequence may be gone after its first use
-        return ResponseValidator(own: { try validateStatus($0, acceptable) })
+        let acceptable = Set(acceptable)  // some sequences can be iterated only once
+        return ResponseValidator(library: { try validateStatus($0, acceptable) })
     }
 
-    /// Content types such as `application/json`, `text/*` or `*/*`. A response without a body passes.
+    /// Accepts these content types, such as `application/json`, `text/*` or `*/*`, and all responses without a body.
     public static func contentType(_ acceptable: some Sequence<String>) -> ResponseValidator {
         let acceptable = Array(acceptable)
-        return ResponseValidator(own: { try validateContentType($0, acceptable) })
+        return ResponseValidator(library: { try validateContentType($0, acceptable) })
     }
 
     private static func validateStatus(_ exchange: CompletedExchange, _ acceptable: some Collection<Int>) throws {
@@ -64,7 +65,7 @@ public struct ResponseValidator: Sendable {
             "the server answered with status \(StatusText.described(status)); expected \(runs(of: acceptable))")
     }
 
-    /// Numbers for people: `200 to 299, 304`.
+    /// Returns the numbers as text: `200 to 299, 304`.
     private static func runs(of numbers: some Collection<Int>) -> String {
         var runs: [ClosedRange<Int>] = []
         for number in numbers.sorted() {
@@ -81,7 +82,7 @@ public struct ResponseValidator: Sendable {
     private static func validateContentType(_ exchange: CompletedExchange, _ acceptable: [String]) throws {
         guard let head = exchange.head, exchange.hasBody else { return }
         let type = head["Content-Type"].flatMap(MediaRange.init)
-        // The range that says most about the type decides. A type that is missing is covered by `*/*` alone.
+        // The most specific range that matches the type decides. A missing type matches only `*/*`.
         let covering = acceptable.compactMap(MediaRange.init).filter { $0.covers(type) }
         if let decisive = covering.max(by: { $0.precision < $1.precision }), !decisive.isRefused { return }
         let names = acceptable.filter { MediaRange($0)?.isRefused != true }
@@ -94,7 +95,7 @@ public struct ResponseValidator: Sendable {
 }
 
 extension CompletedExchange {
-    /// Whether the response has a body, or will have one: a body that is not kept in memory has not come yet.
+    /// Whether the response has a body. A body that is not kept in memory has not arrived yet, so the head decides.
     fileprivate var hasBody: Bool {
         if let data { return !data.isEmpty }
         guard let head, request?.method != .head else { return false }
@@ -103,17 +104,17 @@ extension CompletedExchange {
 }
 
 extension HTTPHeaders {
-    /// Whether anything may come, as the default fields have it.
+    /// Whether the `Accept` fields allow every type, as the default field does.
     fileprivate var acceptEverything: Bool {
         allSatisfy { !Self.areEqual($0.name, "Accept") || $0.value == "*/*" }
     }
 }
 
-/// A content type in which `*` stands for any. Of its parameters only a weight of zero counts.
+/// A content type with wildcards. Of its parameters, only a weight of zero counts.
 private struct MediaRange: CustomStringConvertible {
     let type: String
     let subtype: String
-    /// Whether it names what is not acceptable: `q=0`, RFC 9110 section 12.4.2.
+    /// Whether the range is excluded by `q=0` (RFC 9110, section 12.4.2).
     let isRefused: Bool
 
     init?(_ text: String) {
@@ -127,7 +128,7 @@ private struct MediaRange: CustomStringConvertible {
         isRefused = parts.dropFirst().contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
     }
 
-    /// How much of a type it names.
+    /// How specific the range is.
     var precision: Int { (type == "*" ? 0 : 2) + (subtype == "*" ? 0 : 1) }
 
     func covers(_ other: MediaRange?) -> Bool {

@@ -1,8 +1,8 @@
-/// One try of an exchange. Each attempt builds and adapts its request and has one or more hops.
+/// One try of an exchange. Each attempt builds and adapts its request, and has one or more hops.
 public struct Attempt: Sendable {
     /// The request after building and adapting; nil if that failed.
     public internal(set) var request: OutgoingRequest?
-    /// The hops in order: the first request, then one per redirect, answered challenge and so on.
+    /// The hops in order: the first request, then one for each redirect or answered challenge.
     public var hops: [Hop] { first.map { [$0] + later } ?? [] }
     /// The first hop; stored apart from the array, because most attempts have only this one.
     private var first: Hop?

@@ -57,8 +57,8 @@ extension DataStreamRequest {
         public func cancel() { action() }
     }
 
-    /// The outcome of the request, after its finish. If the awaiting task is cancelled, its result is a cancellation,
-    /// without a wait for the request.
+    /// The outcome of the request. It is available when the request has finished. If the awaiting task is cancelled,
+    /// the outcome is a cancellation, without waiting for the request.
     ///
     ///     let end = await session.streamRequest(url).completion
     ///
@@ -67,14 +67,16 @@ extension DataStreamRequest {
     /// as in `let bytes = request.bytes`.
     public var completion: Completion {
         get async {
-            hub.expectNobody()
+            hub.stopExpectingReaders()
             handle.core.demand()
             return await finished()
         }
     }
 
-    /// - Parameter problem: The error of a reader, used if the request itself has none, because it may have finished
-    ///   before.
+    /// Returns the outcome when the request has finished.
+    ///
+    /// - Parameter problem: The error of a reader. It is used if the request itself has no error, because it may have
+    ///   finished before the reader failed.
     func finished(with problem: RequestError? = nil) async -> Completion {
         for await _ in handle.core.follow(.responses) {}
         guard let exchange = handle.core.read({ $0.exchange }) else {

@@ -1,41 +1,43 @@
-/// Takes a response's body as it comes, instead of the memory: to readers, to a file.
+/// Receives a response's body in parts, for readers or a file, so that it is not kept in memory.
 ///
-/// The pipeline calls it, one call at a time, and waits for each; so a receiver that takes its time stops the peer.
+/// The pipeline makes one call at a time and awaits it, so a slow receiver slows the server down (back pressure).
 package protocol BodyReceiver: Sendable {
-    /// Where the receiver works; nil where it does not matter.
+    /// The actor that the receiver works on; nil if any thread will do.
     var actor: (any Actor)? { get }
 
-    /// How much of the body may wait between the transport and the receiver.
+    /// The maximum number of body bytes that wait between the transport and the receiver.
     var capacity: UInt64 { get }
 
-    /// What the receiver shares its buffers' memory with; nil if nothing.
+    /// The memory limit that the receiver shares with others; nil if there is none.
     var budget: BufferBudget? { get }
 
-    /// Whether another attempt may follow one that has failed.
+    /// Whether another attempt can follow a failed one.
     var canBeginAgain: Bool { get }
 
-    /// A request is about to be sent; it was built for this URL, and adapted.
+    /// Adapts a request that is about to be sent. The request was built for this URL and then adapted.
     func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest
 
-    /// A response that has passed validation is about to be received.
+    /// Prepares for the body of a response that has passed validation.
     func begin(_ exchange: CompletedExchange) async throws
 
-    /// The next bytes, decoded. Returns when there is room for more.
+    /// Receives the next bytes, decoded. Returns when it can receive more.
     func receive(_ bytes: Data) async throws
 
-    /// Takes all of a body that needs no decoding from where the transport puts it; false if it wants to be called.
+    /// Reads the whole body from the channel, if the body needs no decoding. Returns false if the pipeline must call
+    /// ``receive(_:)`` instead.
     func take(_ body: ByteChannel) async throws -> Bool
 
-    /// The body is there as a whole. What monitors are to know of it they are told before it returns.
+    /// Handles the end of a complete body. Reports events for monitors through `tell` before it returns.
     func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) async throws
 
-    /// The exchange that serializers are given, with what has become of its body.
+    /// Returns the exchange for the serializers, with the result of receiving its body.
     func result(_ exchange: CompletedExchange) async -> CompletedExchange
 
-    /// The request was cancelled: nothing more is delivered. Called from any thread, and must not wait.
+    /// Stops the delivery after a cancel. Called from any thread; must not wait.
     func stopDelivering()
 
-    /// The request has finished, whatever has happened before; called once, from any thread, and must not wait.
+    /// Releases resources after the request has finished, however it ended. Called once, from any thread; must not
+    /// wait.
     func end(_ error: RequestError?)
 }
 

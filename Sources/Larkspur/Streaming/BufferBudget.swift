@@ -1,28 +1,28 @@
 internal import CLarkspur
 
-/// Bounds what several channels hold together: each may hold its part of a limit, and always a minimum.
+/// A limit for the memory that the buffers of several channels use together.
 ///
-/// Without it the memory of downloads grows with their number. A hop's end frees its connection for the next download while
-/// its bytes still wait for the disk.
+/// Without it, the memory of downloads grows with their number: when a hop ends, its connection starts the next
+/// download, while its own bytes still wait for the disk.
 ///
-/// The parts are equal among the channels that have bytes. A channel that holds more than its part gets no more room until
-/// its reader has taken the excess. No channel waits for another one: each gets the minimum as soon as its reader comes
-/// back, and asks for the rest of its part then.
+/// Channels that hold bytes get equal shares. A channel that holds more than its share gets no more room until its
+/// reader has consumed the excess. No channel waits for another one: each has a minimum, and asks for the rest of its
+/// share when its reader returns.
 package final class BufferBudget: Sendable {
-    /// The budget of all downloads of the process: bytes that wait to be written.
+    /// The budget of all downloads in the process, for bytes that wait to be written.
     package static let downloads = BufferBudget(limit: 32 << 20) {
-        // Not here: the thread may be a transport's, and the call takes milliseconds.
+        // Not on this thread: it may be a transport's, and the call takes milliseconds.
         DispatchQueue.global(qos: .utility).async { clarkspur_memory_trim() }
     }
 
-    /// The least that each channel may hold: one piece of a body as libcurl delivers it.
+    /// The minimum of each channel: one chunk of a body as libcurl delivers it.
     static let minimum: UInt64 = 16 << 10
 
-    /// The part of one channel.
+    /// The state of one channel.
     private struct Part {
-        /// How far the transport may go.
+        /// The position that the transport may deliver up to.
         var allowed: UInt64
-        /// How much the reader has done with.
+        /// The position that the reader has consumed up to.
         var consumed: UInt64 = 0
         var hasBegun = false
         var hasEnded = false
@@ -32,12 +32,12 @@ package final class BufferBudget: Sendable {
 
     private struct State {
         var parts: [UInt64: Part] = [:]
-        var numbers: UInt64 = 0
-        /// How many of them have bytes, or will have.
+        var lastNumber: UInt64 = 0
+        /// The number of channels that hold bytes or still receive some.
         var active: UInt64 = 0
         var held: UInt64 = 0
-        /// The most that was held since all channels were empty.
-        var most: UInt64 = 0
+        /// The maximum of `held` since all channels were last empty.
+        var peak: UInt64 = 0
 
         mutating func change<Value>(_ number: UInt64, _ body: (inout Part, borrowing State) -> Value) -> Value? {
             guard var part = parts[number] else { return nil }
@@ -45,7 +45,7 @@ package final class BufferBudget: Sendable {
             active -= part.hasBegun ? 1 : 0
             let value = body(&part, self)
             held += part.held
-            most = max(most, held)
+            peak = max(peak, held)
             let isDone = part.hasEnded && part.consumed >= part.allowed
             active += part.hasBegun && !isDone ? 1 : 0
             parts[number] = isDone ? nil : part
@@ -57,20 +57,24 @@ package final class BufferBudget: Sendable {
     private let whenEmpty: @Sendable () -> Void
     private let box = Protected(State())
 
-    /// - Parameter whenEmpty: Called when nothing is held any more and more than half of the limit was.
+    /// Creates a budget.
+    ///
+    /// - Parameters:
+    ///   - limit: The limit in bytes.
+    ///   - whenEmpty: Called when all channels are empty, if they have held more than half of the limit.
     package init(limit: UInt64, whenEmpty: @escaping @Sendable () -> Void = {}) {
         self.limit = limit
         self.whenEmpty = whenEmpty
     }
 
-    /// How much is held, or may come at any time, in all channels that have bytes.
+    /// The number of bytes that all channels hold or may receive at any time.
     package var held: UInt64 { box.withLock { $0.held } }
 
     fileprivate func add(allowing position: UInt64) -> UInt64 {
         box.withLock { state in
-            state.numbers += 1
-            state.parts[state.numbers] = Part(allowed: position)
-            return state.numbers
+            state.lastNumber += 1
+            state.parts[state.lastNumber] = Part(allowed: position)
+            return state.lastNumber
         }
     }
 
@@ -106,8 +110,8 @@ package final class BufferBudget: Sendable {
     ) -> Value? {
         let (value, isEmpty) = box.withLock { state in
             let value = state.change(number, body)
-            let isEmpty = state.active == 0 && state.most > limit / 2
-            if state.active == 0 { state.most = 0 }
+            let isEmpty = state.active == 0 && state.peak > limit / 2
+            if state.active == 0 { state.peak = 0 }
             return (value, isEmpty)
         }
         if isEmpty { whenEmpty() }
@@ -115,7 +119,7 @@ package final class BufferBudget: Sendable {
     }
 }
 
-/// A channel's share of a budget, for as long as the channel is there.
+/// A channel's share of a budget. Its release returns the share.
 final class BufferShare: Sendable {
     private let budget: BufferBudget
     private let number: UInt64
@@ -131,8 +135,8 @@ final class BufferShare: Sendable {
 
     deinit { budget.remove(number) }
 
-    /// Notes that the reader has consumed the body up to this position. Returns the position that the transport may deliver
-    /// up to.
+    /// Notes that the reader has consumed the body up to this position. Returns the position that the transport may
+    /// deliver up to.
     func advance(behind consumed: UInt64) -> UInt64 {
         budget.advance(number, behind: consumed, capacity: capacity)
     }

@@ -1,40 +1,41 @@
-/// A bounded pipe of body bytes from the transport to one reader.
+/// A bounded channel of body bytes from the transport to one reader.
 ///
-/// The transport's side never waits: bytes are always accepted, and the bound is kept by telling the transport how far
-/// it may go, as an absolute position (`capacity` beyond what was read). At most one buffer more than that is held. A channel
-/// with a share of a budget may hold less (`BufferBudget`).
+/// The transport's side never waits. The channel always accepts bytes, and tells the transport the absolute position
+/// that it may deliver up to: `capacity` bytes beyond the reader's position. The channel holds at most one chunk more
+/// than that. A channel with a share of a ``BufferBudget`` may hold less.
 package final class ByteChannel: Sendable {
     private typealias Reader = Suspension<Result<Data?, any Error>>
-    /// Tells the transport how far it may go.
+    /// Tells the transport the position that it may deliver up to.
     package typealias Allow = @Sendable (UInt64) -> Void
-    /// Takes bytes; or refuses, and has `give()` called when there is room for them.
-    package typealias Taker = @Sendable (Data) -> Bool
+    /// Consumes bytes and returns true. Returns false if there is no room; the owner then calls `deliver()` when there
+    /// is.
+    package typealias Consumer = @Sendable (Data) -> Bool
 
     private enum End {
         case open
         case ended(RequestError?)
-        /// The reader went away; bytes are dropped.
+        /// The reader has left; bytes are discarded.
         case abandoned
     }
 
     private struct State {
-        /// What waits, from `first` on.
+        /// The waiting bytes, from the index `first` on.
         var chunks: [Data] = []
         var first = 0
         var received: UInt64 = 0
         var read: UInt64 = 0
         var reader: (number: UInt64, continuation: Reader)?
-        var readers: UInt64 = 0
+        var lastReader: UInt64 = 0
         var end = End.open
-        /// Whether bytes are dropped because the request was cancelled.
-        var isCut = false
-        /// Whether the reader has got the end of the body.
+        /// Whether bytes are discarded because the request was cancelled.
+        var isDiscarding = false
+        /// Whether the reader has received the end of the body.
         var isOver = false
         var allow: Allow?
-        /// Who takes the bytes as they come, in place of a reader; one thread at a time gives them.
-        var taker: Taker?
-        var isGiving = false
-        var givesAgain = false
+        /// The closure that consumes the bytes as they arrive, in place of a reader. One thread at a time calls it.
+        var consumer: Consumer?
+        var isDelivering = false
+        var deliversAgain = false
 
         var next: Data? { first < chunks.count ? chunks[first] : nil }
 
@@ -67,14 +68,16 @@ package final class ByteChannel: Sendable {
         share = budget.map { BufferShare(of: $0, capacity: capacity) }
     }
 
-    /// How far the transport may go before the channel has any bytes.
+    /// The position that the transport may deliver up to before the channel has received any bytes.
     package var initialAllowance: UInt64 { share?.initialAllowance ?? capacity }
 
     package var buffered: UInt64 { box.withLock { $0.received - $0.read } }
 
-    /// Connects the channel to the hop that fills it: `allow` is called with the position it may go to.
+    /// Connects the channel to the hop that fills it.
     ///
-    /// Positions count within a hop, so they begin again; what an earlier hop left unread is dropped.
+    /// Positions count within a hop, so they start at zero again. Unread bytes of an earlier hop are discarded.
+    ///
+    /// - Parameter allow: Called with the position that the transport may deliver up to.
     package func connect(allow: @escaping Allow) {
         let released = box.withLock { state in
             defer { state.allow = allow }
@@ -86,7 +89,7 @@ package final class ByteChannel: Sendable {
         withExtendedLifetime(released) { allow(initialAllowance) }
     }
 
-    /// The transport's side: the next bytes.
+    /// Receives the next bytes, on the transport's side.
     package func receive(_ bytes: Data) {
         guard !bytes.isEmpty else { return }
         let action: (reader: Reader?, allow: Allow?, consumed: UInt64) = box.withLock { state in
@@ -94,10 +97,11 @@ package final class ByteChannel: Sendable {
             state.received += UInt64(bytes.count)
             switch state.end {
             case .ended: return (nil, nil, 0)
-            case .open where !state.isCut:
-                // The budget counts what the reader works on, so there is more room when the reader comes back.
+            case .open where !state.isDiscarding:
+                // The budget counts bytes until the reader returns, because it still works on them. So there is more
+                // room later.
                 let shared = share != nil && isFirst ? state.allow : nil
-                guard state.taker == nil, let reader = state.reader else {
+                guard state.consumer == nil, let reader = state.reader else {
                     state.chunks.append(bytes)
                     return (nil, shared, 0)
                 }
@@ -110,23 +114,23 @@ package final class ByteChannel: Sendable {
             }
         }
         if let allow = action.allow { advance(allow, behind: action.consumed) }
-        guard let reader = action.reader else { return give() }
+        guard let reader = action.reader else { return deliver() }
         reader.resume(returning: .success(bytes))
     }
 
-    /// Tells the budget and the transport how much the reader has consumed; after the end of the hop the budget alone.
+    /// Reports the reader's position to the budget and the transport; after the hop's end only to the budget.
     private func advance(_ allow: Allow?, behind consumed: UInt64) {
         guard let allow else { share?.consume(upTo: consumed); return }
         allow(share?.advance(behind: consumed) ?? consumed + capacity)
     }
 
-    /// The end of the body: what waits can still be read, then the end or the error follows.
+    /// Ends the body. The reader first gets the waiting bytes, and then the end or the error.
     package func end(_ error: RequestError?) {
         let (reader, received, released) = box.withLock { state -> (Reader?, UInt64, Allow?) in
             guard case .open = state.end else { return (nil, state.received, nil) }
             state.end = .ended(error)
-            // Who takes has the rest first.
-            if state.taker != nil { return (nil, state.received, nil) }
+            // The consumer gets the remaining bytes first.
+            if state.consumer != nil { return (nil, state.received, nil) }
             defer {
                 state.allow = nil
                 state.reader = nil
@@ -136,61 +140,63 @@ package final class ByteChannel: Sendable {
         }
         withExtendedLifetime(released) {}
         share?.end(at: received)
-        guard let reader else { return give() }
+        guard let reader else { return deliver() }
         reader.resume(returning: error.map { .failure($0) } ?? .success(nil))
     }
 
-    /// Gives the taker what waits, unless another thread is about it.
-    package func give() {
+    /// Delivers the waiting bytes to the consumer, unless another thread is doing so.
+    package func deliver() {
         let isMine = box.withLock { state in
-            guard state.taker != nil else { return false }
-            if state.isGiving { state.givesAgain = true }
-            return state.isGiving.raise()
+            guard state.consumer != nil else { return false }
+            if state.isDelivering { state.deliversAgain = true }
+            return state.isDelivering.raise()
         }
         guard isMine else { return }
-        while let (taker, bytes) = nextToGive() {
-            let isTaken = taker(bytes)
+        while let (consumer, bytes) = nextDelivery() {
+            let isConsumed = consumer(bytes)
             let (goesOn, allow, consumed) = box.withLock { state in
-                if isTaken, state.next != nil {  // which another hop, or a reader's leaving, may have dropped
+                if isConsumed, state.next != nil {  // another hop or a reader that left may have discarded it
                     _ = state.takeFirst()
                     state.read += UInt64(bytes.count)
                 }
-                if !isTaken { state.isGiving = state.givesAgain }
-                defer { state.givesAgain = false }
-                return (isTaken || state.givesAgain, isTaken ? state.allow : nil, state.read)
+                if !isConsumed { state.isDelivering = state.deliversAgain }
+                defer { state.deliversAgain = false }
+                return (isConsumed || state.deliversAgain, isConsumed ? state.allow : nil, state.read)
             }
             if let allow { advance(allow, behind: consumed) }
             guard goesOn else { return }
         }
     }
 
-    /// Nil when nothing waits; at the end whoever waits for it is told.
-    private func nextToGive() -> (Taker, Data)? {
+    /// Returns the next delivery, or nil if no bytes wait. At the end of the body it resumes the waiting reader.
+    private func nextDelivery() -> (Consumer, Data)? {
         let (next, ended, reader, _) = box.withLock {
-            state -> ((Taker, Data)?, RequestError??, Reader?, released: (Taker?, Allow?)) in
-            if let taker = state.taker, let bytes = state.next { return ((taker, bytes), nil, nil, (nil, nil)) }
-            state.isGiving = false
+            state -> ((Consumer, Data)?, RequestError??, Reader?, released: (Consumer?, Allow?)) in
+            if let consumer = state.consumer, let bytes = state.next {
+                return ((consumer, bytes), nil, nil, (nil, nil))
+            }
+            state.isDelivering = false
             guard case .ended(let error) = state.end else { return (nil, nil, nil, (nil, nil)) }
-            defer { (state.taker, state.reader, state.allow) = (nil, nil, nil) }
-            return (nil, .some(error), state.reader?.continuation, (state.taker, state.allow))
+            defer { (state.consumer, state.reader, state.allow) = (nil, nil, nil) }
+            return (nil, .some(error), state.reader?.continuation, (state.consumer, state.allow))
         }
         if let ended { reader?.resume(returning: ended.map { .failure($0) } ?? .success(nil)) }
         return next
     }
 
-    /// Has the bytes taken on the threads that they come from, or that make room for them, without one of the reader's own.
-    /// Returns at the end.
-    package func read(by taker: @escaping Taker) async throws {
-        box.withLock { $0.taker = taker }
-        defer { _ = box.withLock { $0.taker.take() } }
+    /// Lets the consumer take the bytes on the threads that deliver them or make room, without a thread of the reader's
+    /// own. Returns at the end of the body.
+    package func read(by consumer: @escaping Consumer) async throws {
+        box.withLock { $0.consumer = consumer }
+        defer { _ = box.withLock { $0.consumer.take() } }
         _ = try await next()
     }
 
-    /// The reader's side: the next bytes, nil at the end. One reader at a time, which is woken on its own actor.
+    /// Returns the next bytes; nil at the end. One reader at a time. The reader resumes on its own actor.
     package func next(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         let number = box.withLock { state in
-            state.readers += 1
-            return state.readers
+            state.lastReader += 1
+            return state.lastReader
         }
         return try await suspended(isolation: isolation) { (continuation: Reader) in
             read(number, continuation)
@@ -199,7 +205,7 @@ package final class ByteChannel: Sendable {
         }.get()
     }
 
-    /// The reader will not come again: bytes are thrown away from now on, so that the hop can end.
+    /// Discards all bytes from now on, because the reader has left. So the hop can end.
     package func abandon() {
         let action = box.withLock { state -> (allow: Allow?, consumed: UInt64) in
             guard case .open = state.end else { return (nil, 0) }
@@ -211,13 +217,14 @@ package final class ByteChannel: Sendable {
         advance(action.allow, behind: action.consumed)
     }
 
-    /// The request was cancelled: drops what waits and what is still to come. The reader gets the end next.
+    /// Discards waiting and further bytes after the request was cancelled. The reader gets the end next.
     ///
-    /// - Parameter error: What the reader gets if the body has ended well, and the reader does not know that yet.
-    package func cut(_ error: RequestError) {
+    /// - Parameter error: The reader's error if the body has ended successfully but the reader has not received the end
+    ///   yet.
+    package func discardRest(_ error: RequestError) {
         let action = box.withLock { state -> (allow: Allow?, consumed: UInt64) in
             switch state.end {
-            case .open: state.isCut = true
+            case .open: state.isDiscarding = true
             case .ended(let earlier): if !state.isOver { state.end = .ended(earlier ?? error) }
             case .abandoned: break
             }
@@ -237,14 +244,14 @@ package final class ByteChannel: Sendable {
     private func read(_ number: UInt64, _ continuation: Reader) {
         let answer = box.withLock { state -> Answer in
             precondition(state.reader == nil, "a byte channel has one reader at a time")
-            if state.taker == nil, state.first < state.chunks.count {
+            if state.consumer == nil, state.first < state.chunks.count {
                 let bytes = state.takeFirst()
                 let before = state.read
                 state.read += UInt64(bytes.count)
                 return .bytes(bytes, allow: state.allow, consumed: share == nil ? state.read : before)
             }
             switch state.end {
-            case .ended(let error) where state.taker == nil:
+            case .ended(let error) where state.consumer == nil:
                 state.isOver = error == nil
                 return .end(error, consumed: state.read)
             case .abandoned: return .end(nil, consumed: state.read)
@@ -256,7 +263,7 @@ package final class ByteChannel: Sendable {
         switch answer {
         case .wait(let allow, let consumed):
             advance(allow, behind: consumed)
-            give()
+            deliver()
         case .bytes(let bytes, let allow, let consumed):
             advance(allow, behind: consumed)
             continuation.resume(returning: .success(bytes))

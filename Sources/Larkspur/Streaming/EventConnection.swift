@@ -1,25 +1,26 @@
-/// One connection of an event stream. Its release cancels the request.
+/// A connection of an event stream. Releasing it cancels its request.
 final class EventConnection {
     private let reader: StreamReader
     var request: DataStreamRequest { reader.request }
-    private let watch: SilenceWatch?
+    private let idleTimer: IdleTimer?
 
-    init(_ request: DataStreamRequest, _ watch: SilenceWatch?) {
+    init(_ request: DataStreamRequest, _ idleTimer: IdleTimer?) {
         reader = StreamReader(request, automaticallyCancelling: true)
-        self.watch = watch
+        self.idleTimer = idleTimer
     }
 
-    deinit { watch?.stop() }
+    deinit { idleTimer?.stop() }
 
     func next() async throws -> Data? {
-        watch?.setAwaiting(true)
-        defer { watch?.setAwaiting(false) }
+        idleTimer?.setAwaiting(true)
+        defer { idleTimer?.setAwaiting(false) }
         return try await reader.next()
     }
 }
 
-/// Cancels a request whose response has begun, after too long a silence. The time that the reader needs does not count.
-final class SilenceWatch: Sendable {
+/// Cancels a request whose response has begun, if no bytes arrive for too long. It counts only the time for which the
+/// reader waits for bytes.
+final class IdleTimer: Sendable {
     private enum Timer { case unset, set(Task<Void, Never>), stopped }
 
     private struct State {
@@ -45,8 +46,8 @@ final class SilenceWatch: Sendable {
         box.withLock { $0.silence = silence }
     }
 
-    /// Starts the timer when the response has begun. The task is unstructured, one per connection, because the reader's
-    /// own task waits for bytes.
+    /// Starts the timer when the response has begun. The task is unstructured, because the reader's own task waits for
+    /// bytes.
     func start(for request: DataStreamRequest) {
         setAwaiting(true)
         let timer = Task { [weak request] in
@@ -54,7 +55,8 @@ final class SilenceWatch: Sendable {
                 guard (try? await clock.sleep(for: left)) != nil else { return }
             }
             guard let request else { return }
-            let silence = RequestError(.timedOut, "the event stream was silent for its idle timeout of \(timeout)")
+            let silence = RequestError(
+                .timedOut, "the event stream received nothing within its idle timeout of \(timeout)")
             let error = RequestError(wrapping: silence, as: .timedOut, stage: .sending)
             request.handle.core.cancel(error)
         }

@@ -31,12 +31,12 @@ final class EventSource: Sendable {
 
     static let alreadyIterated = RequestError(
         .alreadyIterated,
-        "a stream of events is iterated once; have the session make another request for another stream")
+        "a stream of events can be iterated only once; make another request to get another stream")
 
     /// The error of a started request: fields and validators can no longer be added to it.
     private static let alreadyStarted = RequestError(
         .alreadyStarted,
-        "the request was started before its events were read; leave it to the stream, which starts it")
+        "the request was started before its events were read; do not start it, because the stream does that")
 
     // Immutable
     let clock: any Clock<Duration>
@@ -97,7 +97,8 @@ final class EventSource: Sendable {
         return action
     }
 
-    /// The pause after a lost connection is over. Without a retry left in the session's budget another, longer one begins.
+    /// Handles the end of the pause after a lost connection. If the session's retry budget is used up, a longer pause
+    /// begins.
     func didWait(after error: RequestError?) -> ServerSentEventsReconnection.Action {
         guard box.withLock({ $0.isRetry }), let refusal = context.withdrawRetry() else { return handle(.waited) }
         return handle(.postponed(Self.ended(error).refusingRetry(refusal.reason)))
@@ -116,7 +117,7 @@ final class EventSource: Sendable {
         if let settings, let session { request = await session.streamRequest(like: last, settings) }
         let core = request.handle.core
         guard core.read({ $0.phase == .idle }) else { throw Self.alreadyStarted }
-        let watch = policy.idleTimeout.map { SilenceWatch($0, on: clock) }
+        let idleTimer = policy.idleTimeout.map { IdleTimer($0, on: clock) }
         let current = core.read { $0.settings }
         core.depositForRetries(isRetry: box.withLock { $0.isRetry })
         box.withLock { [request] state in
@@ -129,9 +130,9 @@ final class EventSource: Sendable {
         let limits = context.configuration.options.timeouts
         core.set("event stream") { [defaults = context.configuration.headers] in
             $0.interceptors.append(Self.adapter(fields, defaults, session: limits, request: $0.timeouts))
-            $0.validators.append(validator { [weak request] in request.map { watch?.start(for: $0) } })
+            $0.validators.append(validator { [weak request] in request.map { idleTimer?.start(for: $0) } })
         }
-        return EventConnection(request, watch)
+        return EventConnection(request, idleTimer)
     }
 
     /// Returns an adapter that adds the fields that the request itself does not set; they override the session's

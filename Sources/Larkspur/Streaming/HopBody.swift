@@ -1,4 +1,4 @@
-/// A response's body as it comes, its content codings undone. It can be iterated once.
+/// A response's body in parts, with its content codings undone. It can be iterated once.
 struct HopBody: AsyncSequence, Sendable {
     private let channel: ByteChannel
     private let hop: Hop
@@ -8,13 +8,14 @@ struct HopBody: AsyncSequence, Sendable {
         self.hop = hop
     }
 
-    /// Where it comes from, if there is nothing to undo.
+    /// The channel of a body without content codings; nil if there are some.
     var plain: ByteChannel? { hop.codings.isEmpty ? channel : nil }
 
     func makeAsyncIterator() -> Iterator { Iterator(channel, hop) }
 
     final class Iterator: AsyncIteratorProtocol {
-        /// So much is decoded at a time, because what becomes of it is held before its reader says whether there is room.
+        /// The number of bytes to decode at a time. It is small, because decoded bytes are held before the reader asks
+        /// for them.
         private static let pieceSize = 4 * 1024
 
         private let channel: ByteChannel

@@ -1,14 +1,14 @@
-/// A response's body, chunk by chunk, as it comes: as fast as it is read, and no faster.
+/// A response's body in parts, as it is received. A slow reader slows the server down (back pressure).
 ///
-/// Middleware changes one by wrapping it, and it still flows:
+/// Middleware changes it by wrapping it; the body is still received in parts:
 ///
 ///     if case .live(let body) = response.body { response.body = .live(LiveBody(body.map(decrypt))) }
 ///
-/// One that comes from the network can be iterated once, and until the exchange is over. Too late or once more, it throws.
+/// A body from the network can be iterated once, and only until the exchange ends. Otherwise iterating it throws.
 public struct LiveBody: AsyncSequence, Sendable {
     private let open: @Sendable () -> Iterator
 
-    /// A body of anything that gives bytes asynchronously; each iteration begins one of its own.
+    /// Creates a body from an asynchronous sequence. Each iteration makes its own iterator.
     public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks) where Chunks.Element == Data {
         open = {
             var iterator = chunks.makeAsyncIterator()
@@ -16,7 +16,7 @@ public struct LiveBody: AsyncSequence, Sendable {
         }
     }
 
-    /// The body of a hop under way.
+    /// Creates the body of a hop in flight.
     init(_ body: HopBody) {
         let isTaken = Protected(false)
         open = {
@@ -30,7 +30,7 @@ public struct LiveBody: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { open() }
 
-    /// Reads the body's pieces, for one reader.
+    /// The iterator of a live body, for one reader.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let pull: @concurrent () async throws -> Data?
 

@@ -3,7 +3,7 @@
 public protocol MessageFraming: StreamParser where Output == Data {}
 
 extension MessageFraming {
-    /// The default of the maximum size of a message: 16 MiB.
+    /// The default maximum size of a message: 16 MiB.
     public static var defaultMaximumSize: Int { 16 << 20 }
 
     var incompleteMessage: RequestError { RequestError(.incompleteMessage, "the stream ended within the message") }

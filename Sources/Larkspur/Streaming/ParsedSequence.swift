@@ -70,7 +70,7 @@ struct ParsedElements<Parser: StreamParser> {
     @usableFromInline var parser: Parser
     /// The request whose body is parsed. Errors get the head and the attempts of its exchange.
     @usableFromInline let request: DataStreamRequest?
-    /// The flag of a cancelled request.
+    /// The flag that is raised when the request is cancelled.
     @usableFromInline let isCut: Flag?
     @usableFromInline var place = Place.open
     @usableFromInline var chunk = Data()

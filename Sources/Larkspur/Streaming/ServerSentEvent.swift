@@ -42,7 +42,7 @@ public struct ServerSentEvent: Sendable, Hashable {
 /// Lines end with `\r\n`, `\n` or `\r`. An event ends with an empty line; an unfinished event at the end of the stream
 /// is dropped. Bytes that are not UTF-8 become U+FFFD.
 public struct ServerSentEventParser: StreamParser {
-    /// The default of the maximum size of an event: 16 MiB.
+    /// The default maximum size of an event: 16 MiB.
     public static let defaultMaximumEventSize = 16 << 20
 
     /// The ID of the last complete event block, which a later connection sends as `Last-Event-ID`; empty if there is

@@ -1,21 +1,21 @@
-/// Hands a body on to any number of readers, as fast as the slowest of them.
+/// Delivers a body to any number of readers, as fast as the slowest of them reads.
 ///
-/// A reader takes part from its registration on. Until there is one the body waits; when all have gone it is thrown away.
-/// No byte is kept beyond what the readers' channels hold, so there is no second attempt once one was sent.
+/// A reader gets the bytes after its registration. The body waits for the first reader; when all readers have left, it
+/// is discarded. Only the readers' channels keep bytes, so a request is not retried after the first byte was delivered.
 final class StreamHub: BodyReceiver {
-    /// Where a reader takes its bytes, and up to which of the hub's bytes it has room.
+    /// A reader's channel, and the position in the body up to which it has room.
     private struct Reader {
         let channel: ByteChannel
-        /// The hub's position where the channel's begin.
+        /// The position in the body where the channel's bytes start.
         let base: UInt64
         var room: UInt64
         var hasBegun = false
-        /// Whom the body was for when it came.
-        let before: Audience
+        /// The expectation at the time of the registration.
+        let before: ReaderExpectation
     }
 
-    /// Whom the body is for while nobody reads.
-    private enum Audience { case expected, gone, unneeded }
+    /// Whether the body waits for readers while there are none: for `expected` it does, for the others it is discarded.
+    private enum ReaderExpectation { case expected, gone, unneeded }
 
     private enum Stage {
         case open
@@ -25,25 +25,25 @@ final class StreamHub: BodyReceiver {
     private struct State {
         var stage = Stage.open
         var readers: [ObjectIdentifier: Reader] = [:]
-        var audience = Audience.expected
+        var expectation = ReaderExpectation.expected
         var sent: UInt64 = 0
-        /// Goes on when there is room.
-        var sender: (@Sendable () -> Void)?
-        /// Whether the request was cancelled: nothing more is delivered.
-        var isCut = false
+        /// Continues the delivery when there is room.
+        var continuation: (@Sendable () -> Void)?
+        /// Whether the request was cancelled, so that nothing more is delivered.
+        var isCancelled = false
 
         var hasRoom: Bool {
             if case .ended = stage { return true }
-            if isCut { return true }
-            return readers.isEmpty ? audience != .expected : readers.values.allSatisfy { $0.room > sent }
+            if isCancelled { return true }
+            return readers.isEmpty ? expectation != .expected : readers.values.allSatisfy { $0.room > sent }
         }
 
-        mutating func takeSender() -> (@Sendable () -> Void)? { hasRoom ? sender.take() : nil }
+        mutating func takeContinuation() -> (@Sendable () -> Void)? { hasRoom ? continuation.take() : nil }
     }
 
-    /// Of what may be held in all, most waits with the hop: what waits there is the same for all readers.
+    /// The maximum number of bytes to hold. Three quarters of it wait with the hop, because all readers share them.
     let limit: UInt64
-    /// Raised by a cancel. Readers look at it before each element.
+    /// Raised when the request is cancelled. Readers check it before each element.
     let isCut = Flag()
     private let box = Protected(State())
 
@@ -55,13 +55,13 @@ final class StreamHub: BodyReceiver {
         let channel = ByteChannel(capacity: limit / 4)
         let id = ObjectIdentifier(channel)
         channel.connect { [weak self] position in self?.allow(id, upTo: position) }
-        let (stage, sender) = box.withLock { state in
+        let (stage, continuation) = box.withLock { state in
             state.readers[id] = Reader(
-                channel: channel, base: state.sent, room: state.sent + channel.capacity, before: state.audience)
-            if state.audience == .gone { state.audience = .expected }
-            return (state.stage, state.takeSender())
+                channel: channel, base: state.sent, room: state.sent + channel.capacity, before: state.expectation)
+            if state.expectation == .gone { state.expectation = .expected }
+            return (state.stage, state.takeContinuation())
         }
-        sender?()
+        continuation?()
         if case .ended(let error) = stage { channel.end(error) }
         return channel
     }
@@ -70,43 +70,45 @@ final class StreamHub: BodyReceiver {
         box.withLock { $0.readers[ObjectIdentifier(channel)]?.hasBegun = true }
     }
 
-    /// The reader takes no more. Says whether the body was for it, and is now for nobody.
+    /// Removes a reader. Returns whether the last reader has left, so that no reader needs the body any more.
     ///
-    /// - Parameter isStarted: Whether the request is on its way: one that is not may yet get readers.
+    /// - Parameter isStarted: Whether the request has started. Before that, it may still get other readers.
     func leave(_ channel: ByteChannel, isStarted: Bool) -> Bool {
-        let (isLast, sender) = box.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+        let (isLast, continuation) = box.withLock { state -> (Bool, (@Sendable () -> Void)?) in
             guard let reader = state.readers.removeValue(forKey: ObjectIdentifier(channel)), state.readers.isEmpty
-            else { return (false, state.takeSender()) }
-            let wasAwaited = isStarted && state.audience == .expected && reader.before == .expected
-            if state.audience == .expected { state.audience = reader.hasBegun || isStarted ? .gone : reader.before }
-            return (reader.hasBegun || wasAwaited, state.takeSender())
+            else { return (false, state.takeContinuation()) }
+            let wasExpected = isStarted && state.expectation == .expected && reader.before == .expected
+            if state.expectation == .expected {
+                state.expectation = reader.hasBegun || isStarted ? .gone : reader.before
+            }
+            return (reader.hasBegun || wasExpected, state.takeContinuation())
         }
         channel.abandon()
-        sender?()
+        continuation?()
         return isLast
     }
 
-    /// How many bytes were handed on.
+    /// The number of delivered bytes.
     var sent: UInt64 { box.withLock { $0.sent } }
 
     var isUnread: Bool { box.withLock { $0.readers.isEmpty } }
 
-    /// From now on the body waits for nobody who is not reading it: somebody wants the end.
-    func expectNobody() {
-        let sender = box.withLock { state in
-            state.audience = .unneeded
-            return state.takeSender()
+    /// Stops waiting for readers, because a caller awaits the end of the request.
+    func stopExpectingReaders() {
+        let continuation = box.withLock { state in
+            state.expectation = .unneeded
+            return state.takeContinuation()
         }
-        sender?()
+        continuation?()
     }
 
     private func allow(_ id: ObjectIdentifier, upTo position: UInt64) {
-        let sender = box.withLock { state -> (@Sendable () -> Void)? in
+        let continuation = box.withLock { state -> (@Sendable () -> Void)? in
             guard let reader = state.readers[id], reader.room < reader.base + position else { return nil }
             state.readers[id]?.room = reader.base + position
-            return state.takeSender()
+            return state.takeContinuation()
         }
-        sender?()
+        continuation?()
     }
 
     // MARK: The pipeline's side
@@ -118,33 +120,33 @@ final class StreamHub: BodyReceiver {
     func begin(_ exchange: CompletedExchange) {}
 
     func receive(_ bytes: Data) async {
-        await suspended { (sender: Suspension<Void>) in
-            if hasRoom(or: { sender.resume() }) { sender.resume() }
+        await suspended { (continuation: Suspension<Void>) in
+            if hasRoom(or: { continuation.resume() }) { continuation.resume() }
         }
-        handOn(bytes)
+        deliver(bytes)
     }
 
     func take(_ body: ByteChannel) async throws -> Bool {
-        let later: @Sendable () -> Void = { body.give() }
+        let later: @Sendable () -> Void = { body.deliver() }
         try await body.read { [self] bytes in
             guard hasRoom(or: later) else { return false }
-            handOn(bytes)
+            deliver(bytes)
             return true
         }
         return true
     }
 
-    /// If not, the closure is called when there is.
+    /// Returns whether there is room. If not, the closure is called when there is.
     private func hasRoom(or later: @escaping @Sendable () -> Void) -> Bool {
         box.withLock { state in
-            if !state.hasRoom { state.sender = later }
+            if !state.hasRoom { state.continuation = later }
             return state.hasRoom
         }
     }
 
-    private func handOn(_ bytes: Data) {
+    private func deliver(_ bytes: Data) {
         let channels = box.withLock { state -> [ByteChannel] in
-            if state.isCut { return [] }
+            if state.isCancelled { return [] }
             state.sent += UInt64(bytes.count)
             return state.readers.values.map(\.channel)
         }
@@ -154,24 +156,26 @@ final class StreamHub: BodyReceiver {
     func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) {}
 
     func stopDelivering() {
-        let (channels, sender) = box.withLock { state in
-            state.isCut = true
-            return (state.readers.values.map(\.channel), state.takeSender())
+        let (channels, continuation) = box.withLock { state in
+            state.isCancelled = true
+            return (state.readers.values.map(\.channel), state.takeContinuation())
         }
-        for channel in channels { channel.cut(.requestCancelled) }
-        // Last: a reader that drops what it has must find the end in its channel, and not the end of the body.
+        for channel in channels { channel.discardRest(.requestCancelled) }
+        // Raise the flag last: a reader that drops its bytes must find the cancel in its channel, not the end of the
+        // body.
         isCut.raise()
-        sender?()
+        continuation?()
     }
 
     func end(_ error: RequestError?) {
-        let (channels, error, sender) = box.withLock { state in
-            // A request that ends well while it is cancelled has ended well, but not for its readers.
-            let error = error ?? (state.isCut ? .requestCancelled : nil)
+        let (channels, error, continuation) = box.withLock { state in
+            // A request can succeed although it is being cancelled. Its readers have still missed bytes, so they get an
+            // error.
+            let error = error ?? (state.isCancelled ? .requestCancelled : nil)
             state.stage = .ended(error)
-            return (state.readers.values.map(\.channel), error, state.takeSender())
+            return (state.readers.values.map(\.channel), error, state.takeContinuation())
         }
         for channel in channels { channel.end(error) }
-        sender?()
+        continuation?()
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// Empty lines count. The last line needs no line end. No empty line follows the last line end.
 public struct LineParser: StreamParser {
-    /// The default of the maximum length of a line: 16 MiB.
+    /// The default maximum length of a line: 16 MiB.
     public static let defaultMaximumLength = 16 << 20
 
     private var splitter: LineSplitter

@@ -1,15 +1,16 @@
-/// A limit that spans hops while it runs: how much of it is left, and what it cuts short when it passes.
+/// A timeout that spans hops: of an attempt or of the whole request.
 final class Deadline: Sendable {
     enum Scope: String, Sendable { case attempt, total }
 
-    /// Ends the wait for a piece of somebody's code, with this error.
-    private typealias Cut = @Sendable (any Error) -> Void
+    /// Stops waiting for the user's code and throws this error.
+    private typealias Interruption = @Sendable (any Error) -> Void
 
     private enum Status {
-        case running(timer: DeadlineTimer?, cut: Cut?)
+        case running(timer: DeadlineTimer?, interruption: Interruption?)
         case passed
         case stopped
-        /// Another one, or none, is in its place: what began under this one goes on under that.
+        /// Another deadline, or none, has replaced this one. Work that started under this one continues under the new
+        /// one.
         case replaced(by: Deadline?)
     }
 
@@ -20,9 +21,11 @@ final class Deadline: Sendable {
     private let elapsed: @Sendable () -> Duration
 
     // Guarded by the box
-    private let status = Protected(Status.running(timer: nil, cut: nil))
+    private let status = Protected(Status.running(timer: nil, interruption: nil))
 
-    /// - Parameter earlier: One whose beginning this one takes over.
+    /// Creates a deadline.
+    ///
+    /// - Parameter earlier: A deadline whose start time the new one takes over.
     init(_ scope: Scope, _ limit: Duration, on clock: any Clock<Duration>, replacing earlier: Deadline? = nil) {
         self.scope = scope
         self.limit = limit
@@ -32,10 +35,10 @@ final class Deadline: Sendable {
 
     var timeLeft: Duration { max(.zero, limit - elapsed()) }
 
-    /// Whether the limit has passed, or is about to pass.
+    /// Whether the timeout has passed or is about to pass.
     ///
-    /// A transport is given the time that is left, and may measure it from a moment a little earlier than this clock does.
-    /// So it can end a hop before the limit passes here.
+    /// A transport gets the remaining time and may measure it from a slightly earlier moment. So it can end a hop
+    /// shortly before the timeout passes on this clock.
     var isDue: Bool { timeLeft < max(.milliseconds(2), min(.milliseconds(20), limit / 16)) }
 
     var hasPassed: Bool {
@@ -46,105 +49,106 @@ final class Deadline: Sendable {
         RequestError(.timedOut, "the \(scope.rawValue) timeout of \(limit) has passed")
     }
 
-    /// Calls the closure when the time is over, unless it is stopped before.
+    /// Calls the closure when the timeout passes, unless the deadline is stopped before.
     func start(_ act: @escaping @Sendable () -> Void) {
         let timer = DeadlineTimer(on: clock, after: { self.timeLeft }) { [self] in
-            // This clock stands still while the system sleeps, and the queue's does not.
+            // A suspending clock stops while the system sleeps; the queue's clock does not.
             if clock is SuspendingClock, timeLeft > .zero { return start(act) }
-            guard let cut = pass() else { return }
-            cut(error)
+            guard let interruption = pass() else { return }
+            interruption(error)
             act()
         }
         let isRunning = status.withLock { status in
-            guard case .running(_, let cut) = status else { return false }
-            status = .running(timer: timer, cut: cut)
+            guard case .running(_, let interruption) = status else { return false }
+            status = .running(timer: timer, interruption: interruption)
             return true
         }
         if !isRunning { timer.cancel() }
     }
 
-    /// What is to be cut short; nil if it was stopped.
-    private func pass() -> Cut? {
+    /// Marks the deadline as passed and returns the interruption; nil if the deadline was stopped or replaced.
+    private func pass() -> Interruption? {
         status.withLock { status in
-            guard case .running(_, let cut) = status else { return nil }
+            guard case .running(_, let interruption) = status else { return nil }
             status = .passed
-            return cut ?? { _ in }
+            return interruption ?? { _ in }
         }
     }
 
-    /// Ends the watch, and the wait for what runs under it: whoever stops it wants nothing of that any more.
+    /// Stops the deadline and interrupts the work that runs under it, because the caller no longer needs that work.
     func stop() {
         let before = status.withLock { status in
             defer { status = .stopped }
             return status
         }
-        guard case .running(let timer, let cut) = before else { return }
+        guard case .running(let timer, let interruption) = before else { return }
         timer?.cancel()
-        cut?(error)
+        interruption?(error)
     }
 
-    /// Ends the watch, and has what runs under it go on: under the next one, if there is one.
+    /// Stops the deadline. The work that runs under it continues under the next deadline, if there is one.
     func retire(for next: Deadline?) {
-        let (timer, late) = status.withLock { status -> (DeadlineTimer?, Cut?) in
-            guard case .running(let timer, let cut) = status else { return (nil, nil) }
+        let (timer, late) = status.withLock { status -> (DeadlineTimer?, Interruption?) in
+            guard case .running(let timer, let interruption) = status else { return (nil, nil) }
             status = .replaced(by: next)
-            guard let next, let cut, !next.take(cut) else { return (timer, nil) }
-            return (timer, cut)
+            guard let next, let interruption, !next.take(interruption) else { return (timer, nil) }
+            return (timer, interruption)
         }
         timer?.cancel()
         late?(next?.error ?? error)
     }
 
-    /// Runs somebody's code, one piece at a time, and waits for it only until the limit passes: it is cancelled then, and
-    /// left behind if it does not listen.
+    /// Runs the user's code and waits for it at most until the timeout passes. The code is then cancelled, and
+    /// abandoned if it ignores that. One call at a time.
     func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let piece = Piece<Value>()
+        let interruptible = InterruptibleWork<Value>()
         let result = await suspended { waiter in
-            piece.begin(work, for: waiter)
-            setCut(piece.leave)
+            interruptible.begin(work, for: waiter)
+            setInterruption(interruptible.abandon)
         } onCancel: {
-            piece.leave(CancellationError())
+            interruptible.abandon(CancellationError())
         }
-        setCut(nil)
+        setInterruption(nil)
         return try result.get()
     }
 
-    /// Sets what is cut short; calls it if the limit has passed already.
-    private func setCut(_ cut: Cut?) {
-        if !take(cut) { cut?(error) }
+    /// Sets the interruption; calls it at once if the timeout has already passed.
+    private func setInterruption(_ interruption: Interruption?) {
+        if !take(interruption) { interruption?(error) }
     }
 
-    /// False if it is too late for it. Those that take each other's place are locked in the order of their beginnings.
-    private func take(_ cut: Cut?) -> Bool {
+    /// Stores the interruption; returns false if the deadline has passed or stopped. Deadlines that replace each other
+    /// are locked in the order of their creation.
+    private func take(_ interruption: Interruption?) -> Bool {
         status.withLock { status in
             switch status {
             case .running(let timer, _):
-                status = .running(timer: timer, cut: cut)
+                status = .running(timer: timer, interruption: interruption)
                 return true
-            case .replaced(let next): return next?.take(cut) ?? true
+            case .replaced(let next): return next?.take(interruption) ?? true
             case .passed, .stopped: return false
             }
         }
     }
 }
 
-/// Somebody's code while it runs, and who waits for it.
-private final class Piece<Value: Sendable>: Sendable {
+/// The user's code while it runs, and the caller that waits for it.
+private final class InterruptibleWork<Value: Sendable>: Sendable {
     typealias Waiter = Suspension<Result<Value, any Error>>
 
     private let box = Protected<(waiter: Waiter?, task: Task<Void, Never>?)>((nil, nil))
 
     func begin(_ work: @escaping @Sendable () async throws -> Value, for waiter: Waiter) {
         box.withLock { $0.waiter = waiter }
-        // Unstructured, one for each piece: a child would have to be waited for.
+        // The task is unstructured, because a caller would have to wait for a child task.
         let task = Task {
             do { answer(.success(try await work())) } catch { answer(.failure(error)) }
         }
         box.withLock { $0.task = task }
     }
 
-    /// Cancels it, and waits no more.
-    func leave(_ error: any Error) {
+    /// Cancels the code and stops waiting for it.
+    func abandon(_ error: any Error) {
         answer(.failure(error))
         box.withLock { $0.task }?.cancel()
     }
@@ -156,7 +160,7 @@ private final class Piece<Value: Sendable>: Sendable {
 }
 
 extension Clock where Duration == Swift.Duration {
-    /// A function that says how long ago this was.
+    /// Returns a function that returns the time since this call.
     func stopwatch() -> @Sendable () -> Duration {
         let start = now
         return { start.duration(to: now) }

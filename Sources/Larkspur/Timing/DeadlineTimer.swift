@@ -1,11 +1,13 @@
-/// Calls a closure once, on a task of its own, when a time by a clock is over, unless it is cancelled before.
+/// A timer that calls a closure once, on a task of its own.
 enum DeadlineTimer: Sendable {
-    /// The closure waits in the process's queue.
+    /// The timer waits in the queue of the process.
     case queued(TimerQueue.ID)
-    /// A task sleeps on a clock that is not the system's: only the clock knows when its time is over.
+    /// A task sleeps on a clock that is not the system's, because only that clock knows when the time has passed.
     case sleeping(Task<Void, Never>)
 
-    /// - Parameter delay: How long the timer waits; a task that sleeps asks for it when it begins.
+    /// Starts a timer.
+    ///
+    /// - Parameter delay: Returns the delay. For a task it is called when the task starts.
     init(
         on clock: any Clock<Duration>, after delay: @escaping @Sendable () -> Duration,
         _ act: @escaping @Sendable () -> Void
@@ -13,7 +15,7 @@ enum DeadlineTimer: Sendable {
         if clock is ContinuousClock || clock is SuspendingClock {
             self = .queued(TimerQueue.shared.add(after: delay(), act))
         } else {
-            // Unstructured, one for each timer: nothing else waits for its end.
+            // The task is unstructured, because no task waits for its end.
             self = .sleeping(
                 Task {
                     do { try await clock.sleep(for: delay()) } catch { return }
@@ -22,7 +24,7 @@ enum DeadlineTimer: Sendable {
         }
     }
 
-    /// Releases the closure, which is no longer called unless that has begun.
+    /// Cancels the timer and releases the closure, unless the closure has already started.
     func cancel() {
         switch self {
         case .queued(let id): TimerQueue.shared.remove(id)
@@ -31,10 +33,10 @@ enum DeadlineTimer: Sendable {
     }
 }
 
-/// The timers of the system's clocks, in a heap, behind one timer of the system.
+/// The timers of the system's clocks, in a heap behind one timer of the system.
 ///
-/// A task that sleeps on such a clock for each of them would cost more: after its cancel the runtime keeps its sleep until
-/// the time is over. Adding and removing take time in proportion to the logarithm of the number of timers.
+/// A sleeping task for each timer would cost more: after a cancel, the runtime keeps the sleep until its time has
+/// passed. Adding and removing a timer take O(log n).
 final class TimerQueue: Sendable {
     typealias ID = TimerHeap<Action>.ID
     typealias Action = @Sendable () -> Void
@@ -44,17 +46,18 @@ final class TimerQueue: Sendable {
     private struct State {
         let timer: any DispatchSourceTimer
         var heap = TimerHeap<Action>()
-        /// When the system's timer is to fire; nil if it need not.
+        /// The time when the system's timer fires; nil if it does not.
         var wakeTime: ContinuousClock.Instant?
 
-        /// Sets the system's timer. Under the lock, or of two threads the slower one would set it to an older time.
+        /// Sets the system's timer. Call it under the lock: otherwise a slower thread could overwrite it with an
+        /// earlier decision.
         mutating func wake(at time: ContinuousClock.Instant?) {
             wakeTime = time
             timer.schedule(deadline: time.map(TimerQueue.deadline) ?? .distantFuture, leeway: .nanoseconds(0))
         }
     }
 
-    /// The system's timer may stand still while the system sleeps. So the clock is read at least this often.
+    /// The maximum wait. The system's timer may stop while the system sleeps, so the clock is read at least this often.
     private static let longestWait = Duration.seconds(10)
 
     private let box: Protected<State>
@@ -70,10 +73,10 @@ final class TimerQueue: Sendable {
 
     deinit { box.withLock { $0.timer.cancel() } }
 
-    /// How many timers wait.
+    /// The number of waiting timers.
     var count: Int { box.withLock { $0.heap.count } }
 
-    /// Calls the closure on a task of its own when the delay is over.
+    /// Starts a timer that calls the closure on a task of its own after the delay.
     func add(after delay: Duration, _ act: @escaping Action) -> ID {
         let time = ContinuousClock.now.advanced(by: delay)
         return box.withLock { state in
@@ -82,7 +85,7 @@ final class TimerQueue: Sendable {
         }
     }
 
-    /// Removes a timer that has not fired. The system's timer is left as it is: if it fires too early it is set again.
+    /// Removes a timer that has not fired. The system's timer is not changed: if it fires too early, it is set again.
     func remove(_ id: ID) {
         _ = box.withLock { $0.heap.remove(id) }  // the closure is released after unlocking
     }
@@ -95,7 +98,7 @@ final class TimerQueue: Sendable {
             state.wake(at: state.heap.firstTime)
             return due
         }
-        // Unstructured, one for each timer that fires: a closure may run a user's cancellation handler, which may block.
+        // The tasks are unstructured, because a closure may run the user's cancellation handler, which may block.
         for action in due { Task { action() } }
     }
 

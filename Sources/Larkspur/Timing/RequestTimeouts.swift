@@ -15,7 +15,7 @@ public struct RequestTimeouts: Sendable, Hashable {
     /// later; 60 seconds by default.
     @CompactDuration(seconds: 60) public var firstByte: Duration?
 
-    /// The time between two pieces of a body, sent or received, except while the reader pauses; 60 seconds by default.
+    /// The time between two parts of a body, sent or received, except while the reader pauses; 60 seconds by default.
     @CompactDuration(seconds: 60) public var idle: Duration?
 
     /// The time of one attempt, from its building to its last serializer; no limit by default.
@@ -64,7 +64,7 @@ public struct RequestTimeouts: Sendable, Hashable {
         public static func connect(_ duration: Duration?) -> Limit { Limit(limit: \.connect, duration: duration) }
         /// Returns a limit for each hop until its response begins.
         public static func firstByte(_ duration: Duration?) -> Limit { Limit(limit: \.firstByte, duration: duration) }
-        /// Returns a limit for each pause within a body.
+        /// Returns a limit for the time between two parts of a body.
         public static func idle(_ duration: Duration?) -> Limit { Limit(limit: \.idle, duration: duration) }
         /// Returns a limit for each attempt.
         public static func attempt(_ duration: Duration?) -> Limit { Limit(limit: \.attempt, duration: duration) }

@@ -1,6 +1,6 @@
-/// Elements by their times: adding one, removing one and taking the earliest take O(log n).
+/// Elements ordered by time. Adding one, removing one and taking the earliest take O(log n).
 struct TimerHeap<Element> {
-    /// Names an element for as long as it is there, and nothing afterwards.
+    /// Identifies an element until it is removed. A later element never has the same identifier.
     struct ID: Hashable, Sendable {
         fileprivate let slot: Int
         fileprivate let use: UInt64
@@ -10,7 +10,7 @@ struct TimerHeap<Element> {
 
     private struct Slot {
         var use: UInt64 = 0
-        /// Where the slot's node is in the heap.
+        /// The index of the slot's node in the heap.
         var node = 0
         var element: Element?
     }
@@ -21,7 +21,7 @@ struct TimerHeap<Element> {
 
     var count: Int { nodes.count }
 
-    /// The earliest time.
+    /// The earliest time; nil if the heap is empty.
     var firstTime: Time? { nodes.first?.time }
 
     mutating func insert(_ element: Element, at time: Time) -> ID {
@@ -34,7 +34,7 @@ struct TimerHeap<Element> {
         return ID(slot: slot, use: slots[slot].use)
     }
 
-    /// Removes the element, if it is still there, and returns it.
+    /// Removes the element and returns it; nil if it was removed before.
     mutating func remove(_ id: ID) -> Element? {
         guard slots[id.slot].use == id.use, let element = slots[id.slot].element.take() else { return nil }
         free.append(id.slot)
@@ -48,7 +48,7 @@ struct TimerHeap<Element> {
         return element
     }
 
-    /// Removes the earliest element and returns it, unless its time is later than this.
+    /// Removes the earliest element and returns it; nil if its time is later than `time`.
     mutating func removeFirst(until time: Time) -> Element? {
         guard let first = nodes.first, first.time <= time else { return nil }
         return remove(ID(slot: first.slot, use: slots[first.slot].use))

@@ -1,13 +1,13 @@
-/// The time of day, from a source that a test can replace.
+/// A clock for dates, which tests can replace.
 public struct WallClock: Sendable {
     private let read: @Sendable () -> Date
 
-    /// A clock that asks the closure for the time.
+    /// Creates a clock that calls the closure for the current date.
     public init(_ read: @escaping @Sendable () -> Date) { self.read = read }
 
-    /// The time.
+    /// The current date.
     public var now: Date { read() }
 
-    /// The time of the system.
+    /// The system's clock.
     public static let system = WallClock { Date() }
 }

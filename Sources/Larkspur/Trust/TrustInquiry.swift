@@ -5,7 +5,7 @@ package struct TrustInquiry: Sendable {
     let peer: TrustPeer
     let policy: TrustPolicy
 
-    /// Waits for the verdict, which other requests may share. Returns the error if the server is not trusted.
+    /// Waits for the verdict, which several requests can share. Returns the error if the server is not trusted.
     func settle() async -> TransportError? { await policy.settle(self) }
 
     /// Calls the evaluator. Only success and a ``TrustError`` are verdicts; any other error means that the evaluation
@@ -20,7 +20,7 @@ package struct TrustInquiry: Sendable {
     }
 }
 
-/// The inquiries of one request. Their number is limited, because a server could present another certificate each time.
+/// The inquiries of one request. Their number is limited, because a server could present a new certificate each time.
 struct TrustInquiries {
     /// The maximum number of repeated inquiries about known peers.
     private static let repeats = 5
@@ -38,7 +38,7 @@ struct TrustInquiries {
             guard repeated > Self.repeats else { return nil }
             return TransportError(
                 .untrusted,
-                "\(host) was trusted \(Self.repeats + 1) times, and each verdict was forgotten before its use",
+                "\(host) was trusted \(Self.repeats + 1) times, but each verdict was removed before its use",
                 phase: .securing)
         }
         guard asked.count > Self.peers else { return nil }

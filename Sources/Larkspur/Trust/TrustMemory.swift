@@ -21,7 +21,7 @@ struct TrustMemory {
 
     struct Action {
         /// The evaluation to start.
-        var begun: Refresh?
+        var begun: SharedWork?
         var answered: [Waiter] = []
         var answer: TransportError?
         /// A running evaluation for which no request waits any longer.
@@ -35,8 +35,8 @@ struct TrustMemory {
 
     private struct RunningEvaluation {
         let peer: TrustPeer
-        /// The identity of the evaluation, with which its task is marked.
-        let evaluation: Refresh
+        /// The identity of the evaluation, which its task carries.
+        let evaluation: SharedWork
         var waiters: [Int: Waiter]
         var task: Task<Void, Never>?
     }
@@ -47,7 +47,7 @@ struct TrustMemory {
     private var verdicts: [TrustPeer: Verdict] = [:]
     private var running: [ObjectIdentifier: RunningEvaluation] = [:]
     /// The evaluation that further requests for the peer join.
-    private var current: [TrustPeer: Refresh] = [:]
+    private var current: [TrustPeer: SharedWork] = [:]
     private var lastTicket = 0
 
     var waiting: Int { running.values.reduce(0) { $0 + $1.waiters.count } }
@@ -61,11 +61,11 @@ struct TrustMemory {
         return lastTicket
     }
 
-    /// Answers a request with a known verdict, adds it to the running evaluation, or starts one.
+    /// Answers a request with a known verdict, lets it wait for the running evaluation, or starts an evaluation.
     ///
     /// - Parameter marks: The evaluations on whose behalf the request is made.
     mutating func join(
-        _ peer: TrustPeer, _ waiter: Waiter, _ ticket: Int, marks: [Refresh], at now: ContinuousClock.Instant
+        _ peer: TrustPeer, _ waiter: Waiter, _ ticket: Int, marks: [SharedWork], at now: ContinuousClock.Instant
     ) -> Action {
         if let verdict = verdict(on: peer, at: now) { return Action(answered: [waiter], answer: verdict.error) }
         if let evaluation = current[peer] {
@@ -76,7 +76,7 @@ struct TrustMemory {
             running[ObjectIdentifier(evaluation)]?.waiters[ticket] = waiter
             return Action()
         }
-        let evaluation = Refresh()
+        let evaluation = SharedWork()
         running[ObjectIdentifier(evaluation)] = RunningEvaluation(
             peer: peer, evaluation: evaluation, waiters: [ticket: waiter])
         current[peer] = evaluation
@@ -84,7 +84,7 @@ struct TrustMemory {
     }
 
     /// Stores the task of an evaluation. Returns false if the evaluation has already ended.
-    mutating func keep(_ task: Task<Void, Never>, of evaluation: Refresh) -> Bool {
+    mutating func keep(_ task: Task<Void, Never>, of evaluation: SharedWork) -> Bool {
         guard running[ObjectIdentifier(evaluation)] != nil else { return false }
         running[ObjectIdentifier(evaluation)]?.task = task
         return true
@@ -105,7 +105,7 @@ struct TrustMemory {
     /// - Parameter isVerdict: Whether the result is the evaluator's verdict, which is stored, or a failure of the
     ///   evaluation.
     mutating func end(
-        _ evaluation: Refresh, _ error: TransportError?, isVerdict: Bool, at now: ContinuousClock.Instant
+        _ evaluation: SharedWork, _ error: TransportError?, isVerdict: Bool, at now: ContinuousClock.Instant
     ) -> Action {
         let id = ObjectIdentifier(evaluation)
         let isCurrent = running[id].map { current[$0.peer] === evaluation } ?? false

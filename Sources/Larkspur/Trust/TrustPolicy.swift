@@ -49,7 +49,7 @@ package final class TrustPolicy: Sendable {
 
     /// Waits for the verdict of a new or running evaluation. Returns the error if the server is not trusted.
     func settle(_ inquiry: TrustInquiry) async -> TransportError? {
-        let (ticket, marks) = (memory.withLock { $0.nextTicket() }, Refresh.current)
+        let (ticket, marks) = (memory.withLock { $0.nextTicket() }, SharedWork.current)
         return await suspended { waiter in
             change(for: inquiry) { $0.join(inquiry.peer, waiter, ticket, marks: marks, at: .now) }
         } onCancel: {
@@ -67,12 +67,12 @@ package final class TrustPolicy: Sendable {
     /// Starts an evaluation in an unstructured task: all requests that wait share it, and the first one may be
     /// cancelled.
     ///
-    /// The task is marked like a refresh. So a request that the evaluator makes to the same peer does not wait for
-    /// itself.
-    private func begin(_ evaluation: Refresh, _ inquiry: TrustInquiry) {
+    /// The task carries the identity of the evaluation. So a request that the evaluator makes to the same peer fails
+    /// instead of waiting for itself.
+    private func begin(_ evaluation: SharedWork, _ inquiry: TrustInquiry) {
         let task = Task {
-            let marks = Refresh.current + [evaluation]
-            let (error, isVerdict) = await Refresh.$current.withValue(marks) { await inquiry.evaluate() }
+            let marks = SharedWork.current + [evaluation]
+            let (error, isVerdict) = await SharedWork.$current.withValue(marks) { await inquiry.evaluate() }
             change { $0.end(evaluation, error, isVerdict: isVerdict, at: .now) }
         }
         if !memory.withLock({ $0.keep(task, of: evaluation) }) { task.cancel() }

@@ -26,7 +26,7 @@ struct RetryPolicyTests {
         await request.serializingData().response
     }
 
-    // MARK: What is tried again
+    // MARK: Retried requests
 
     @Test("A request has its first attempt and two more by default, and then the error stands")
     func limit() async {
@@ -41,7 +41,7 @@ struct RetryPolicyTests {
     }
 
     @Test(
-        "Only methods that may be sent twice are tried again",
+        "Only requests with idempotent methods are retried",
         arguments: [
             (HTTPMethod.get, 3), (.head, 3), (.options, 3), (.put, 3), (.delete, 3), (.trace, 3), (.query, 3),
             (.post, 1),
@@ -64,7 +64,7 @@ struct RetryPolicyTests {
     }
 
     @Test(
-        "A status that may pass is tried again where a validator refuses it",
+        "A temporary status is retried if a validator rejects it",
         arguments: [408, 425, 429, 500, 502, 503, 504, 400, 401, 404, 409, 501, 505])
     func statuses(status: Int) async {
         let session = session { _, _ in .text("why", status: status) }
@@ -91,7 +91,7 @@ struct RetryPolicyTests {
     }
 
     @Test(
-        "An error of the network is tried again, another one is not",
+        "A network error is retried, other errors are not",
         arguments: [
             TransportError.Code.nameLookup, .connectionRefused, .unreachable, .connectionLost, .timedOut, .handshake,
             .truncated, .untrusted, .protocolViolation, .contentTooLarge,
@@ -273,7 +273,7 @@ struct RetryPolicyTests {
 
     // MARK: Keys
 
-    @Test("With a key POST and PATCH are tried again, each request with one of its own for all its attempts")
+    @Test("With an idempotency key, POST and PATCH are retried; each request has one key for all its attempts")
     func keys() async throws {
         let policy = RetryPolicy(idempotencyKey: .automatic())
         let session = session(policy, configure: { $0.random = .system }) { _, _ in .failure(.connectionLost) }

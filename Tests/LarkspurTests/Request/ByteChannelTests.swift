@@ -127,7 +127,7 @@ struct ByteChannelTests {
         channel.end(RequestError(.connectionLost, "gone"))
         #expect(taken.withLock { $0.bytes } == [1, 2])
         taken.withLock { $0.room = 9 }
-        channel.give()
+        channel.deliver()
         await #expect(throws: RequestError.self) { try await reading.value }
         #expect(taken.withLock { $0.bytes } == [1, 2, 3, 4])
     }
@@ -153,7 +153,7 @@ struct ByteChannelTests {
             for _ in 0..<2 {
                 group.addTask {
                     while !ends.withLock({ $0 }) {
-                        channel.give()
+                        channel.deliver()
                         await Task.yield()
                     }
                 }

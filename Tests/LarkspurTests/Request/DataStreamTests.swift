@@ -153,7 +153,7 @@ struct DataStreamTests {
         }
     }
 
-    @Test("A response that fails validation can be tried again")
+    @Test("A response that fails validation can be retried")
     func retryAfterValidation() async throws {
         let attempts = Counter()
         let transport = StubTransport { _ in

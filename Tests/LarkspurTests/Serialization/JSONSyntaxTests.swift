@@ -86,7 +86,7 @@ struct JSONSyntaxTests {
         (
             String(repeating: "[", count: 129),
             "unexpected \"[\" at line 1, column 129: "
-                + "expected fewer arrays and objects inside one another; see JSON.maximumDepth"
+                + "expected a lower nesting of arrays and objects; see JSON.maximumDepth"
         ),
     ]
 

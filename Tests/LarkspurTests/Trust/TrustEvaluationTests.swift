@@ -167,7 +167,7 @@ struct TrustEvaluationTests {
         }
         give.yield(session)
         let error = await error(session)
-        #expect(error?.code == .untrusted && error?.message.contains("forgotten") == true)
+        #expect(error?.code == .untrusted && error?.message.contains("removed") == true)
         #expect(calls.lines.count == 6)
         give.finish()
     }

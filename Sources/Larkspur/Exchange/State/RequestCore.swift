@@ -10,8 +10,8 @@ package final class RequestCore: Sendable {
     /// Receives the response body in chunks; nil if the body is kept in memory.
     let receiver: (any BodyReceiver)?
     let startsAutomatically: Bool
-    /// The token refreshes that this request is part of. The request does not wait for them.
-    let refreshes = Refresh.current
+    /// The refreshes and trust evaluations that the request was made for, so that it does not wait for them.
+    let sharedWork = SharedWork.current
 
     // Guarded by the box
     let box: Protected<RequestState>

@@ -1,30 +1,32 @@
-/// Puts a credential into every request, and renews it when it is due or refused: once, however many requests wait for it.
+/// Adds a credential to every request and refreshes it when it is due or refused: once, however many requests wait.
 ///
 ///     let tokens = AuthenticationInterceptor(MyAuthenticator(), credential: saved)
 ///     let session = Session(
 ///         configuration: SessionConfiguration { $0.validation = [.standard] },
 ///         interceptor: .composed(.authentication(tokens), retrying))
 ///
-/// - A request that comes with a credential that `requiresRefresh`, or while one is being renewed, waits for the new one.
-/// - A request that is refused with the credential of the day begins a refresh, or joins it, and is then made anew, by the
-///   whole chain of interceptors; one that was sent with an older credential at once. That is done twice at most: the first
-///   credential may have been out of date, the second revoked meanwhile; the third refusal stands.
-/// - A refusal is known by the error that validation makes of its status: without validation nothing here sees a 401.
-/// - The refresh's own requests, and those that wait for them, never wait for it: they pass untouched, on any session.
-/// - Requests whose `options.usesCredentials` is false, such as a login, pass untouched: they need no credential, wait for no
-///   refresh, and begin none.
-/// - Cancelling the last request that waits cancels the refresh. What it brings all the same is kept.
-/// - If a refresh fails, all that wait for it fail with its error, and so do those that are refused before the next
-///   request is made. That one tries again.
+/// - If the credential requires a refresh, or a refresh is in flight, a new request waits for the new credential.
+/// - If the server refuses a request with the current credential, the request starts a refresh or joins the one in
+///   flight, and is then retried. If it was sent with an older credential, it is retried at once. A request is retried
+///   at most twice: its first credential may have expired, and its second may have been revoked meanwhile. The third
+///   refusal stands.
+/// - The interceptor sees a refusal only as the error of a validator: without validation it never sees a 401.
+/// - Requests that the refresh itself makes do not wait for it, on any session. They are sent without the credential.
+/// - Requests whose `options.usesCredentials` is false, such as a login, are sent without the credential. They do not
+///   wait for a refresh and do not start one.
+/// - Cancelling the last waiting request cancels the refresh. If the refresh returns a credential nevertheless, it is
+///   kept.
+/// - A failed refresh is not retried: all waiting requests fail with its error, and so do requests that are refused
+///   before the next request is adapted. That next request starts a new refresh if it needs one.
 ///
-/// One interceptor may serve several sessions. A refresh is given the session of the request that began it.
+/// One interceptor may serve several sessions. A refresh gets the session of the request that started it.
 public final class AuthenticationInterceptor<A: Authenticator>: RequestInterceptor {
     private typealias State = RefreshState<A.Credential>
 
     private static var maximumRetries: Int { 2 }
 
     // Immutable
-    /// Knows how the credential is used and renewed.
+    /// The authenticator that applies and refreshes the credential.
     public let authenticator: A
     private let failurePolicy: FailedRefreshPolicy
     private let refreshTimeout: Duration?
@@ -34,11 +36,17 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     // Guarded by the box
     private let box: Protected<State>
 
+    /// Creates an interceptor.
+    ///
     /// - Parameters:
-    ///   - refreshWindow: How many refreshes there may be within a time, else `.excessiveRefresh`; nil allows any number.
-    ///   - refreshTimeout: After what time a refresh is given up, whether or not it listens to its cancel.
-    ///   - failurePolicy: What becomes of a credential that could not be renewed.
-    ///   - clock: Measures the window and the timeout.
+    ///   - authenticator: Applies and refreshes the credential.
+    ///   - credential: The first credential; nil makes requests fail with `.missingCredential` until one is set.
+    ///   - refreshWindow: The maximum number of refreshes in a period; 5 in 30 seconds by default. Another one fails
+    ///     with `.excessiveRefresh`. Nil means no limit.
+    ///   - refreshTimeout: The maximum time of a refresh, even if it ignores its cancellation; 60 seconds by default.
+    ///     Nil means no limit.
+    ///   - failurePolicy: Whether a credential is kept after its refresh failed; it is by default.
+    ///   - clock: The clock that measures the window and the timeout.
     public init(
         _ authenticator: A, credential: A.Credential? = nil, refreshWindow: RefreshWindow? = RefreshWindow(),
         refreshTimeout: Duration? = .seconds(60), failurePolicy: FailedRefreshPolicy = .keep,
@@ -52,8 +60,10 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         box = Protected(State(credential: credential, window: refreshWindow))
     }
 
-    /// The credential of the day. Setting one, after a login for instance, ends a refresh that is under way: who waits for
-    /// it goes on with what was set, and fails with `.missingCredential` if that is nil.
+    /// The current credential. Set it after a login, for example.
+    ///
+    /// Setting it ends a refresh in flight. Requests that wait for the refresh use the new value, or fail with
+    /// `.missingCredential` if it is nil. It can be set from any thread.
     public var credential: A.Credential? {
         get { box.withLock { $0.credential } }
         set { change { $0.replace(newValue) } }
@@ -99,28 +109,28 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         }
     }
 
-    /// Whether the request at hand is one that the refresh under way asks for, or waits for.
+    /// Whether the current task works for the refresh in flight: it belongs to it, or to a request that it waits for.
     private var isWorkingForRefresh: Bool {
-        let refreshes = Refresh.current
+        let refreshes = SharedWork.current
         guard !refreshes.isEmpty, let underWay = box.withLock({ $0.refresh }) else { return false }
         return refreshes.contains { $0 === underWay }
     }
 
     // MARK: Refreshing
 
-    /// Returns when the credential is another one than the known version, and throws when there is none to be had.
-    private func waitForRefresh(on path: State.Path, knowing version: Int, for session: Session) async throws {
+    /// Returns when the credential is newer than the known version. Throws if the refresh fails.
+    private func waitForRefresh(on reason: State.WaitReason, knowing version: Int, for session: Session) async throws {
         let ticket = box.withLock { $0.nextTicket() }
         let now = elapsed()
         let outcome: State.Outcome = await suspended { waiter in
-            change(for: session) { $0.wait(waiter, ticket, on: path, knowing: version, at: now) }
+            change(for: session) { $0.wait(waiter, ticket, on: reason, knowing: version, at: now) }
         } onCancel: {
             change { $0.withdraw(ticket) }
         }
         try outcome.get()
     }
 
-    /// Changes the state and does what it asks for.
+    /// Changes the state and performs the action that the state returns.
     private func change(for session: Session? = nil, _ event: (inout State) -> State.Action) {
         let action = box.withLock { event(&$0) }
         for task in action.cancelled { task.cancel() }
@@ -128,13 +138,16 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         if let (refresh, old) = action.begun, let session { begin(refresh, old, for: session) }
     }
 
-    /// Sets a refresh going. Unstructured: it is of all who wait, and whoever began it may be cancelled before the others.
-    private func begin(_ refresh: Refresh, _ old: A.Credential, for session: Session) {
+    /// Starts a refresh. The task is unstructured, because the request that starts it may be cancelled before the
+    /// others.
+    private func begin(_ refresh: SharedWork, _ old: A.Credential, for session: Session) {
         let work = Task {
-            let result = await Refresh.$current.withValue(Refresh.current + [refresh]) { await renewed(old, session) }
+            let result = await SharedWork.$current.withValue(SharedWork.current + [refresh]) {
+                await renewed(old, session)
+            }
             end(refresh, result)
         }
-        // One more, because work that does not listen to its cancel would hold up a group.
+        // A second task, because in a task group a refresh that ignores its cancellation would block the timeout.
         let timer = refreshTimeout.map { timeout in
             Task {
                 guard (try? await clock.sleep(for: timeout)) != nil else { return }
@@ -151,18 +164,18 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         } catch let error as AuthenticationError {
             return .failure(error)
         } catch {
-            let message = "the credential could not be renewed: \(error)"
+            let message = "the credential could not be refreshed: \(error)"
             return .failure(AuthenticationError(.refreshFailed, message, underlying: error))
         }
     }
 
-    private func end(_ refresh: Refresh, _ result: Result<A.Credential, AuthenticationError>) {
+    private func end(_ refresh: SharedWork, _ result: Result<A.Credential, AuthenticationError>) {
         change { $0.end(refresh, result, failurePolicy) }
     }
 }
 
 extension RequestInterceptor {
-    /// Interceptors of the library by their names: `.composed(.authentication(tokens), retrying)`.
+    /// Returns the interceptor, so that it can be named in a list: `.composed(.authentication(tokens), retrying)`.
     public static func authentication<A>(
         _ interceptor: AuthenticationInterceptor<A>
     ) -> Self where Self == AuthenticationInterceptor<A> {
@@ -171,6 +184,6 @@ extension RequestInterceptor {
 }
 
 extension AuthenticationInterceptor: CustomReflectable {
-    /// A mirror without the credential.
+    /// A mirror without children, because they contain the credential.
     public nonisolated var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

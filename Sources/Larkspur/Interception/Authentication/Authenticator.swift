@@ -1,6 +1,6 @@
-/// What proves to a server who asks: a token, a key, a password.
+/// A token, key or password that authenticates a client.
 public protocol AuthenticationCredential: Sendable {
-    /// Whether it has to be renewed before it is used again: because it has expired, or will while a request is under way.
+    /// Whether the credential must be refreshed before its next use, because it has expired or soon will.
     var requiresRefresh: Bool { get }
 }
 
@@ -8,7 +8,7 @@ extension AuthenticationCredential {
     public var requiresRefresh: Bool { false }
 }
 
-/// Knows how a kind of credential is used and renewed; an `AuthenticationInterceptor` knows when.
+/// Applies and refreshes one kind of credential. An ``AuthenticationInterceptor`` decides when.
 ///
 ///     struct KeyAuthenticator: Authenticator {
 ///         func apply(_ credential: Key, to request: inout OutgoingRequest) {
@@ -20,28 +20,34 @@ extension AuthenticationCredential {
 ///         }
 ///     }
 public protocol Authenticator<Credential>: Sendable {
-    /// What it puts into requests.
+    /// The credential that the authenticator adds to requests.
     associatedtype Credential: AuthenticationCredential
 
-    /// Whether the request is for somebody who may see the credential; others pass untouched. By default all are.
+    /// Returns whether the credential is added to the request; true by default.
+    ///
+    /// Return false for a server that must not see the credential. The request is then sent without it.
     func authenticates(_ request: OutgoingRequest) throws -> Bool
 
-    /// Whether the credential has to be renewed before it is used; what it says of itself by default.
+    /// Returns whether the credential must be refreshed before its use; by default the credential decides.
     func requiresRefresh(_ credential: Credential) -> Bool
 
-    /// Puts the credential into the request.
+    /// Adds the credential to the request.
     func apply(_ credential: Credential, to request: inout OutgoingRequest)
 
-    /// Gets a new credential in place of the old one.
+    /// Returns a new credential that replaces the old one.
     ///
-    /// Requests made here, or by tasks begun here, pass the interceptor untouched, also on its own session. When nobody
-    /// waits for the refresh any more, or when it takes too long, its task is cancelled.
+    /// Requests that this method makes, also from tasks that it starts, are not intercepted, even on the interceptor's
+    /// own session. The task is cancelled when no request waits for the refresh any more, or when the refresh takes too
+    /// long. An error that it throws fails the waiting requests; the refresh is not retried.
     func refresh(_ credential: Credential, for session: Session) async throws -> Credential
 
-    /// Whether a request failed because its credential was not good enough; by default with status 401.
+    /// Returns whether a request failed because the server refused its credential; by default, whether the status is
+    /// 401.
     func didRequest(_ request: OutgoingRequest, with head: ResponseHead, failDueTo error: RequestError) -> Bool
 
-    /// Whether the request was sent with this credential; by default, whether applying it gives the same `Authorization`.
+    /// Returns whether the request was sent with this credential.
+    ///
+    /// By default the interceptor applies the credential again and compares the `Authorization` field.
     func isRequest(_ request: OutgoingRequest, authenticatedWith credential: Credential) -> Bool
 }
 
@@ -61,58 +67,59 @@ extension Authenticator {
     }
 }
 
-/// How many refreshes there may be within a time. A burst of them means that something is wrong: each new credential is
-/// refused at once, or a clock is far off.
+/// The maximum number of refreshes in a period.
+///
+/// A burst of refreshes means that something is wrong: the server refuses each new credential, or a clock is far off.
 public struct RefreshWindow: Sendable, Hashable {
-    /// How far back refreshes count.
+    /// The period in which refreshes are counted; 30 seconds by default.
     public var interval: Duration
-    /// How many refreshes there may be in that time.
+    /// The maximum number of refreshes in the period; 5 by default.
     public var maximumAttempts: Int
 
-    /// Five refreshes in half a minute, unless told otherwise.
+    /// Creates a window: by default five refreshes in 30 seconds.
     public init(interval: Duration = .seconds(30), maximumAttempts: Int = 5) {
         self.interval = interval
         self.maximumAttempts = maximumAttempts
     }
 }
 
-/// What becomes of a credential that could not be renewed.
+/// Whether a credential is kept after its refresh failed.
 public enum FailedRefreshPolicy: Sendable {
-    /// It stays: the next request tries it, and if need be a refresh, again.
+    /// Keeps the credential: the next request uses it, and refreshes it if it is due.
     case keep
-    /// It is dropped, whatever the reason: requests fail with `.missingCredential` until another one is set.
+    /// Removes the credential after any failure: requests fail with `.missingCredential` until another one is set.
     case clear
 }
 
-/// Why a request could not be authenticated; a `RequestError` has it as `authenticationError`.
+/// The reason why a request could not be authenticated; see ``RequestError/authenticationError``.
 public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure it is; further kinds may be added.
+    /// The kind of failure. More codes may be added.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
         public var description: String { rawValue }
 
-        /// There is none, or not any more.
+        /// The interceptor has no credential, or no longer has one.
         public static let missingCredential = Code(rawValue: "missingCredential")
-        /// The refresh window is full.
+        /// The limit of the ``RefreshWindow`` is reached.
         public static let excessiveRefresh = Code(rawValue: "excessiveRefresh")
-        /// The authenticator threw the underlying error.
+        /// The authenticator threw an error; see ``AuthenticationError/underlying``.
         public static let refreshFailed = Code(rawValue: "refreshFailed")
-        /// The authenticator has not answered within the interceptor's `refreshTimeout`.
+        /// The authenticator did not return within the interceptor's `refreshTimeout`.
         public static let refreshTimedOut = Code(rawValue: "refreshTimedOut")
-        /// The credential has nothing to be renewed with.
+        /// The credential cannot be refreshed, for example because it has no refresh token.
         public static let notRefreshable = Code(rawValue: "notRefreshable")
-        /// The answer to a token request has no token that can be used.
+        /// The server's reply to a token request has no usable token.
         public static let unusableToken = Code(rawValue: "unusableToken")
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// What the authenticator threw, where that is the reason.
+    /// The error that the authenticator threw; nil if that is not the reason.
     public let underlying: (any Error)?
     private let message: String
 
-    /// An error of your own authenticator, told in one line.
+    /// Creates an error for an authenticator of your own, with a message in one line.
     public init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -121,21 +128,23 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
 
     public var description: String { message }
 
-    /// With the code of that name.
+    /// The error with the code `missingCredential`.
     public static let missingCredential = AuthenticationError(
         .missingCredential,
         "there is no credential; set one on the interceptor, or options.usesCredentials = false for a request that needs none"
     )
-    /// With the code of that name.
+    /// The error with the code `excessiveRefresh`.
     public static let excessiveRefresh = AuthenticationError(
-        .excessiveRefresh, "the credential was renewed too often in a short time; is each new one refused?")
-    /// With the code of that name.
+        .excessiveRefresh,
+        "the credential was refreshed too often in a short time; does the server refuse each new one?")
+    /// The error with the code `refreshTimedOut`.
     public static let refreshTimedOut = AuthenticationError(
-        .refreshTimedOut, "renewing the credential took longer than the interceptor's refreshTimeout")
+        .refreshTimedOut, "refreshing the credential took longer than the interceptor's refreshTimeout")
 }
 
 extension RequestError {
-    /// Why the request could not be authenticated, if that is what failed: before it was sent, or after it was refused.
+    /// The reason why the request could not be authenticated, before it was sent or after the server refused it; else
+    /// nil.
     public var authenticationError: AuthenticationError? {
         let retryError = (underlying as? RetryFailed)?.retryError
         return retryError as? AuthenticationError ?? underlying as? AuthenticationError

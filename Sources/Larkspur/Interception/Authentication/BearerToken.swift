@@ -1,19 +1,21 @@
 /// An access token of the Bearer scheme (RFC 6750), with its refresh token.
 ///
-/// It decodes the answer of a token or login endpoint (RFC 6749, section 5.1: `access_token`, `token_type`, `expires_in`,
-/// `refresh_token`, `scope`). `renewalDate` is then 30 seconds before the token expires, or half its lifetime if that is less.
-/// Encode it to keep it somewhere safe; it decodes its own encoding as well.
+/// It decodes the reply of a token or login endpoint (RFC 6749, section 5.1: `access_token`, `token_type`,
+/// `expires_in`, `refresh_token`, `scope`). `renewalDate` is then 30 seconds before the token expires, or the
+/// middle of a lifetime of less than a minute. To store the token in a safe place, encode it; it also decodes its own
+/// encoding.
 public struct BearerToken: AuthenticationCredential, Codable, Hashable {
-    /// What is sent; never empty in a token that can be used.
+    /// The text that is sent to the server. A usable token has a text; ``unissued`` has none.
     public var accessToken: String
     /// The refresh token, if the server issued one.
     public var refreshToken: String?
-    /// From when on it is to be renewed before it is used; best some time before the server stops taking it.
+    /// The time from which the token is refreshed before its use; nil for never. It should be some time before the
+    /// token expires.
     public var renewalDate: Date?
-    /// What it allows, in the server's words.
+    /// The scope that the server granted, in its own words; nil if the server named none.
     public var scope: String?
 
-    /// A token as a server has issued it.
+    /// Creates a token from its parts.
     public init(_ accessToken: String, refreshToken: String? = nil, renewalDate: Date? = nil, scope: String? = nil) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken
@@ -21,16 +23,16 @@ public struct BearerToken: AuthenticationCredential, Codable, Hashable {
         self.scope = scope
     }
 
-    /// Stands for the token that the first request is going to get.
+    /// A placeholder without a token. The first request that uses it requests a token.
     public static let unissued = BearerToken("", renewalDate: .distantPast)
 
     private enum CodingKeys: String, CodingKey {
         case accessToken, refreshToken, renewalDate, scope
-        // Of a token endpoint only, the last as `convertFromSnakeCase` gives it.
+        // Keys of a token endpoint's reply. The last two result from the key decoding strategy `convertFromSnakeCase`.
         case expires_in, access_token, expiresIn, tokenType
     }
 
-    /// Decodes the answer of a token endpoint, or an encoded token.
+    /// Decodes the reply of a token endpoint, or an encoded token.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         let ofEndpoint: [CodingKeys] = [.access_token, .expires_in, .expiresIn, .tokenType]
@@ -63,26 +65,30 @@ public struct BearerToken: AuthenticationCredential, Codable, Hashable {
 }
 
 extension BearerToken: CustomStringConvertible, CustomReflectable {
-    /// Without the tokens: it may end up in a log.
+    /// A description without the tokens, because it may be logged.
     public var description: String {
         "a bearer token" + (renewalDate.map { ", to be renewed \($0)" } ?? "")
     }
 
-    /// Keeps `dump` from showing the tokens.
+    /// A mirror without the tokens, for `dump`.
     public var customMirror: Mirror { Mirror(self, children: ["renewalDate": renewalDate as Any]) }
 }
 
-/// Sends a bearer token, and renews it in your way, or by OAuth 2.
+/// Sends a bearer token and refreshes it by a closure or by OAuth 2.
 public struct BearerAuthenticator: Authenticator {
-    /// Gets a new token in place of the old one, by the session if it needs one.
+    /// Returns a new token that replaces the old one. The session is the one of the request that started the refresh.
     public typealias Renewal = @Sendable (BearerToken, Session) async throws -> BearerToken
 
     private let scope: CredentialScope
     private let clock: WallClock
     private let renew: Renewal
 
-    /// - Parameter renew: Gets a new token in place of the old one. What it asks for by the session it is given passes the
-    ///   interceptor untouched.
+    /// Creates an authenticator.
+    ///
+    /// - Parameters:
+    ///   - scope: The origins that get the token; all by default.
+    ///   - clock: The clock that is compared with ``BearerToken/renewalDate``.
+    ///   - renew: Returns a new token. The interceptor does not intercept the requests that the closure makes.
     public init(for scope: CredentialScope = .anywhere, clock: WallClock = .system, renew: @escaping Renewal) {
         self.scope = scope
         self.clock = clock
@@ -102,11 +108,11 @@ public struct BearerAuthenticator: Authenticator {
     }
 }
 
-/// Bearer tokens of one user or client, for `.authentication(tokens)`.
+/// An interceptor for bearer tokens of one user or client, for `.authentication(tokens)`.
 public typealias BearerTokens = AuthenticationInterceptor<BearerAuthenticator>
 
 extension AuthenticationInterceptor where A == BearerAuthenticator {
-    /// Tokens that are renewed in your way.
+    /// Creates tokens that a closure refreshes.
     ///
     ///     let tokens = BearerTokens(saved, for: "https://api.example.com") { old, session in
     ///         try await session.send(.newToken(for: old.refreshToken))
@@ -117,7 +123,7 @@ extension AuthenticationInterceptor where A == BearerAuthenticator {
         self.init(BearerAuthenticator(for: scope, renew: renew), credential: token)
     }
 
-    /// Tokens of a user, renewed by their refresh tokens (RFC 6749, section 6).
+    /// Creates a user's tokens, refreshed by their refresh tokens (RFC 6749, section 6).
     public convenience init(
         _ token: BearerToken?, for scope: CredentialScope = .anywhere, renewedBy client: OAuth2Client
     ) {
@@ -126,7 +132,7 @@ extension AuthenticationInterceptor where A == BearerAuthenticator {
             credential: token)
     }
 
-    /// Tokens of the client itself (RFC 6749, section 4.4); the first one is had for the first request.
+    /// Creates tokens of the client itself (RFC 6749, section 4.4). The first request requests the first token.
     public convenience init(clientCredentials client: OAuth2Client, for scope: CredentialScope = .anywhere) {
         self.init(
             BearerAuthenticator(for: scope, clock: client.clock) {

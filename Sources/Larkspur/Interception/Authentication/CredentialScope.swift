@@ -1,18 +1,20 @@
-/// Where a credential may be sent: to these origins, each a scheme, host and port, and nowhere else.
+/// The origins that a credential may be sent to, each a scheme, host and port.
 ///
 ///     .apiKey(key, for: "https://api.example.com")
 public struct CredentialScope: Sendable {
-    /// Nil for anywhere; or what was wrong with an origin.
+    /// The origins; nil for all origins. A failure has the reason why an origin is invalid.
     private let origins: Result<[RequestURL.Origin], RequestError>?
 
-    /// To every host that is asked, whoever that is. Right for a session that talks to one server and follows no URLs that
-    /// others name; else name the origins.
+    /// Every host that a request goes to.
     ///
-    /// Servers can name others: where an upload is made, the server says the URL that its bytes go to, and at another origin
-    /// too the request gets what adapters put there.
+    /// Use it only for a session that talks to one server and does not follow URLs that other servers choose. Name the
+    /// origins otherwise.
+    ///
+    /// A server can choose URLs: the server of a resumable upload names the URL that gets the bytes. Adapters add the
+    /// credential to that request too, even if the URL has another origin.
     public static let anywhere = CredentialScope(origins: nil)
 
-    /// The origins of these URLs, whose paths mean nothing. One that is no URL fails every request.
+    /// Returns the origins of these URLs; their paths are ignored. An invalid URL makes every request fail.
     public static func origins(_ urls: [any URLConvertible]) -> CredentialScope {
         CredentialScope(
             origins: Result { () throws(RequestError) in
@@ -24,15 +26,15 @@ public struct CredentialScope: Sendable {
         do {
             let url = try url.asRequestURL()
             guard url.isHTTP, url.host?.isEmpty == false else {
-                throw RequestError(.invalidURL, "it is no http or https URL with a host")
+                throw RequestError(.invalidURL, "it is not an http or https URL with a host")
             }
             return url.origin
         } catch {
-            throw RequestError(.invalidURL, "an origin that credentials are for: \(error)", underlying: error)
+            throw RequestError(.invalidURL, "the origin of a credential is invalid: \(error)", underlying: error)
         }
     }
 
-    /// Whether a request to this URL may have the credential.
+    /// Returns whether a request to this URL may carry the credential. Throws if an origin is invalid.
     public func contains(_ url: RequestURL) throws -> Bool {
         guard let origins = try origins?.get() else { return true }
         return origins.contains(url.origin)

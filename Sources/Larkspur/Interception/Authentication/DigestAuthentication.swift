@@ -1,20 +1,21 @@
-/// Proves to a server by the Digest scheme that it knows a password, without showing it (RFC 7616).
+/// Authenticates a user by the Digest scheme, which does not send the password (RFC 7616).
 ///
 ///     let session = Session(
 ///         configuration: SessionConfiguration { $0.validation = [.standard] },
 ///         interceptor: .digest(username: "Mufasa", password: "Circle of Life", for: "https://api.example.com"))
 ///
-/// The first request to an origin is refused with a challenge and made anew with its answer; those that follow answer the
-/// same challenge at once, each with the next number, until the server has had enough of it. A request is made anew once
-/// for what it did not know, and again when the server calls its nonce stale, three times at most. A refusal is known by
-/// the error that validation makes of it.
+/// The server refuses the first request to an origin with a challenge. The request is then sent again with a response
+/// to the challenge. Later requests respond to the same challenge at once, each with the next nonce count, until the
+/// server sends a new one. A request is retried once for a new challenge, and again if the server calls its nonce
+/// stale, at most three times. The interceptor sees a refusal only as the error of a validator.
 ///
-/// SHA-512-256, SHA-256 and MD5 are known, in this order of preference, each with its `-sess`. Stand it behind the adapters
-/// that change method, URL or body: these are what the answer is for. What a request says itself in `Authorization` stands.
+/// It supports SHA-512-256, SHA-256 and MD5, in this order of preference, each with its `-sess` variant. Place it after
+/// adapters that change the method, the URL or the body, because the Digest response is computed from them. An
+/// `Authorization` field that the request already has is kept.
 public final class DigestAuthentication: RequestInterceptor {
-    private struct Space {
+    private struct CurrentChallenge {
         let challenge: DigestChallenge
-        /// One for each nonce of the server's, so that servers of both readings of `-sess` are content.
+        /// One client nonce for each server nonce. Servers interpret `-sess` in two ways; both accept this.
         let clientNonce: String
         var uses = 0
     }
@@ -28,10 +29,17 @@ public final class DigestAuthentication: RequestInterceptor {
     private let makeNonce: @Sendable () -> String
 
     // Guarded by the box
-    private let spaces = Protected<[RequestURL.Origin: Space]>([:])
+    private let challenges = Protected<[RequestURL.Origin: CurrentChallenge]>([:])
 
-    /// - Parameter protectsBodies: Whether the answer is to be for the body, too, where the server offers that (`auth-int`). It
-    ///   costs reading each body once more. A server that offers nothing else gets it in any case.
+    /// Creates an interceptor.
+    ///
+    /// - Parameters:
+    ///   - username: The user's name.
+    ///   - password: The user's password.
+    ///   - scope: The origins that get the credential; all by default.
+    ///   - protectsBodies: Whether the Digest response also covers the body, if the server offers that (`auth-int`);
+    ///     false by default. Each body is then read once more. If the server offers only `auth-int`, the body is always
+    ///     covered.
     public convenience init(
         username: String, password: String, for scope: CredentialScope = .anywhere, protectsBodies: Bool = false
     ) {
@@ -52,14 +60,14 @@ public final class DigestAuthentication: RequestInterceptor {
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
         guard try scope.contains(request.url), request.headers["Authorization"] == nil,
-            let space = nextUse(of: request.url.origin)
+            let current = nextUse(of: request.url.origin)
         else { return }
-        let protection = protection(of: request, by: space.challenge)
+        let protection = protection(of: request, by: current.challenge)
         let answer = DigestAnswer(
-            challenge: space.challenge, protection: protection, method: request.method.rawValue,
+            challenge: current.challenge, protection: protection, method: request.method.rawValue,
             target: String(request.url.target),
-            bodyHash: protection == .whole ? try await hash(request.body, space.challenge.algorithm.hash) : "",
-            clientNonce: space.clientNonce, count: space.uses)
+            bodyHash: protection == .whole ? try await hash(request.body, current.challenge.algorithm.hash) : "",
+            clientNonce: current.clientNonce, count: current.uses)
         request.headers.add(.authorization(answer.field(for: user)))
     }
 
@@ -71,22 +79,22 @@ public final class DigestAuthentication: RequestInterceptor {
             refused.count == 1 || challenge.isStale, refused.count <= Self.maximumRetries
         else { return .doNotRetry }
         let answered = AuthenticationChallenge.parse(refused.compactMap { $0.request?.headers["Authorization"] })
-        // Somebody else's credentials are not ours to replace, and a nonce that was answered is no news.
+        // Do not replace a credential that another adapter or the caller set. Do not respond twice to the same nonce.
         guard answered.allSatisfy({ $0.isScheme("Digest") && $0["nonce"] != challenge.nonce }) else {
             return .doNotRetry
         }
-        let space = Space(challenge: challenge, clientNonce: makeNonce())
-        spaces.withLock { spaces in
-            // A challenge that is known already goes on with its numbers.
-            if spaces[sent.url.origin]?.challenge.nonce != challenge.nonce { spaces[sent.url.origin] = space }
+        let current = CurrentChallenge(challenge: challenge, clientNonce: makeNonce())
+        challenges.withLock { challenges in
+            // A known challenge keeps its nonce count.
+            if challenges[sent.url.origin]?.challenge.nonce != challenge.nonce { challenges[sent.url.origin] = current }
         }
         return .retry
     }
 
-    private func nextUse(of origin: RequestURL.Origin) -> Space? {
-        spaces.withLock { spaces in
-            spaces[origin]?.uses += 1
-            return spaces[origin]
+    private func nextUse(of origin: RequestURL.Origin) -> CurrentChallenge? {
+        challenges.withLock { challenges in
+            challenges[origin]?.uses += 1
+            return challenges[origin]
         }
     }
 
@@ -101,7 +109,8 @@ public final class DigestAuthentication: RequestInterceptor {
     private func hash(_ body: TransportBody, _ algorithm: StreamingHash.Algorithm) async throws -> String {
         guard body.isReplayable else {
             throw RequestError(
-                .bodyNotReplayable, "the server wants a hash of the body before the body, which can be read only once")
+                .bodyNotReplayable,
+                "the server requires a hash of the body in advance, but the body can be read only once")
         }
         var hash = StreamingHash(algorithm)
         try await body.read { hash.update($0) }
@@ -110,24 +119,24 @@ public final class DigestAuthentication: RequestInterceptor {
 }
 
 extension RequestInterceptor where Self == DigestAuthentication {
-    /// A user's name and password, proved by the Digest scheme to these origins.
+    /// Returns an interceptor that authenticates a user by the Digest scheme.
     public static func digest(username: String, password: String, for scope: CredentialScope = .anywhere) -> Self {
         DigestAuthentication(username: username, password: password, for: scope)
     }
 }
 
 struct DigestUser: Sendable {
-    @Hidden var name: String
-    @Hidden var password: String
+    @Redacted var name: String
+    @Redacted var password: String
 
-    /// Composed characters are hashed as one (RFC 7616, section 4).
+    /// RFC 7616, section 4: names and passwords are hashed in Unicode's composed form (NFC).
     init(name: String, password: String) {
         self.name = name.precomposedStringWithCanonicalMapping
         self.password = password.precomposedStringWithCanonicalMapping
     }
 }
 
-/// The answer of one request to a challenge (RFC 7616, section 3.4).
+/// A request's response to a challenge (RFC 7616, section 3.4).
 struct DigestAnswer {
     let challenge: DigestChallenge
     let protection: DigestChallenge.Protection?
@@ -164,7 +173,7 @@ struct DigestAnswer {
         return "username*=UTF-8''\(user.name.percentEncoded)"
     }
 
-    /// Eight hexadecimal digits.
+    /// The nonce count as eight hexadecimal digits.
     private var number: String {
         let digits = String(count, radix: 16)
         return String(repeating: "0", count: max(0, 8 - digits.count)) + digits

@@ -1,7 +1,7 @@
-/// What a server wants to be answered by the Digest scheme (RFC 7616, section 3.3).
+/// A challenge of the Digest scheme (RFC 7616, section 3.3).
 struct DigestChallenge: Sendable, Hashable {
     struct Algorithm: Sendable, Hashable {
-        /// The weakest first.
+        /// The supported algorithms, the weakest first.
         private static let known: [(name: String, hash: StreamingHash.Algorithm)] = [
             ("MD5", .md5), ("SHA-256", .sha256), ("SHA-512-256", .sha512Half),
         ]
@@ -9,10 +9,10 @@ struct DigestChallenge: Sendable, Hashable {
         static var strengths: Range<Int> { known.indices }
 
         let strength: Int
-        /// Whether the secret is hashed once more with the nonces of the first request.
+        /// Whether the algorithm is a `-sess` variant, which also hashes the nonces into the secret.
         let isSession: Bool
 
-        /// By the name that a server calls it; MD5 has none in old challenges.
+        /// Creates an algorithm by its name in a challenge. Without a name it is MD5, as in RFC 2069.
         init?(_ name: String?) {
             let name = name?.uppercased() ?? "MD5"
             isSession = name.hasSuffix("-SESS")
@@ -25,11 +25,11 @@ struct DigestChallenge: Sendable, Hashable {
         var name: String { Self.known[strength].name + (isSession ? "-sess" : "") }
     }
 
-    /// What of a request is protected.
+    /// The part of a request that the Digest response covers (`qop`).
     enum Protection: String, Sendable {
-        /// Method and target.
+        /// The method and the target.
         case head = "auth"
-        /// The body, too.
+        /// The method, the target and the body.
         case whole = "auth-int"
     }
 
@@ -37,18 +37,18 @@ struct DigestChallenge: Sendable, Hashable {
     let nonce: String
     let opaque: String?
     let algorithm: Algorithm
-    /// Whether the server names its algorithm. Old servers refuse an answer that names one although they did not.
+    /// Whether the challenge has an `algorithm`. Old servers refuse a response that names one if they did not.
     let namesAlgorithm: Bool
-    /// What the server offers; empty in old challenges, which know no choice.
+    /// The `qop` values of the challenge that are supported; empty for a challenge of RFC 2069, which has no `qop`.
     let protections: Set<Protection>
     let isStale: Bool
     let hidesUser: Bool
 
-    /// Nil if it cannot be answered: because something is missing, or nothing that is offered is known here.
+    /// Returns nil if a parameter is missing, or if none of the offered algorithms and `qop` values is supported.
     private init?(_ parameters: AuthenticationChallenge) {
         guard let realm = parameters["realm"], let nonce = parameters["nonce"], !nonce.isEmpty,
             let algorithm = Algorithm(parameters["algorithm"]),
-            // The answer repeats these texts in a field, which has no room for control characters.
+            // The response repeats these texts in a header field, which must not contain control characters.
             ![realm, nonce, parameters["opaque"] ?? ""].contains(where: Self.hasControls)
         else { return nil }
         self.realm = realm
@@ -65,12 +65,12 @@ struct DigestChallenge: Sendable, Hashable {
 
     private static func hasControls(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 
-    /// The challenge with the strongest hash, the first of several.
+    /// Returns the supported challenge with the strongest hash. If several have it, the first one wins.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
         answerable(AuthenticationChallenge.parse(head.values(for: "WWW-Authenticate"))).first
     }
 
-    /// The Digest challenges that can be answered: those with the strongest hash first, else in the server's order.
+    /// Returns the supported Digest challenges, the strongest hash first, otherwise in the server's order.
     static func answerable(_ challenges: [AuthenticationChallenge]) -> [DigestChallenge] {
         let known = challenges.filter { $0.isScheme("Digest") }.compactMap { DigestChallenge($0) }
         return Algorithm.strengths.reversed().flatMap { strength in

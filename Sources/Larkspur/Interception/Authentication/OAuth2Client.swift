@@ -1,29 +1,29 @@
-/// A client of an OAuth 2 server: gets tokens (RFC 6749).
+/// Requests tokens from an OAuth 2 server (RFC 6749).
 ///
 ///     let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
 ///     let tokens = BearerTokens(clientCredentials: client, for: "https://api.example.com")
 public struct OAuth2Client: Sendable {
-    /// How a client with a secret shows it.
+    /// How the client sends its secret.
     public enum SecretPlace: Sendable {
-        /// By the Basic scheme, which every server has to take.
+        /// In the `Authorization` field by the Basic scheme, which every server must support.
         case basic
-        /// In the form.
+        /// In the request's form, for servers that do not support the Basic scheme.
         case body
     }
 
-    /// What a token is had for. More kinds are made by `init`.
+    /// The grant that a token is requested for. Other types can be created by `init`.
     public struct Grant: Sendable {
-        @Hidden var parameters: [String: String]
+        @Redacted var parameters: [String: String]
 
-        /// A grant of this `grant_type`, with the parameters that go with it.
+        /// Creates a grant with a `grant_type` and its parameters.
         public init(_ type: String, parameters: [String: String] = [:]) {
             self.parameters = parameters.merging(["grant_type": type]) { _, type in type }
         }
 
-        /// The client asks for itself (RFC 6749, section 4.4).
+        /// The client's own credentials (RFC 6749, section 4.4).
         public static let clientCredentials = Grant("client_credentials")
 
-        /// A token that came with an earlier one (RFC 6749, section 6).
+        /// Returns a grant for a refresh token (RFC 6749, section 6).
         public static func refreshToken(_ token: String) -> Grant {
             Grant("refresh_token", parameters: ["refresh_token": token])
         }
@@ -31,18 +31,24 @@ public struct OAuth2Client: Sendable {
 
     let tokenURL: any URLConvertible
     let clientID: String
-    @Hidden private var clientSecret: String?
+    @Redacted private var clientSecret: String?
     private let secretPlace: SecretPlace
     private let scope: String?
     private let leeway: Duration
     let clock: WallClock
     private let session: Session?
 
+    /// Creates a client.
+    ///
     /// - Parameters:
-    ///   - clientSecret: Nil for a client that cannot keep one, such as an app.
-    ///   - scope: What to ask for, in words with spaces between.
-    ///   - leeway: How long before its end a token is renewed, at most half its life.
-    ///   - session: Where token requests are made; nil takes the session that needs the token.
+    ///   - tokenURL: The server's token endpoint.
+    ///   - clientID: The identifier of the client.
+    ///   - clientSecret: The client's secret; nil for a client that cannot keep one, such as an app.
+    ///   - secretPlace: How the secret is sent; ``SecretPlace/basic`` by default.
+    ///   - scope: The scopes to request, separated by spaces; nil for the server's default.
+    ///   - leeway: How long before its end a token is refreshed, at most half its lifetime; 30 seconds by default.
+    ///   - clock: The clock that the end of a token is computed with.
+    ///   - session: The session for token requests; nil uses the session of the request that needs the token.
     public init(
         tokenURL: any URLConvertible, clientID: String, clientSecret: String? = nil,
         in secretPlace: SecretPlace = .basic,
@@ -58,8 +64,10 @@ public struct OAuth2Client: Sendable {
         self.session = session
     }
 
-    /// Asks the server for a token. What the server has against it is thrown as an `OAuth2Error`, all else as a
-    /// `RequestError`.
+    /// Requests a token from the server.
+    ///
+    /// - Throws: ``OAuth2Error`` if the server refuses the request; ``AuthenticationError`` with `.unusableToken` if
+    ///   the reply has no bearer token; ``RequestError`` for all other failures.
     public func token(_ grant: Grant, using session: Session) async throws -> BearerToken {
         var form = grant.parameters
         var headers: HTTPHeaders = ["Accept": "application/json"]
@@ -70,7 +78,7 @@ public struct OAuth2Client: Sendable {
             form["client_id"] = clientID
             form["client_secret"] = clientSecret
         }
-        // The form holds secrets: it goes to the server that was named, and is not sent on.
+        // The form contains secrets. Do not follow redirects, so that no other server gets it.
         let request = await (self.session ?? session).request(
             tokenURL, method: .post, parameters: form, encoder: .urlEncodedForm, headers: headers
         ) {
@@ -86,11 +94,15 @@ public struct OAuth2Client: Sendable {
         }
     }
 
-    /// A new token for the old one's refresh token, which stays if the server gives no other.
+    /// Returns a new token for the old token's refresh token. If the server issues no new refresh token, the old one is
+    /// kept.
+    ///
+    /// - Throws: ``AuthenticationError`` with `.notRefreshable` if the old token has no refresh token; else see
+    ///   ``token(_:using:)``.
     public func renew(_ token: BearerToken, using session: Session) async throws -> BearerToken {
         guard let refreshToken = token.refreshToken else {
             throw AuthenticationError(
-                .notRefreshable, "the server gave no refresh token along with the token that has expired")
+                .notRefreshable, "the token has expired, and the server issued no refresh token with it")
         }
         var new = try await self.token(.refreshToken(refreshToken), using: session)
         new.refreshToken = new.refreshToken ?? refreshToken
@@ -106,33 +118,33 @@ public struct OAuth2Client: Sendable {
     }
 }
 
-/// What an OAuth 2 server has against a token request (RFC 6749, section 5.2).
+/// The error that an OAuth 2 server returns for a token request (RFC 6749, section 5.2).
 public struct OAuth2Error: Error, Decodable, Hashable, Sendable, CustomStringConvertible {
-    /// The server's word for the failure; it may be one of its own.
+    /// The server's error code. Servers may define their own.
     public struct Code: RawRepresentable, Decodable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
         public var description: String { rawValue }
 
-        /// A parameter is missing, unknown or there twice.
+        /// A parameter is missing, unknown or repeated.
         public static let invalidRequest = Code(rawValue: "invalid_request")
-        /// The server does not know the client, or takes its secret for wrong.
+        /// The server does not know the client, or its secret is wrong.
         public static let invalidClient = Code(rawValue: "invalid_client")
-        /// The refresh token has expired, was used up or revoked: the user has to log in again.
+        /// The refresh token has expired or was used or revoked. The user must log in again.
         public static let invalidGrant = Code(rawValue: "invalid_grant")
-        /// The client may not have tokens in this way.
+        /// The client is not allowed to use this grant.
         public static let unauthorizedClient = Code(rawValue: "unauthorized_client")
-        /// The server does not know this kind of grant.
+        /// The server does not support this grant.
         public static let unsupportedGrantType = Code(rawValue: "unsupported_grant_type")
-        /// The scope is unknown, or more than may be granted.
+        /// The scope is unknown, invalid or exceeds what can be granted.
         public static let invalidScope = Code(rawValue: "invalid_scope")
     }
 
-    /// What kind of failure it is.
+    /// The server's error code.
     public let code: Code
-    /// The server's words for a developer.
+    /// The server's explanation for a developer; nil if there is none.
     public let details: String?
-    /// A page about it.
+    /// The address of a page about the error; nil if there is none.
     public let uri: String?
 
     private enum CodingKeys: String, CodingKey {
@@ -141,12 +153,14 @@ public struct OAuth2Error: Error, Decodable, Hashable, Sendable, CustomStringCon
         case uri = "error_uri"
     }
 
-    public var description: String { "the server gives no token: \(code)" + (details.map { ", \($0)" } ?? "") }
+    public var description: String {
+        "the server refused the token request: \(code)" + (details.map { ", \($0)" } ?? "")
+    }
 }
 
 extension OAuth2Client: CustomStringConvertible, CustomReflectable {
-    /// The client's identifier and the token URL, without secrets.
+    /// A description with the client's identifier and the token URL, without secrets.
     public var description: String { "OAuth2Client(\(clientID) at \(Redaction.shown(tokenURL)))" }
-    /// A mirror without children, because they hold secrets.
+    /// A mirror without children, because they contain secrets.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

@@ -1,30 +1,30 @@
-/// The state of an `AuthenticationInterceptor`: its credential, and the one refresh that may be under way.
+/// The state of an ``AuthenticationInterceptor``: its credential and at most one refresh in flight.
 ///
-/// A pure machine: each event returns what is to be done after unlocking. Every waiter that it takes is in exactly one
-/// `Action` later (R4).
+/// It is a state machine without side effects: each event returns an `Action`, which the interceptor performs after
+/// unlocking. Each waiter is answered by exactly one action (rule R4 of <doc:Concurrency>).
 struct RefreshState<Credential: Sendable> {
     typealias Outcome = Result<Void, any Error>
     typealias Waiter = Suspension<Outcome>
 
-    /// Who waits for a refresh.
-    enum Path {
-        /// A request that is being adapted; with a credential that is not due it only joins.
+    /// The reason why a request waits for a refresh.
+    enum WaitReason {
+        /// The request is being adapted. If its credential is not due, it only joins a refresh in flight.
         case adapting(isDue: Bool)
-        /// A request that was refused.
+        /// The server refused the request.
         case retrying
     }
 
     struct Action {
-        var begun: (refresh: Refresh, old: Credential)?
+        var begun: (refresh: SharedWork, old: Credential)?
         var answered: [Waiter] = []
         var outcome: Outcome = .success(())
         var cancelled: [Task<Void, Never>] = []
-        /// Let go of after unlocking: their ends may be anybody's code.
+        /// Values to release after unlocking, because their deinitializers may run user code.
         var discarded: (credential: Credential?, failure: AuthenticationError?)
     }
 
     private struct UnderWay {
-        let refresh: Refresh
+        let refresh: SharedWork
         var waiters: [Int: Waiter]
         var tasks: [Task<Void, Never>] = []
     }
@@ -32,20 +32,20 @@ struct RefreshState<Credential: Sendable> {
     private enum Phase {
         case idle
         case refreshing(UnderWay)
-        /// Until the next request is adapted: what was refused meanwhile shares the failure.
+        /// A refresh failed. Until the next request is adapted, refused requests fail with the same error.
         case failed(AuthenticationError)
     }
 
     private(set) var credential: Credential?
-    /// How often the credential was replaced.
+    /// The number of times that the credential was replaced.
     private(set) var version = 0
     private let window: RefreshWindow?
     private var phase = Phase.idle
-    /// Refreshes that were cancelled because nobody waited any more, while the credential is the one that they renew. With
-    /// tokens that are good for one refresh, what they bring all the same is the only one that the server still takes.
-    private var cancelled: [Refresh] = []
-    /// When refreshes began, those within the window.
-    private var beginnings: [Duration] = []
+    /// Refreshes of the current credential that were cancelled because no request waited any more. With refresh tokens
+    /// that can be used only once, the credential that such a refresh returns is the only valid one.
+    private var cancelled: [SharedWork] = []
+    /// The start times of the refreshes within the window.
+    private var startTimes: [Duration] = []
     private var lastTicket = 0
 
     init(credential: Credential?, window: RefreshWindow?) {
@@ -53,7 +53,7 @@ struct RefreshState<Credential: Sendable> {
         self.window = window
     }
 
-    var refresh: Refresh? {
+    var refresh: SharedWork? {
         if case .refreshing(let underWay) = phase { underWay.refresh } else { nil }
     }
 
@@ -61,7 +61,8 @@ struct RefreshState<Credential: Sendable> {
         if case .refreshing(let underWay) = phase { underWay.waiters.count } else { 0 }
     }
 
-    /// A request comes to be adapted: a failure that others had is not its own, and is to be let go of after unlocking.
+    /// Begins to adapt a request. An earlier failure does not apply to it; the caller releases the failure after
+    /// unlocking.
     mutating func beginAdapting() -> (
         credential: Credential?, version: Int, isRefreshing: Bool, discarded: AuthenticationError?
     ) {
@@ -75,10 +76,12 @@ struct RefreshState<Credential: Sendable> {
         return lastTicket
     }
 
-    /// Waits for the refresh under way, or begins one, unless the credential is another one by now.
-    mutating func wait(_ waiter: Waiter, _ ticket: Int, on path: Path, knowing known: Int, at now: Duration) -> Action {
+    /// Waits for the refresh in flight or starts one, unless the credential has been replaced since the known version.
+    mutating func wait(_ waiter: Waiter, _ ticket: Int, on reason: WaitReason, knowing known: Int, at now: Duration)
+        -> Action
+    {
         guard known == version, let credential else { return Action(answered: [waiter]) }
-        switch (phase, path) {
+        switch (phase, reason) {
         case (.refreshing(var underWay), _):
             underWay.waiters[ticket] = waiter
             phase = .refreshing(underWay)
@@ -89,36 +92,36 @@ struct RefreshState<Credential: Sendable> {
             return Action(answered: [waiter])
         case (.idle, .retrying), (.idle, .adapting(isDue: true)), (.failed, .adapting(isDue: true)):
             guard begin(at: now) else {
-                var action = leave(for: .failed(.excessiveRefresh))
+                var action = move(to: .failed(.excessiveRefresh))
                 action.answered = [waiter]
                 action.outcome = .failure(AuthenticationError.excessiveRefresh)
                 return action
             }
-            let refresh = Refresh()
-            var action = leave(for: .refreshing(UnderWay(refresh: refresh, waiters: [ticket: waiter])))
+            let refresh = SharedWork()
+            var action = move(to: .refreshing(UnderWay(refresh: refresh, waiters: [ticket: waiter])))
             action.begun = (refresh, credential)
             return action
         }
     }
 
-    /// Counts a refresh, if the window has room for it.
+    /// Counts a refresh. Returns false if the window's limit is reached.
     private mutating func begin(at now: Duration) -> Bool {
         guard let window else { return true }
-        beginnings.removeAll { now - $0 >= window.interval }
-        guard beginnings.count < window.maximumAttempts else { return false }
-        beginnings.append(now)
+        startTimes.removeAll { now - $0 >= window.interval }
+        guard startTimes.count < window.maximumAttempts else { return false }
+        startTimes.append(now)
         return true
     }
 
-    /// Keeps the tasks of a refresh; false if it is over already.
-    mutating func keep(_ tasks: [Task<Void, Never>], of refresh: Refresh) -> Bool {
+    /// Stores the tasks of a refresh. Returns false if the refresh has already ended.
+    mutating func keep(_ tasks: [Task<Void, Never>], of refresh: SharedWork) -> Bool {
         guard case .refreshing(var underWay) = phase, underWay.refresh === refresh else { return false }
         underWay.tasks = tasks
         phase = .refreshing(underWay)
         return true
     }
 
-    /// Somebody waits no more; with the last one the refresh is cancelled.
+    /// Ends the wait of a cancelled request. After the last one the refresh is cancelled.
     mutating func withdraw(_ ticket: Int) -> Action {
         guard case .refreshing(var underWay) = phase, let waiter = underWay.waiters.removeValue(forKey: ticket) else {
             return Action()
@@ -134,9 +137,10 @@ struct RefreshState<Credential: Sendable> {
         return action
     }
 
-    /// The refresh is over. If it was cancelled before, only a credential counts; if it was given up, nothing does.
+    /// Handles the end of a refresh. If the refresh was cancelled, only a credential counts. If it timed out or the
+    /// credential was replaced meanwhile, its result is ignored.
     mutating func end(
-        _ refresh: Refresh, _ result: Result<Credential, AuthenticationError>, _ policy: FailedRefreshPolicy
+        _ refresh: SharedWork, _ result: Result<Credential, AuthenticationError>, _ policy: FailedRefreshPolicy
     ) -> Action {
         if let index = cancelled.firstIndex(where: { $0 === refresh }) {
             cancelled.remove(at: index)
@@ -146,16 +150,16 @@ struct RefreshState<Credential: Sendable> {
         switch result {
         case .success(let new): return replace(new)
         case .failure(let error):
-            var action = policy == .clear ? replace(nil) : leave(for: .idle)
+            var action = policy == .clear ? replace(nil) : move(to: .idle)
             phase = .failed(error)
             action.outcome = .failure(error)
             return action
         }
     }
 
-    /// Another credential, from wherever: who waits goes on with it, and what was under way is given up.
+    /// Replaces the credential and ends a refresh in flight. Waiting requests continue with the new credential.
     mutating func replace(_ new: Credential?) -> Action {
-        var action = leave(for: .idle)
+        var action = move(to: .idle)
         action.discarded.credential = credential
         credential = new
         version += 1
@@ -163,7 +167,7 @@ struct RefreshState<Credential: Sendable> {
         return action
     }
 
-    private mutating func leave(for next: Phase) -> Action {
+    private mutating func move(to next: Phase) -> Action {
         defer { phase = next }
         switch phase {
         case .idle: return Action()
@@ -172,12 +176,4 @@ struct RefreshState<Credential: Sendable> {
             return Action(answered: Array(underWay.waiters.values), cancelled: underWay.tasks)
         }
     }
-}
-
-/// One refresh, by its identity.
-///
-/// The tasks that work for it are marked with it, and what requests they make pass the interceptor that waits for it. A shared
-/// trust evaluation is marked in the same way (`TrustPolicy`).
-final class Refresh: Sendable {
-    @TaskLocal static var current: [Refresh] = []
 }

@@ -1,10 +1,12 @@
-/// Sends a user's name and password with every request, before anybody asks for them (RFC 7617). What a request says itself
-/// in `Authorization` stands.
+/// Sends a user's name and password with every request, before the server asks for them (RFC 7617).
+///
+/// An `Authorization` field that the request already has is kept. To send a password only when the server asks for it,
+/// use ``Request/authenticate(with:preemptively:)`` or a ``CredentialStore``.
 public struct BasicAuthentication: RequestInterceptor {
     private let credential: Credential
     private let scope: CredentialScope
 
-    /// Sends name and password to these origins.
+    /// Creates an adapter that sends the name and password to these origins; to all by default.
     public init(username: String, password: String, for scope: CredentialScope = .anywhere) {
         credential = Credential(username: username, password: password)
         self.scope = scope
@@ -16,22 +18,24 @@ public struct BasicAuthentication: RequestInterceptor {
     }
 }
 
-/// Sends a key with every request, in a header field or a query item. What a request says itself under that name stands.
+/// Sends a key with every request, in a header field or a query item. A field or item of that name is kept.
 public struct APIKeyAuthentication: RequestInterceptor {
-    /// Where in a request the key goes.
+    /// The part of the request that carries the key.
     public enum Place: Sendable, Hashable {
-        /// It does not follow a redirect to another origin.
+        /// In the header field of this name. It is not sent to another origin after a redirect.
         case header(String)
-        /// Servers, proxies and browsers write URLs into logs: where there is a choice, take a header. The library's own logs and
-        /// descriptions hide the key.
+        /// In the query item of this name.
+        ///
+        /// Servers, proxies and browsers write URLs to their logs, so prefer a header field if the server accepts one.
+        /// The library's logs and descriptions hide the key.
         case query(String)
     }
 
-    @Hidden private var key: String
+    @Redacted private var key: String
     private let place: Place
     private let scope: CredentialScope
 
-    /// Sends the key to these origins.
+    /// Creates an adapter that sends the key to these origins; to all by default.
     public init(_ key: String, in place: Place = .header("X-API-Key"), for scope: CredentialScope = .anywhere) {
         self.key = key
         self.place = place
@@ -47,7 +51,7 @@ public struct APIKeyAuthentication: RequestInterceptor {
         case .query(let name):
             let item = name.percentEncoded + "="
             let items = request.url.query?.split(separator: "&") ?? []
-            // Marked in both: an adapter after this one may fail, or put another URL in place of this one.
+            // Mark the item in the options and in the URL: a later adapter may fail or replace the URL.
             request.options.confidentialQueryItems.append(name)
             defer { request.url = request.url.hidingQueryItems([name]) }
             guard !items.contains(where: { $0.hasPrefix(item) }) else { return }
@@ -57,14 +61,14 @@ public struct APIKeyAuthentication: RequestInterceptor {
 }
 
 extension RequestAdapter where Self == BasicAuthentication {
-    /// A user's name and password, sent with every request to these origins.
+    /// Returns an adapter that sends a user's name and password with every request to these origins.
     public static func basic(username: String, password: String, for scope: CredentialScope = .anywhere) -> Self {
         BasicAuthentication(username: username, password: password, for: scope)
     }
 }
 
 extension RequestAdapter where Self == APIKeyAuthentication {
-    /// A key, sent with every request to these origins.
+    /// Returns an adapter that sends a key with every request to these origins.
     public static func apiKey(
         _ key: String, in place: APIKeyAuthentication.Place = .header("X-API-Key"),
         for scope: CredentialScope = .anywhere

@@ -1,14 +1,14 @@
-/// The answer to a token request (RFC 6749, section 5.1).
+/// The reply to a token request (RFC 6749, section 5.1).
 struct TokenReply: Decodable, Sendable {
     let accessToken: String
-    /// Nil if the server names none.
+    /// The type of the token; nil if the reply has none.
     let type: String?
-    /// In seconds; nil if the server names none, or an impossible one.
+    /// The lifetime in seconds; nil if the reply has none or an impossible one.
     let lifetime: Double?
     let refreshToken: String?
     let scope: String?
 
-    /// The fields of the RFC, and the same as a decoder with the strategy `convertFromSnakeCase` gives them.
+    /// The field names of the RFC, and those that the key decoding strategy `convertFromSnakeCase` converts them to.
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case access_token, accessToken
         case token_type, tokenType
@@ -26,23 +26,24 @@ struct TokenReply: Decodable, Sendable {
             String.self, forKey: values.contains(.refreshToken) ? .refreshToken : .refresh_token)
         scope = try values.decodeIfPresent(String.self, forKey: .scope)
         let key = values.contains(.expiresIn) ? CodingKeys.expiresIn : .expires_in
-        // Some servers write the number as a text.
+        // Some servers write the number as a string.
         let number = try? values.decodeIfPresent(Double.self, forKey: key)
         let text = try? values.decodeIfPresent(String.self, forKey: key)
         lifetime = (number ?? text.flatMap(Double.init)).flatMap { $0 >= 0 && $0 <= 1e9 ? $0 : nil }
     }
 
-    /// The token, to be renewed before its end, by at most half its lifetime; nil if it is empty or of another type.
+    /// Returns the token; nil if it is empty or not a bearer token. It is refreshed `leeway` before its end, but
+    /// not in the first half of its lifetime.
     func token(at date: Date, leeway: Duration) -> BearerToken? {
         guard (type ?? "bearer").lowercased() == "bearer", !accessToken.isEmpty else { return nil }
         let renewalDate = lifetime.map { date.addingTimeInterval($0 - min(leeway / .seconds(1), $0 / 2)) }
         return BearerToken(accessToken, refreshToken: refreshToken, renewalDate: renewalDate, scope: scope)
     }
 
-    /// Why there is no token.
+    /// The reason why the reply has no usable token.
     var refusal: String {
-        if accessToken.isEmpty { return "the server gave an empty token" }
-        guard let type else { return "the server does not name the type of the token (token_type)" }
-        return "the server gave a token of the type \(type), not a bearer token"
+        if accessToken.isEmpty { return "the server's reply has an empty access token" }
+        guard let type else { return "the server's reply has no token_type" }
+        return "the server issued a token of type \(type), which is not a bearer token"
     }
 }

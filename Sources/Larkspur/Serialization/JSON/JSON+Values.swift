@@ -38,12 +38,12 @@ private struct ValueReader {
     private mutating func value(_ value: Any, at key: String) throws(RequestError) -> JSON {
         path.append(key)
         defer { path.removeLast() }
-        guard path.count < JSON.maximumDepth else { throw refused("is inside of too many others") }
+        guard path.count < JSON.maximumDepth else { throw refused("is nested deeper than JSON.maximumDepth") }
         let value = (value as? any Wrapping)?.content ?? value
         if let scalar = try scalar(value) { return scalar }
         if let elements = value as? [Any] { return try array(elements) }
         if let members = value as? [String: Any] { return try object(members) }
-        throw refused("is a \(type(of: value)), which JSON does not have: make it text or a number first")
+        throw refused("is a \(type(of: value)), which JSON does not support; convert it to a string or a number")
     }
 
     private func scalar(_ value: Any) throws(RequestError) -> JSON? {
@@ -64,7 +64,7 @@ private struct ValueReader {
     }
 
     private func number(_ value: Double) throws(RequestError) -> JSON {
-        guard value.isFinite else { throw refused("is a number that JSON cannot write") }
+        guard value.isFinite else { throw refused("is a number that JSON cannot represent") }
         return JSON(value)
     }
 
@@ -72,7 +72,7 @@ private struct ValueReader {
     private func written(_ number: Any) throws(RequestError) -> JSON {
         guard JSONSerialization.isValidJSONObject([number]),
             let data = try? JSONSerialization.data(withJSONObject: [number]), let list = try? JSON(data: data)
-        else { throw refused("is a number that JSON cannot write") }
+        else { throw refused("is a number that JSON cannot represent") }
         return list[0]
     }
 

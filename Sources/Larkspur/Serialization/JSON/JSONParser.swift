@@ -84,7 +84,7 @@ struct JSONParser {
     /// Skips an opening bracket. Returns false if the closing bracket follows.
     private mutating func open(_ closing: Unicode.Scalar) throws(JSONError) -> Bool {
         guard depth < JSON.maximumDepth else {
-            throw expected("fewer arrays and objects inside one another; see JSON.maximumDepth", .tooDeep)
+            throw expected("a lower nesting of arrays and objects; see JSON.maximumDepth", .tooDeep)
         }
         position &+= 1
         skipWhitespace()

@@ -28,7 +28,8 @@ extension XML {
 /// time.
 public struct XMLEventParser: Sendable {
     private enum Stage {
-        case documentType  // or what may follow it
+        /// Before the outermost element, where a document type declaration is allowed.
+        case documentType
         case root
         case content
         /// The end of an element whose empty tag was the last event.
@@ -139,7 +140,7 @@ public struct XMLEventParser: Sendable {
         let target = scanner.string(try scanner.skipName())
         guard target.lowercased() != "xml" else {
             let place = scanner.isAtEnd ? nil : start
-            throw scanner.expected("the XML declaration at the start of the document only", .malformedName, at: place)
+            throw scanner.expected("the XML declaration only at the start of the document", .malformedName, at: place)
         }
         if scanner.skip("?>") { return .instruction(target: target, "") }
         guard scanner.skipWhitespace() else { throw scanner.expected("white space or \"?>\" after the target") }
@@ -156,7 +157,7 @@ extension XMLEventParser {
     private mutating func startTag() throws(XMLError) -> XML.Event {
         let start = scanner.position
         guard open.count < XML.maximumDepth else {
-            throw scanner.expected("fewer elements inside one another; see XML.maximumDepth", .tooDeep, at: start - 1)
+            throw scanner.expected("a lower nesting of elements; see XML.maximumDepth", .tooDeep, at: start - 1)
         }
         let (prefix, local) = try scanner.skipQualifiedName()
         let end = scanner.position
@@ -222,7 +223,7 @@ extension XMLEventParser {
                 try scanner.skipReference(into: &buffer)
                 continue
             case UInt8(ascii: "<"): throw scanner.expected("\"&lt;\" in the value of an attribute")
-            case 0x09, 0x0A: buffer.append(0x20)  // as the standard has it; references stay what they are
+            case 0x09, 0x0A: buffer.append(0x20)  // XML 1.0, section 3.3.3; references are not changed
             case let byte: buffer.append(byte)
             }
             scanner.position += 1
@@ -272,7 +273,7 @@ extension XMLEventParser {
                 namespace = .declarations
                 value = namespaces[prefix]?.name ?? value  // the same text, in the storage that all names share
             } else if attribute.name.prefix.isEmpty {
-                namespace = .none  // whatever the element's is
+                namespace = .none  // even if the element has one
             } else {
                 namespace = try self.namespace(of: attribute.name.prefix, at: attribute.position)
             }

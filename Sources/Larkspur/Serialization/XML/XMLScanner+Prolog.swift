@@ -76,12 +76,12 @@ extension XMLScanner {
     mutating func skipDeclaration() throws(XMLError) -> String? {
         let start = position
         guard skip("<?xml"), skipWhitespace() else {
-            position = start  // perhaps `<?xml-stylesheet`
+            position = start  // another processing instruction, such as `<?xml-stylesheet`
             return nil
         }
         position -= 1  // the white space belongs to the next part
         guard let version = try skipPart("version"), ["1.0", "1.1"].contains(version) else {
-            throw expected("the version of the XML, 1.0, before this")
+            throw expected("the version number 1.0 before this")
         }
         let encoding = try skipPart("encoding")
         if let standalone = try skipPart("standalone"), !["yes", "no"].contains(standalone) {

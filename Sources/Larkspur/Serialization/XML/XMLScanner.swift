@@ -137,7 +137,7 @@ struct XMLScanner: Sendable {
             throw expected("a number and \";\" after \"&#\"", .malformedReference)
         }
         guard let scalar = Unicode.Scalar(UInt32(value)), Self.isCharacter(scalar.value) else {
-            throw expected("the number of a character that XML has", .invalidCharacter, at: start)
+            throw expected("the number of a character that XML allows", .invalidCharacter, at: start)
         }
         return scalar
     }

@@ -9,9 +9,9 @@ struct RefreshStateTests {
     private typealias State = RefreshState<Key>
 
     /// A state whose only waiter has gone, and the refresh that was begun for it.
-    private func abandoned() async throws -> (state: State, refresh: Refresh) {
+    private func abandoned() async throws -> (state: State, refresh: SharedWork) {
         var state = State(credential: .old, window: nil)
-        var begun: Refresh?
+        var begun: SharedWork?
         var cancelled = false
         let outcome: State.Outcome = await suspended { waiter in
             let ticket = state.nextTicket()
