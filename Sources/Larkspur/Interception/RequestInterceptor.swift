@@ -27,6 +27,9 @@ public protocol RequestRetrier: Sendable {
 }
 
 /// A retrier's answer; the first other than `.doNotRetry` wins.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum RetryResult: Sendable {
     /// At once.
     case retry

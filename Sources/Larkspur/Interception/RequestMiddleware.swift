@@ -44,6 +44,9 @@ public struct Exchange: Sendable {
 /// A response as middleware sees it and makes it.
 public struct ExchangeResponse: Sendable {
     /// The body of a response, here already or under way.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
     public enum Body: Sendable {
         /// All of it.
         case buffered(Data)

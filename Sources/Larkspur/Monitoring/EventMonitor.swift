@@ -44,6 +44,9 @@ extension EventMonitor {
 /// validated after its hop has ended. A stream or a download is validated before its first bytes are delivered, which
 /// is before `endHop`. The events `suspend`, `resume`, `cancel` and `ignoreOption` can occur at any time. A request
 /// that is cancelled before it starts has no `start`.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum RequestEvent: Sendable {
     /// The first serializer or `resume()` has started the request.
     case start

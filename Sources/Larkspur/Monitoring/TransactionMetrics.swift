@@ -12,6 +12,9 @@
 ///       receiving    6.3 ms                                        ███
 public struct TransactionMetrics: Sendable {
     /// A phase of a hop.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
     public enum Phase: String, Sendable, CaseIterable {
         /// Waits for a free slot of the transport, before the hop's time begins.
         case queue

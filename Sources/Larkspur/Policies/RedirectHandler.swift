@@ -36,6 +36,9 @@ public struct Redirect: Sendable {
 }
 
 /// What becomes of a redirect.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum RedirectAnswer: Sendable {
     /// The proposed request is sent; where there is none, the request fails with the reason.
     case follow
