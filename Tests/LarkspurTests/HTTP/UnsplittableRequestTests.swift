@@ -151,7 +151,7 @@ struct UnsplittableRequestTests {
             return response.error
         },
         Entrance("an upload") { log, change in
-            try await log.session().upload(body, with: changed(change)).serializingData().response.error
+            try await log.session().upload(body, to: changed(change)).serializingData().response.error
         },
     ]
 
