@@ -70,7 +70,7 @@ public enum RequestEvent: Sendable {
     /// The server sends the rest of a file, of which the given number of bytes are on disk.
     case continueFile(from: UInt64)
     /// The durations of the hop's phases (queue, lookup, connection, TLS, sending, first byte), as far as the transport
-    /// knows them. ``TransactionMetrics`` is a timeline of them.
+    /// knows them. ``HopTimeline`` draws them.
     case gatherMetrics(TransportMetrics)
     /// The hop has ended, with the transport's error if it failed.
     case endHop(TransportError?)

@@ -35,13 +35,14 @@ extension Credential: CustomStringConvertible, CustomDebugStringConvertible, Cus
 }
 
 extension Request {
-    /// Answers a server that asks for a name and a password: see ``authenticate(with:preemptively:)``.
+    /// Answers a server that requests a user name and a password: see ``authenticate(with:preemptively:)``.
     @discardableResult
     public func authenticate(username: String, password: String, preemptively: Bool = false) -> Self {
         authenticate(with: Credential(username: username, password: password), preemptively: preemptively)
     }
 
-    /// Answers a server that asks for a name and a password.
+    /// Answers a server that requests a user name and a password. For all requests of a session use a
+    /// ``CredentialStore``.
     ///
     ///     let secret = await session.request(url).authenticate(with: credential).validate().serializingData()
     ///

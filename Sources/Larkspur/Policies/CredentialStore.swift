@@ -16,6 +16,8 @@ public final class CredentialStore: Sendable {
     private struct Space {
         /// By realm; nil is for those that are not named.
         var credentials: [String?: Credential] = [:]
+        /// The credential that is sent before a challenge.
+        var preemptive: Credential?
         /// Where credentials were accepted: paths up to a slash, those learned last at the end.
         var folders: [(path: String, proof: CredentialProof)] = []
     }
@@ -35,15 +37,22 @@ public final class CredentialStore: Sendable {
     ///   - origin: A URL, of which scheme, host and port count.
     ///   - realm: What the server calls what it protects, letter by letter; nil is for all realms of the origin that have no
     ///     credential of their own.
+    ///   - preemptively: Whether requests to the origin send the credential by Basic before the server asks. It saves a
+    ///     round trip, and shows the password also to a server that would accept Digest. It ends with the first refusal.
     public func set(
-        _ credential: Credential?, for origin: any URLConvertible, realm: String? = nil
+        _ credential: Credential?, for origin: any URLConvertible, realm: String? = nil, preemptively: Bool = false
     ) throws(RequestError) {
         let origin = try CredentialScope.origin(of: origin)
         _ = try credential?.basicField()
         spaces.withLock { spaces in
             var space = spaces[origin] ?? Space()
+            if preemptively {
+                space.preemptive = credential
+            } else if space.preemptive == space.credentials[realm] {
+                space.preemptive = nil
+            }
             space.credentials[realm] = credential
-            space.folders = []
+            space.folders = space.preemptive.map { [("/", CredentialProof($0, .basic))] } ?? []
             spaces[origin] = space.credentials.isEmpty ? nil : space
         }
     }

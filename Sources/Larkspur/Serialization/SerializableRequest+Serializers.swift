@@ -1,4 +1,5 @@
-// Each serializer has two forms: `serializingX` returns a handle to await, `responseX` calls a closure.
+// Each serializer has two forms: `serializingX` returns a handle to await, `responseX` calls a closure. All of them are
+// `serializingResponse(using:)` and `response(using:)` with a serializer of the library.
 //
 // The closures of a request are called one after another, in the order in which they were attached, after the last
 // serializer has ended. A closure may be isolated to an actor (`{ @MainActor response in … }`) and may attach further
@@ -31,7 +32,8 @@ extension SerializableRequest {
     public func serializingData(
         preprocessor: any DataPreprocessor = .passthrough, automaticallyCancelling: Bool = true
     ) -> DataTask<Data> {
-        handle.core.task(DataResponseSerializer(preprocessor: preprocessor), automaticallyCancelling)
+        serializingResponse(
+            using: .data(preprocessor: preprocessor), automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Calls the closure with the unchanged body.
@@ -51,9 +53,9 @@ extension SerializableRequest {
         encoding: String.Encoding? = nil, preprocessor: any DataPreprocessor = .passthrough,
         automaticallyCancelling: Bool = true
     ) -> DataTask<String> {
-        handle.core.task(
-            StringResponseSerializer(encoding: encoding, preprocessor: preprocessor),
-            automaticallyCancelling)
+        serializingResponse(
+            using: .string(encoding: encoding, preprocessor: preprocessor),
+            automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Calls the closure with the body as text.
@@ -71,10 +73,10 @@ extension SerializableRequest {
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
     ) -> DataTask<JSON> {
-        let serializer = JSONResponseSerializer(
-            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
-            emptyRequestMethods: emptyRequestMethods)
-        return handle.core.task(serializer, automaticallyCancelling)
+        serializingResponse(
+            using: .json(
+                preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Calls the closure with the body as a ``JSON`` value.
@@ -84,10 +86,10 @@ extension SerializableRequest {
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods,
         completion: @escaping @Sendable (DataResponse<JSON>) async -> Void
     ) -> Self {
-        let serializer = JSONResponseSerializer(
-            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
-            emptyRequestMethods: emptyRequestMethods)
-        return response(using: serializer, completion: completion)
+        response(
+            using: .json(
+                preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods), completion: completion)
     }
 
     /// Returns a handle to await the body as a value of your type, decoded by the session's decoder unless another is
@@ -102,10 +104,11 @@ extension SerializableRequest {
         emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {
-        let serializer = DecodableResponseSerializer<Value>(
-            failure: failure, decoder: decoder ?? handle.core.context.configuration.decoder, preprocessor: preprocessor,
-            emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
-        return handle.core.task(serializer, automaticallyCancelling)
+        serializingResponse(
+            using: DecodableResponseSerializer<Value>(
+                failure: failure, decoder: decoder ?? sessionDecoder, preprocessor: preprocessor,
+                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods),
+            automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Calls the closure with the body as a value of your type, decoded by the session's decoder unless another is
@@ -118,15 +121,16 @@ extension SerializableRequest {
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods,
         completion: @escaping @Sendable (DataResponse<Value>) async -> Void
     ) -> Self {
-        let serializer = DecodableResponseSerializer<Value>(
-            failure: failure, decoder: decoder ?? handle.core.context.configuration.decoder, preprocessor: preprocessor,
-            emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
-        return response(using: serializer, completion: completion)
+        response(
+            using: DecodableResponseSerializer<Value>(
+                failure: failure, decoder: decoder ?? sessionDecoder, preprocessor: preprocessor,
+                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods),
+            completion: completion)
     }
 
     /// Returns a handle to await the body as XML.
     public func serializingXML(automaticallyCancelling: Bool = true) -> DataTask<XML> {
-        handle.core.task(XMLResponseSerializer(), automaticallyCancelling)
+        serializingResponse(using: .xml, automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Calls the closure with the body as XML.
@@ -149,4 +153,6 @@ extension SerializableRequest {
     ) -> Self {
         responseDecodable(decoder: PropertyListDecoder(), completion: completion)
     }
+
+    private var sessionDecoder: any DataDecoder { handle.core.context.configuration.decoder }
 }

@@ -252,7 +252,6 @@ struct UnsplittableRequestTests {
         TextEntrance("a password") {
             await $0.request(url).authenticate(username: "", password: $1, preemptively: true)
         },
-        TextEntrance("an adapter's password") { await adapted($0, .basic(username: "", password: $1)) },
     ]
 
     @Test("No line break or NUL gets into a URL, a form's part or a credential", arguments: refusing)

@@ -1,21 +1,3 @@
-/// Sends a user's name and password with every request, before anybody asks for them (RFC 7617). What a request says itself
-/// in `Authorization` stands.
-public struct BasicAuthentication: RequestInterceptor {
-    private let credential: Credential
-    private let scope: CredentialScope
-
-    /// Sends name and password to these origins.
-    public init(username: String, password: String, for scope: CredentialScope = .anywhere) {
-        credential = Credential(username: username, password: password)
-        self.scope = scope
-    }
-
-    public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
-        guard try scope.contains(request.url), request.headers["Authorization"] == nil else { return }
-        request.headers.add(try credential.basicField())
-    }
-}
-
 /// Sends a key with every request, in a header field or a query item. What a request says itself under that name stands.
 public struct APIKeyAuthentication: RequestInterceptor {
     /// Where in a request the key goes.
@@ -53,13 +35,6 @@ public struct APIKeyAuthentication: RequestInterceptor {
             guard !items.contains(where: { $0.hasPrefix(item) }) else { return }
             request.url = try request.url.appendingQuery(item + key.percentEncoded)
         }
-    }
-}
-
-extension RequestAdapter where Self == BasicAuthentication {
-    /// A user's name and password, sent with every request to these origins.
-    public static func basic(username: String, password: String, for scope: CredentialScope = .anywhere) -> Self {
-        BasicAuthentication(username: username, password: password, for: scope)
     }
 }
 
