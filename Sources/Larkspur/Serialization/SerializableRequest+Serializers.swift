@@ -1,5 +1,6 @@
-// Each serializer has two forms: `serializingX` returns a handle to await, `responseX` calls a closure. All of them are
-// `serializingResponse(using:)` and `response(using:)` with a serializer of the library.
+// Each serializer has two forms: `serializingX` returns a handle to await, `responseX` calls a closure. Both attach one
+// `SerializerJob` to the queue. `serializingX` passes the concrete type, because only then the overload of `core.task` for
+// serializers of the library is chosen, which needs no task.
 //
 // The closures of a request are called one after another, in the order in which they were attached, after the last
 // serializer has ended. A closure may be isolated to an actor (`{ @MainActor response in … }`) and may attach further
@@ -32,8 +33,7 @@ extension SerializableRequest {
     public func serializingData(
         preprocessor: any DataPreprocessor = .passthrough, automaticallyCancelling: Bool = true
     ) -> DataTask<Data> {
-        serializingResponse(
-            using: .data(preprocessor: preprocessor), automaticallyCancelling: automaticallyCancelling)
+        handle.core.task(DataResponseSerializer(preprocessor: preprocessor), automaticallyCancelling)
     }
 
     /// Calls the closure with the unchanged body.
@@ -53,9 +53,9 @@ extension SerializableRequest {
         encoding: String.Encoding? = nil, preprocessor: any DataPreprocessor = .passthrough,
         automaticallyCancelling: Bool = true
     ) -> DataTask<String> {
-        serializingResponse(
-            using: .string(encoding: encoding, preprocessor: preprocessor),
-            automaticallyCancelling: automaticallyCancelling)
+        handle.core.task(
+            StringResponseSerializer(encoding: encoding, preprocessor: preprocessor),
+            automaticallyCancelling)
     }
 
     /// Calls the closure with the body as text.
@@ -73,10 +73,10 @@ extension SerializableRequest {
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
     ) -> DataTask<JSON> {
-        serializingResponse(
-            using: .json(
-                preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods), automaticallyCancelling: automaticallyCancelling)
+        let serializer = JSONResponseSerializer(
+            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return handle.core.task(serializer, automaticallyCancelling)
     }
 
     /// Calls the closure with the body as a ``JSON`` value.
@@ -86,10 +86,10 @@ extension SerializableRequest {
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods,
         completion: @escaping @Sendable (DataResponse<JSON>) async -> Void
     ) -> Self {
-        response(
-            using: .json(
-                preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods), completion: completion)
+        let serializer = JSONResponseSerializer(
+            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods)
+        return response(using: serializer, completion: completion)
     }
 
     /// Returns a handle to await the body as a value of your type, decoded by the session's decoder unless another is
@@ -104,11 +104,10 @@ extension SerializableRequest {
         emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {
-        serializingResponse(
-            using: DecodableResponseSerializer<Value>(
-                failure: failure, decoder: decoder ?? sessionDecoder, preprocessor: preprocessor,
-                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods),
-            automaticallyCancelling: automaticallyCancelling)
+        let serializer = DecodableResponseSerializer<Value>(
+            failure: failure, decoder: decoder ?? handle.core.context.configuration.decoder, preprocessor: preprocessor,
+            emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
+        return handle.core.task(serializer, automaticallyCancelling)
     }
 
     /// Calls the closure with the body as a value of your type, decoded by the session's decoder unless another is
@@ -121,16 +120,15 @@ extension SerializableRequest {
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods,
         completion: @escaping @Sendable (DataResponse<Value>) async -> Void
     ) -> Self {
-        response(
-            using: DecodableResponseSerializer<Value>(
-                failure: failure, decoder: decoder ?? sessionDecoder, preprocessor: preprocessor,
-                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods),
-            completion: completion)
+        let serializer = DecodableResponseSerializer<Value>(
+            failure: failure, decoder: decoder ?? handle.core.context.configuration.decoder, preprocessor: preprocessor,
+            emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
+        return response(using: serializer, completion: completion)
     }
 
     /// Returns a handle to await the body as XML.
     public func serializingXML(automaticallyCancelling: Bool = true) -> DataTask<XML> {
-        serializingResponse(using: .xml, automaticallyCancelling: automaticallyCancelling)
+        handle.core.task(XMLResponseSerializer(), automaticallyCancelling)
     }
 
     /// Calls the closure with the body as XML.
@@ -153,6 +151,4 @@ extension SerializableRequest {
     ) -> Self {
         responseDecodable(decoder: PropertyListDecoder(), completion: completion)
     }
-
-    private var sessionDecoder: any DataDecoder { handle.core.context.configuration.decoder }
 }
