@@ -1,4 +1,7 @@
 /// The body of a request: none, bytes in memory, a file, or a stream that the transport pulls.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum TransportBody: Sendable {
     /// No body.
     case none

@@ -78,6 +78,9 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The stage of a hop in which a timeout passed or the hop failed.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
     public enum Phase: String, Sendable, CustomStringConvertible {
         /// Looking up the host's addresses.
         case nameLookup

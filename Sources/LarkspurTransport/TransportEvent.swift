@@ -1,4 +1,7 @@
 /// A fact that a transport reports about a task, in the order of the contract (T5).
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum TransportEvent: Sendable {
     /// The final response head has arrived.
     case head(ResponseHead)

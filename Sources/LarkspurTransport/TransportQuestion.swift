@@ -1,6 +1,9 @@
 /// A question that a transport asks its delegate. Each question carries its reply.
 ///
 /// An unanswered question counts as refused (T19), so a delegate that forgets to answer fails safely.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum TransportQuestion: Sendable {
     /// Asks whether to trust this peer before a request is sent to it; only for requests with `asksForTrust` (T25).
     case serverTrust(PeerTrust, TransportReply<TrustDecision>)
@@ -68,6 +71,9 @@ public struct PeerTrust: Sendable {
 }
 
 /// The answer to `TransportQuestion.serverTrust`.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum TrustDecision: Sendable, Equatable {
     /// Uses the verdict of the platform's own verification.
     case platformDefault
@@ -80,6 +86,9 @@ public enum TrustDecision: Sendable, Equatable {
 /// A client certificate with its private key. Descriptions show neither.
 public struct ClientIdentity: Sendable {
     /// The format of certificate and key.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
     public enum Content: Sendable {
         /// Two PEM texts; the chain begins with the client's certificate.
         case pem(certificateChain: [UInt8], privateKey: [UInt8])

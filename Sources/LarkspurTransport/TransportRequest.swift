@@ -33,6 +33,9 @@ public struct TransportRequest: Sendable {
 }
 
 /// The HTTP version of a request.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum HTTPVersionChoice: Sendable, Hashable {
     /// HTTP/2 if a TLS peer offers it on a new connection, otherwise HTTP/1.1.
     case negotiated

@@ -29,7 +29,7 @@ struct EventStream {
 
         // A response that is not an event stream, with the server's error body
         do {
-            for try await _ in await session.streamRequest("tomorrow").serverSentEvents(as: Score.self) {}
+            for try await _ in await session.streamRequest("tomorrow").serverSentEvents(of: Score.self) {}
         } catch let error as RequestError {
             print("\(error.code):", String(decoding: error.responseData ?? Data(), as: UTF8.self))
         }

@@ -23,7 +23,7 @@ struct Observe {
         // Iterating a request's events sends it. The first attempt is refused, the second is redirected.
         let request = await session.request("orders/35")
         for await event in request.events { print(event) }
-        print(request.timeline.map { "attempt \($0.attempt): \($0.status ?? 0)" })
+        print(request.timeline.map { "attempt \($0.attempt): \($0.hop.head?.status ?? 0)" })
         for times in request.timeline { FileHandle.standardError.write(Data("\(times)\n".utf8)) }
 
         // Sixty concurrent requests, and their events in one sequence

@@ -6,12 +6,13 @@
 /// encoder writes nil. A nested dictionary of different types needs its type: `["user": ["id": id, "name": name] as
 /// MixedParameters]`. So does a literal that is not an argument for `parameters:`.
 ///
-/// If the values of a literal have one type, or are all literals, requests accept a dictionary or ``JSON``.
+/// If the values of a literal have one type, requests accept a dictionary. If all are literals, they may be nested in
+/// any way in a ``JSON`` value: `["a": [1, "x"]] as JSON`.
 public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiteral {
     private let members: [(key: String, value: any Encodable & Sendable)]
 
-    public init(dictionaryLiteral elements: (String, any Encodable & Sendable)...) {
-        members = elements.map { ($0.0, $0.1) }
+    public init(dictionaryLiteral elements: (String, (any Encodable & Sendable)?)...) {
+        members = elements.map { ($0.0, $0.1 ?? JSON.null) }
     }
 
     /// Encodes a dictionary. In a form the members have the order of the literal.

@@ -4,6 +4,9 @@
 /// not break a switch.
 public struct RequestError: Error, Sendable {
     /// A stage of an attempt.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
     public enum Stage: String, Sendable {
         /// Building the request from its parts, parameters and modifiers.
         case building

@@ -4,7 +4,8 @@ public typealias RequestModifier = @Sendable (inout OutgoingRequest) async throw
 struct RequestSource: Sendable {
     enum Origin: Sendable {
         case parts(any URLConvertible, HTTPMethod, HTTPHeaders)
-        case convertible(any OutgoingRequestConvertible)
+        /// A complete request, and the method and fields that replace its own.
+        case convertible(any OutgoingRequestConvertible, HTTPMethod? = nil, HTTPHeaders = HTTPHeaders())
     }
 
     private let origin: Origin
@@ -32,6 +33,29 @@ struct RequestSource: Sendable {
         self.modifier = modifier
         self.content = content
         self.isElsewhere = isElsewhere
+    }
+
+    /// - Parameter method: Nil uses the method of a complete request, and for a URL the default method.
+    init(
+        _ target: any OutgoingRequestConvertible, _ method: HTTPMethod?, _ headers: HTTPHeaders,
+        default defaultMethod: HTTPMethod = .get, modifier: RequestModifier?, content: RequestContent?
+    ) {
+        let origin: Origin =
+            if let url = Self.url(target) {
+                .parts(url, method ?? defaultMethod, headers)
+            } else {
+                .convertible(target, method, headers)
+            }
+        self.init(origin, modifier: modifier, content: content)
+    }
+
+    /// Returns the target as a URL; nil for a complete request.
+    private static func url(_ target: any OutgoingRequestConvertible) -> (any URLConvertible)? {
+        // The general casts take several times as long.
+        if let text = target as? String { return text }
+        if let url = target as? URL { return url }
+        if let url = target as? RequestURL { return url }
+        return target is any URLRequestConvertible ? nil : target as? any URLConvertible
     }
 
     /// Parts or convertible, then the request's limits, the modifier, the content, the session's fields that are missing.
@@ -73,8 +97,10 @@ struct RequestSource: Sendable {
                 if isDirect { headers.addMissing(from: context.configuration.headers) }
                 return OutgoingRequest(
                     method: method, url: url, headers: headers, options: context.configuration.options)
-            case .convertible(let convertible):
+            case .convertible(let convertible, let method, let headers):
                 var request = try convertible.asOutgoingRequest()
+                if let method { request.method = method }
+                if !headers.isEmpty { request.headers.replace(with: headers) }
                 request.options.addMissing(from: context.configuration.options)
                 return request
             }

@@ -27,6 +27,10 @@ extension HTTPHeader {
     public static func authorization(_ value: String) -> HTTPHeader { HTTPHeader(name: "Authorization", value: value) }
 
     /// Returns an `Authorization` field for the Basic scheme, encoded as UTF-8 (RFC 7617).
+    ///
+    /// It is for code that makes fields itself, such as an adapter. To give a request a password, use
+    /// ``Request/authenticate(username:password:preemptively:)``, which also supports Digest and checks the characters;
+    /// for all requests of a session use a ``CredentialStore``.
     public static func authorization(username: String, password: String) -> HTTPHeader {
         .authorization("Basic \(Data("\(username):\(password)".utf8).base64EncodedString())")
     }

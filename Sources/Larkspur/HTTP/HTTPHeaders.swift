@@ -91,6 +91,14 @@ public struct HTTPHeaders: Hashable, Sendable {
         fields.append(contentsOf: missing)
     }
 
+    /// Replaces the fields of the names that the other list has. A repeated name stays repeated.
+    mutating func replace(with other: HTTPHeaders) {
+        for (offset, field) in other.fields.enumerated() {
+            let isRepeated = other.fields[..<offset].contains { Self.areEqual($0.name, field.name) }
+            if isRepeated { add(field) } else { update(field) }
+        }
+    }
+
     private func index(of name: String) -> Int? { fields.firstIndex { Self.areEqual($0.name, name) } }
 
     static func areEqual(_ lhs: String, _ rhs: String) -> Bool {

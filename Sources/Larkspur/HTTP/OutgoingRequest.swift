@@ -111,6 +111,9 @@ public struct OutgoingRequest: Sendable {
 /// The settings of a single request. They are not part of the message.
 public struct RequestOptions: Sendable, Hashable {
     /// A policy for redirects.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
     public enum Redirects: Sendable, Hashable {
         /// Follows redirects, up to the limit in one attempt.
         case follow(limit: Int)

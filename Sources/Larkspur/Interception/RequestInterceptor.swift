@@ -29,6 +29,9 @@ public protocol RequestRetrier: Sendable {
 }
 
 /// A retrier's decision. The first one other than ``doNotRetry`` wins.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum RetryResult: Sendable {
     /// Retries the request at once.
     case retry

@@ -47,6 +47,9 @@ public struct Exchange: Sendable {
 /// The response that middleware receives and returns.
 public struct ExchangeResponse: Sendable {
     /// The body of a response: complete, or still being received.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
     public enum Body: Sendable {
         /// The complete body.
         case buffered(Data)

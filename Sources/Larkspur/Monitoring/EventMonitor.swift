@@ -44,6 +44,9 @@ extension EventMonitor {
 /// validated after its hop has ended. A stream or a download is validated before its first bytes are delivered, which
 /// is before `endHop`. The events `suspend`, `resume`, `cancel` and `ignoreOption` can occur at any time. A request
 /// that is cancelled before it starts has no `start`.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum RequestEvent: Sendable {
     /// The first serializer or `resume()` has started the request.
     case start
@@ -67,7 +70,7 @@ public enum RequestEvent: Sendable {
     /// The server sends the rest of a file, of which the given number of bytes are on disk.
     case continueFile(from: UInt64)
     /// The durations of the hop's phases (queue, lookup, connection, TLS, sending, first byte), as far as the transport
-    /// knows them. ``TransactionMetrics`` is a timeline of them.
+    /// knows them. ``HopTimeline`` draws them.
     case gatherMetrics(TransportMetrics)
     /// The hop has ended, with the transport's error if it failed.
     case endHop(TransportError?)

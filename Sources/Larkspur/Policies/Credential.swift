@@ -42,7 +42,7 @@ extension Request {
         authenticate(with: Credential(username: username, password: password), preemptively: preemptively)
     }
 
-    /// Sets the credential for a server that asks for one.
+    /// Sets the credential for a server that asks for one. For all requests of a session use a ``CredentialStore``.
     ///
     ///     let secret = await session.request(url).authenticate(with: credential).validate().serializingData()
     ///

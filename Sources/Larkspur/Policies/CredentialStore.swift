@@ -18,6 +18,8 @@ public final class CredentialStore: Sendable {
     private struct OriginCredentials {
         /// The credentials by realm; the key nil is for all other realms.
         var credentials: [String?: Credential] = [:]
+        /// The credential that is sent before the server asks for one.
+        var preemptive: Credential?
         /// The folders where the server accepted a credential: paths up to a slash, the latest last.
         var folders: [(path: String, proof: CredentialProof)] = []
     }
@@ -38,17 +40,24 @@ public final class CredentialStore: Sendable {
     ///   - origin: A URL, of which only scheme, host and port count.
     ///   - realm: The server's name for the protected area, compared exactly; nil for all realms without a credential
     ///     of their own.
+    ///   - preemptively: Whether requests to the origin send the credential with the Basic scheme before the server asks. This
+    ///     saves a round trip, but shows the password to a server that would accept Digest. It ends with the first refusal.
     /// - Throws: ``RequestError/Code/invalidURL`` for an origin that is not an http or https URL, and
     ///   ``RequestError/Code/invalidCredential`` for a credential that the Basic scheme cannot carry.
     public func set(
-        _ credential: Credential?, for origin: any URLConvertible, realm: String? = nil
+        _ credential: Credential?, for origin: any URLConvertible, realm: String? = nil, preemptively: Bool = false
     ) throws(RequestError) {
         let origin = try CredentialScope.origin(of: origin)
         _ = try credential?.basicField()
         origins.withLock { origins in
             var entry = origins[origin] ?? OriginCredentials()
+            if preemptively {
+                entry.preemptive = credential
+            } else if entry.preemptive == entry.credentials[realm] {
+                entry.preemptive = nil
+            }
             entry.credentials[realm] = credential
-            entry.folders = []
+            entry.folders = entry.preemptive.map { [("/", CredentialProof($0, .basic))] } ?? []
             origins[origin] = entry.credentials.isEmpty ? nil : entry
         }
     }

@@ -38,6 +38,9 @@ public struct Redirect: Sendable {
 }
 
 /// The decision of a ``RedirectHandler``.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum RedirectAnswer: Sendable {
     /// Sends the proposed request. If there is none, the request fails with the reason.
     case follow

@@ -59,7 +59,7 @@ extension DataStreamRequest {
     /// The same with each event's data as a value of the caller's type; nil takes the session's decoder. Data that is none
     /// ends the stream with `.decodingFailed`.
     public func serverSentEvents<Value: Decodable & Sendable>(
-        as type: Value.Type, decoder: (any DataDecoder)? = nil,
+        of type: Value.Type, decoder: (any DataDecoder)? = nil,
         policy: ServerSentEventsPolicy = ServerSentEventsPolicy(), lastEventID: String = "",
         maximumEventSize: Int = ServerSentEventParser.defaultMaximumEventSize
     ) -> ServerSentEvents<Value> {

@@ -29,6 +29,9 @@ public struct RequestID: Hashable, Sendable, Comparable, CustomStringConvertible
 }
 
 /// Where a request stands, as its user sees it.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum RequestStatus: Sendable {
     /// It was not started yet.
     case initialized

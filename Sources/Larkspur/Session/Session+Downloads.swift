@@ -1,60 +1,52 @@
-// Requests whose response body goes to a file. Without a destination it is a temporary one, which the caller owns.
+// Requests whose response body goes to a file.
 
 extension Session {
     /// Downloads to a file.
     ///
     ///     let file = try await session.download(url, to: .file(destination)).serializingFile().value
-    public func download(
-        _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:],
-        to destination: Destination? = nil,
-        options: [DownloadOption] = [], interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> DownloadRequest {
-        let source = RequestSource(.parts(url, method, headers), modifier: requestModifier)
-        return download(source, destination, options, interceptor, startsAutomatically)
-    }
-
-    /// Makes such a request with parameters, which the encoder puts into the query or the body.
     ///
     /// - Parameters:
-    ///   - parameters: Any `Encodable` value; nil sends none.
-    ///   - encoder: Nil takes the session's encoder.
+    ///   - target: A URL in any form, or a complete request.
+    ///   - method: The method. Nil, the default, is GET for a URL, and the own method of a complete request.
+    ///   - parameters: Any `Encodable` value, for the query or the body as the encoder decides; for the query if the
+    ///     request has a body.
+    ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
+    ///   - headers: The header fields. They replace fields of a complete request with the same names.
+    ///   - body: The content of the request.
+    ///   - destination: The place of the file. Nil, the default, is a temporary file, which the caller owns.
+    ///   - options: What happens to an earlier file and to missing folders.
+    ///   - interceptor: An interceptor for this request, called after those of the session.
+    ///   - startsAutomatically: Whether a serializer starts the request. Nil, the default, uses the session's
+    ///     configuration.
+    ///   - requestModifier: A last change, before the parameters are encoded; called for each attempt.
     public func download<Parameters: Encodable & Sendable>(
-        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
-        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], to destination: Destination? = nil,
+        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil,
+        parameters: Parameters? = Optional<JSON>.none, encoder: (any ParameterEncoder)? = nil,
+        headers: HTTPHeaders = [:], body: RequestContent? = nil, to destination: Destination? = nil,
         options: [DownloadOption] = [], interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DownloadRequest {
         let source = RequestSource(
-            .parts(url, method, headers), modifier: requestModifier, content: encoded(parameters, by: encoder))
+            target, method, headers, modifier: requestModifier, content: content(parameters, encoder, body))
         return download(source, destination, options, interceptor, startsAutomatically)
     }
 
-    /// Makes such a request with parameters of several types, written as a literal:
-    /// `["page": 1, "tags": ["a", "b"], "all": true]`. Nil sends none.
+    /// Downloads to a file, with a literal of different types: `["name": name, "all": true]`. Nil sends no parameters.
+    @_disfavoredOverload
     public func download(
-        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: JSON?,
-        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], to destination: Destination? = nil,
-        options: [DownloadOption] = [], interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
+        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil, parameters: MixedParameters?,
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], body: RequestContent? = nil,
+        to destination: Destination? = nil, options: [DownloadOption] = [],
+        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DownloadRequest {
         let source = RequestSource(
-            .parts(url, method, headers), modifier: requestModifier, content: encoded(parameters, by: encoder))
+            target, method, headers, modifier: requestModifier, content: content(parameters, encoder, body))
         return download(source, destination, options, interceptor, startsAutomatically)
     }
 
-    /// The same from a value that can make a request; it is asked again at each attempt.
-    public func download(
-        _ convertible: any OutgoingRequestConvertible, to destination: Destination? = nil,
-        options: [DownloadOption] = [], interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> DownloadRequest {
-        let source = RequestSource(.convertible(convertible), modifier: requestModifier)
-        return download(source, destination, options, interceptor, startsAutomatically)
-    }
-
-    /// Goes on with a download that has ended early. It is a request like any other: modifiers and adapters run, and give it
-    /// the credentials of today.
+    /// Continues a download that has ended early. Modifiers and adapters run as for each request, and add the current
+    /// credentials.
     public func download(
         resuming record: DownloadRecord, headers: HTTPHeaders = [:], to destination: Destination? = nil,
         options: [DownloadOption] = [], interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,

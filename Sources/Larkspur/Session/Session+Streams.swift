@@ -1,60 +1,51 @@
-// Requests whose response body is read while it comes.
+// Requests whose response body is read while it is received.
 
 extension Session {
-    /// Makes a request whose response body is read while it comes.
+    /// Makes a request whose response body is read while it is received.
     ///
     ///     for try await chunk in await session.streamRequest(url).bytes { … }
+    ///     for try await event in await session.streamRequest(url, method: .post, body: .json(prompt)).serverSentEvents() { … }
     ///
-    /// - Parameter bufferSize: How much of the body may wait for its readers, in bytes, before the peer is stopped.
+    /// - Parameters:
+    ///   - target: A URL in any form, or a complete request.
+    ///   - method: The method. Nil, the default, is GET for a URL, and the own method of a complete request.
+    ///   - parameters: Any `Encodable` value, for the query or the body as the encoder decides; for the query if the
+    ///     request has a body.
+    ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
+    ///   - headers: The header fields. They replace fields of a complete request with the same names.
+    ///   - body: The content of the request, which may be a sequence: `.sequence(moves)`.
+    ///   - bufferSize: The number of bytes that may wait for their readers, before the server has to wait; 1 MiB by
+    ///     default.
+    ///   - interceptor: An interceptor for this request, called after those of the session.
+    ///   - startsAutomatically: Whether a reader starts the request. Nil, the default, uses the session's configuration.
+    ///   - requestModifier: A last change, before the parameters are encoded; called for each attempt.
+    public func streamRequest<Parameters: Encodable & Sendable>(
+        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil,
+        parameters: Parameters? = Optional<JSON>.none, encoder: (any ParameterEncoder)? = nil,
+        headers: HTTPHeaders = [:], body: RequestContent? = nil, bufferSize: Int = 1 << 20,
+        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> DataStreamRequest {
+        let source = RequestSource(
+            target, method, headers, modifier: requestModifier, content: content(parameters, encoder, body))
+        return streamRequest(source, bufferSize, interceptor, startsAutomatically)
+    }
+
+    /// Makes a request whose response body is read while it is received, with a literal of different types:
+    /// `["name": name, "all": true]`. Nil sends no parameters.
+    @_disfavoredOverload
     public func streamRequest(
-        _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:],
+        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil, parameters: MixedParameters?,
+        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], body: RequestContent? = nil,
         bufferSize: Int = 1 << 20, interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> DataStreamRequest {
-        let source = RequestSource(.parts(url, method, headers), modifier: requestModifier)
-        return streamRequest(source, bufferSize, interceptor, startsAutomatically)
-    }
-
-    /// Makes such a request with parameters, which the encoder puts into the query or the body.
-    ///
-    /// - Parameters:
-    ///   - parameters: Any `Encodable` value; nil sends none.
-    ///   - encoder: Nil takes the session's encoder.
-    public func streamRequest<Parameters: Encodable & Sendable>(
-        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
-        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], bufferSize: Int = 1 << 20,
-        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> DataStreamRequest {
         let source = RequestSource(
-            .parts(url, method, headers), modifier: requestModifier, content: encoded(parameters, by: encoder))
+            target, method, headers, modifier: requestModifier, content: content(parameters, encoder, body))
         return streamRequest(source, bufferSize, interceptor, startsAutomatically)
     }
 
-    /// Makes such a request with parameters of several types, written as a literal:
-    /// `["page": 1, "tags": ["a", "b"], "all": true]`. Nil sends none.
-    public func streamRequest(
-        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: JSON?,
-        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], bufferSize: Int = 1 << 20,
-        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> DataStreamRequest {
-        let source = RequestSource(
-            .parts(url, method, headers), modifier: requestModifier, content: encoded(parameters, by: encoder))
-        return streamRequest(source, bufferSize, interceptor, startsAutomatically)
-    }
-
-    /// The same from a value that can make a request; it is asked again at each attempt.
-    public func streamRequest(
-        _ convertible: any OutgoingRequestConvertible, bufferSize: Int = 1 << 20,
-        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> DataStreamRequest {
-        let source = RequestSource(.convertible(convertible), modifier: requestModifier)
-        return streamRequest(source, bufferSize, interceptor, startsAutomatically)
-    }
-
-    /// A further request from the same source and with these settings: a stream that is connected again.
+    /// Returns another request from the same source with these settings: a stream that connects again.
     func streamRequest(like request: DataStreamRequest, _ settings: RequestSettings) -> DataStreamRequest {
         let next = streamRequest(request.handle.core.source, Int(request.hub.limit), nil, true)
         next.handle.core.read { $0.settings = settings }

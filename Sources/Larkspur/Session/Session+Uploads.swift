@@ -1,111 +1,55 @@
-// Requests that are made for their body. What the body is made of is looked at when the request is built, at each attempt
-// anew; what is wrong with it surfaces in the response. Each kind goes to a URL or with a whole request.
+// Requests that are made for their body. The body is made when the request is built, again for each attempt. Its errors are
+// delivered with the response.
 
 extension Session {
-    // MARK: Data
-
-    /// Uploads bytes.
-    public func upload(
-        _ data: Data, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders = [:],
-        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> UploadRequest {
-        upload(.parts(url, method, headers), requestModifier, interceptor, startsAutomatically, .body(.data(data)))
-    }
-
-    /// Uploads bytes with a request of your own.
-    public func upload(
-        _ data: Data, with request: any OutgoingRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
-        startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
-    ) -> UploadRequest {
-        upload(.convertible(request), requestModifier, interceptor, startsAutomatically, .body(.data(data)))
-    }
-
-    // MARK: Files
-
-    /// Uploads a file, read from disk while it is sent. Its type, if no field says it, follows from its extension.
-    public func upload(
-        _ file: URL, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders = [:],
-        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> UploadRequest {
-        upload(.parts(url, method, headers), requestModifier, interceptor, startsAutomatically, .file(file))
-    }
-
-    /// Uploads a file with a request of your own, read from disk while it is sent. Its type, if no field says it, follows
-    /// from its extension.
-    public func upload(
-        _ file: URL, with request: any OutgoingRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
-        startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
-    ) -> UploadRequest {
-        upload(.convertible(request), requestModifier, interceptor, startsAutomatically, .file(file))
-    }
-
-    // MARK: Streams and other bodies
-
-    /// Uploads a body of any kind: `.sequence { … }`, `.inputStream(stream)`, `.joined([…])`.
-    public func upload(
-        _ body: TransportBody, to url: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders = [:],
-        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> UploadRequest {
-        upload(.parts(url, method, headers), requestModifier, interceptor, startsAutomatically, .body(body))
-    }
-
-    /// Uploads a body of any kind with a request of your own.
-    public func upload(
-        _ body: TransportBody, with request: any OutgoingRequestConvertible,
-        interceptor: (any RequestInterceptor)? = nil,
-        startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
-    ) -> UploadRequest {
-        upload(.convertible(request), requestModifier, interceptor, startsAutomatically, .body(body))
-    }
-
-    // MARK: Forms
-
-    /// Uploads a form, put together by the closure at each attempt: its files are read while they are sent.
+    /// Uploads data, a file or a form.
     ///
-    ///     let request = await session.upload(multipart: { $0.append(photo, name: "photo") }, to: url)
+    ///     let note = await session.upload(data, to: url, method: .put)
+    ///     let film = await session.upload(file, to: url)
+    ///
+    /// A file is read from disk while it is sent. If no header field has its type, it follows from its extension.
+    ///
+    /// - Parameters:
+    ///   - content: `Data`, the `URL` of a file, a ``MultipartFormData`` or a ``TransportBody``.
+    ///   - target: A URL in any form, or a complete request, whose body is replaced.
+    ///   - method: The method. Nil, the default, is POST for a URL, and the own method of a complete request.
+    ///   - headers: The header fields. They replace fields of a complete request with the same names.
+    ///   - interceptor: An interceptor for this request, called after those of the session.
+    ///   - startsAutomatically: Whether a serializer starts the request. Nil, the default, uses the session's
+    ///     configuration.
+    ///   - requestModifier: A last change, before the content is set; called for each attempt.
     public func upload(
-        multipart build: @escaping @Sendable (inout MultipartFormData) throws -> Void, to url: any URLConvertible,
-        method: HTTPMethod = .post, headers: HTTPHeaders = [:], interceptor: (any RequestInterceptor)? = nil,
+        _ content: any RequestContentConvertible, to target: any OutgoingRequestConvertible,
+        method: HTTPMethod? = nil, headers: HTTPHeaders = [:], interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload(.parts(url, method, headers), requestModifier, interceptor, startsAutomatically, .multipart(build))
+        upload(
+            content.asRequestContent(), to: target, method: method, headers: headers, interceptor: interceptor,
+            startsAutomatically: startsAutomatically, requestModifier: requestModifier)
     }
 
-    /// Uploads a form with a request of your own, put together by the closure at each attempt.
+    /// Uploads content of any kind: `.sequence { lines() }`, `.inputStream(stream)`, `.joined([…])`, `.json(value)`.
     public func upload(
-        multipart build: @escaping @Sendable (inout MultipartFormData) throws -> Void,
-        with request: any OutgoingRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
-        startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
-    ) -> UploadRequest {
-        upload(.convertible(request), requestModifier, interceptor, startsAutomatically, .multipart(build))
-    }
-
-    /// Uploads a form that is there already.
-    public func upload(
-        multipart form: MultipartFormData, to url: any URLConvertible, method: HTTPMethod = .post,
+        _ content: RequestContent, to target: any OutgoingRequestConvertible, method: HTTPMethod? = nil,
         headers: HTTPHeaders = [:], interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload(.parts(url, method, headers), requestModifier, interceptor, startsAutomatically, .multipart(form))
+        let source = RequestSource(
+            target, method, headers, default: .post, modifier: requestModifier, content: content)
+        return UploadRequest(core: makeCore(source, interceptor, startsAutomatically))
     }
 
-    /// Uploads a form that is there already with a request of your own.
+    /// Uploads a form that the closure builds for each attempt. Its files are read while they are sent.
+    ///
+    ///     let request = await session.upload(multipart: { $0.append(photo, name: "photo") }, to: url)
     public func upload(
-        multipart form: MultipartFormData, with request: any OutgoingRequestConvertible,
+        multipart build: @escaping @Sendable (inout MultipartFormData) throws -> Void,
+        to target: any OutgoingRequestConvertible, method: HTTPMethod? = nil, headers: HTTPHeaders = [:],
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload(.convertible(request), requestModifier, interceptor, startsAutomatically, .multipart(form))
-    }
-
-    private func upload(
-        _ origin: RequestSource.Origin, _ modifier: RequestModifier?, _ interceptor: (any RequestInterceptor)?,
-        _ startsAutomatically: Bool?, _ content: RequestContent
-    ) -> UploadRequest {
-        let source = RequestSource(origin, modifier: modifier, content: content)
-        return UploadRequest(core: makeCore(source, interceptor, startsAutomatically))
+        upload(
+            .multipart(build), to: target, method: method, headers: headers, interceptor: interceptor,
+            startsAutomatically: startsAutomatically, requestModifier: requestModifier)
     }
 }

@@ -94,54 +94,6 @@ public actor Session {
 
     // MARK: Making requests
 
-    /// Makes a request from its parts. Nothing happens before a serializer is attached or `resume()` is called.
-    public func request(
-        _ url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:],
-        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> DataRequest {
-        let source = RequestSource(.parts(url, method, headers), modifier: requestModifier)
-        return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
-    }
-
-    /// Makes a request with parameters, which the encoder puts into the query or the body.
-    ///
-    /// - Parameters:
-    ///   - parameters: Any `Encodable` value; nil sends none.
-    ///   - encoder: Nil takes the session's encoder.
-    public func request<Parameters: Encodable & Sendable>(
-        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
-        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:],
-        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> DataRequest {
-        let source = RequestSource(
-            .parts(url, method, headers), modifier: requestModifier, content: encoded(parameters, by: encoder))
-        return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
-    }
-
-    /// Makes a request with parameters of several types, written as a literal:
-    /// `["page": 1, "tags": ["a", "b"], "all": true]`. Nil sends none.
-    public func request(
-        _ url: any URLConvertible, method: HTTPMethod = .get, parameters: JSON?,
-        encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:],
-        interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
-        requestModifier: RequestModifier? = nil
-    ) -> DataRequest {
-        let source = RequestSource(
-            .parts(url, method, headers), modifier: requestModifier, content: encoded(parameters, by: encoder))
-        return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
-    }
-
-    /// Makes a request from a value that can make one; it is asked again at each attempt.
-    public func request(
-        _ convertible: any OutgoingRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
-        startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
-    ) -> DataRequest {
-        let source = RequestSource(.convertible(convertible), modifier: requestModifier)
-        return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
-    }
-
     func makeCore(
         _ source: consuming RequestSource, _ interceptor: (any RequestInterceptor)?, _ startsAutomatically: Bool?,
         _ receiver: (any BodyReceiver)? = nil

@@ -1,4 +1,7 @@
 /// The state of a stream of server-sent events.
+#if compiler(>=6.3)
+    @nonexhaustive(warn)
+#endif
 public enum ServerSentEventsState: Sendable {
     /// The stream has no connection yet, or is reconnecting.
     case connecting

@@ -1,15 +1,12 @@
-/// The data needed to resume an upload in another run of the program: its URLs and the version of its file.
+/// The data needed to resume an upload in another run of the program: its URL and the version of its file.
 ///
 ///     try JSONEncoder().encode(upload.record).write(to: place)
 ///
-/// It contains no header fields. Its URLs allow their holder to write to the upload.
+/// It contains no header fields. Its URL allows its holder to write to the upload.
 public struct ResumableUploadRecord: Hashable, Sendable, Codable {
     let method: ResumableUploadProtocol
-    /// The URL for creating another upload if the server has lost this one.
-    let endpoint: String
     /// The URL to which the bytes are sent.
     public internal(set) var uploadURL: String
-    let metadata: [String: String]
     /// The size of the file in bytes.
     public let length: UInt64
     let modification: TransportFileVersion.Modification
@@ -52,13 +49,6 @@ struct ResumableFile {
 }
 
 extension RequestURL {
-    init(record text: String) throws(RequestError) {
-        // The record's text is already normalized, or comes from a verbatim URL.
-        do { self = try RequestURL(verbatim: text) } catch {
-            throw RequestError(.invalidURL, "the record of the upload has no valid endpoint URL", underlying: error)
-        }
-    }
-
     /// Returns the URL of an upload, which the server has sent in its response to a request to this URL, or a record
     /// contains.
     ///

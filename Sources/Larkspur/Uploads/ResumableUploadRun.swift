@@ -39,7 +39,7 @@ struct ResumableUploadRun {
 
     mutating func run() async throws(RequestError) -> DataResponse<Data> {
         let file = try ResumableFile(plan.file, expecting: plan.record)
-        if let record = plan.record { try adopt(record, RequestURL(record: record.endpoint)) }
+        if let record = plan.record { try resume(record) }
         while true {
             let answer: Response?
             do throws(RequestError) { answer = try await step(file) } catch {
@@ -66,13 +66,12 @@ struct ResumableUploadRun {
         let headers = try plan.method.creation(
             plan.headers, length: file.length, metadata: plan.metadata, file: file.url.lastPathComponent)
         let source = RequestSource(.parts(plan.target, .post, headers))
-        // The URL before adapters: they may add a key to it, which must not be in a record.
-        let endpoint = try source.build(in: plan.session.context).url.withoutUserInfo
+        let endpoint = try endpoint(of: source)
         let response = try await send(source)
         guard let head = response.head, let last = response.request?.url else { return nil }
         let record = ResumableUploadRecord(
-            method: plan.method, endpoint: endpoint.text, uploadURL: head["Location"] ?? "", metadata: plan.metadata,
-            length: file.length, modification: file.version.modification, offset: 0)
+            method: plan.method, uploadURL: head["Location"] ?? "", length: file.length,
+            modification: file.version.modification, offset: 0)
         try adopt(record, endpoint, last)
         return try updateOffset(0, file, response) ? response : nil
     }
@@ -140,6 +139,20 @@ struct ResumableUploadRun {
         if isLast, let head = response.head, plan.method.isOfTarget(head) { return response }
         if let refusal = Self.refusal(response) { throw refusal }
         return response
+    }
+
+    /// Returns the URL that creates uploads, before adapters, which may add a key to it.
+    private func endpoint(of source: RequestSource) throws(RequestError) -> RequestURL {
+        try source.build(in: plan.session.context).url.withoutUserInfo
+    }
+
+    private mutating func resume(_ record: ResumableUploadRecord) throws(RequestError) {
+        guard record.method == plan.method else {
+            throw RequestError(
+                .invalidRequest,
+                "the record is of an upload with another protocol; pass the protocol that it began with")
+        }
+        try adopt(record, endpoint(of: RequestSource(.parts(plan.target, .post, plan.headers))))
     }
 
     /// Stores an upload that the server has created, or a record describes.

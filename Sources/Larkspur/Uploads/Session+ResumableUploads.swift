@@ -5,48 +5,39 @@ extension Session {
     /// offset and continues from there. If the server has lost the upload, it starts over once. The file must not
     /// change during the upload, or the upload fails with `.fileChanged`.
     ///
+    /// A saved record continues the upload in another run of the program. The call is the same for both:
+    ///
+    ///     let saved: ResumableUploadRecord? = …
+    ///     let upload = await session.resumableUpload(file, to: url, using: .tus, resuming: saved)
+    ///
     /// - Parameters:
-    ///   - file: The file to send.
+    ///   - file: The file to send. With a record it may have moved, but its size and modification time must be
+    ///     unchanged.
     ///   - url: The URL that creates uploads. Redirects are followed.
-    ///   - method: The protocol of the server.
+    ///   - method: The protocol of the server. It must be that of the record.
     ///   - metadata: The metadata of the file, for tus only. The draft uses header fields instead.
     ///   - headers: The fields of every request. `Authorization`, `Cookie` and similar fields, also those of the
-    ///     session, are
-    ///     not sent to an upload at another origin.
+    ///     session, are not sent to an upload at another origin than `url`.
+    ///   - record: The record of an earlier run; nil, the default, creates an upload.
     ///   - chunkSize: The maximum number of bytes in a request, for servers with a limit; nil sends all bytes in one
     ///     request.
     ///   - retryLimit: The maximum number of consecutive retries without progress. Delays double from a quarter of a
-    ///     second
-    ///     up to half a minute, with full jitter, on the session's clock. A `Retry-After` of the response replaces the delay.
-    ///     Each retry needs the session's ``RetryBudget``.
+    ///     second up to half a minute, with full jitter, on the session's clock. A `Retry-After` of the response
+    ///     replaces the delay. Each retry needs the session's ``RetryBudget``.
     ///   - maximumRetryAfter: The longest accepted `Retry-After`. With a longer one the upload fails, and its record
-    ///     can
-    ///     resume it later.
+    ///     can resume it later.
     ///   - interceptor: An interceptor for each request, called after the session's interceptor.
     public func resumableUpload(
         _ file: URL, to url: any URLConvertible, using method: ResumableUploadProtocol,
-        metadata: [String: String] = [:], headers: HTTPHeaders = [:], chunkSize: UInt64? = nil, retryLimit: Int = 8,
-        maximumRetryAfter: Duration = .seconds(300), interceptor: (any RequestInterceptor)? = nil
+        metadata: [String: String] = [:], headers: HTTPHeaders = [:], resuming record: ResumableUploadRecord? = nil,
+        chunkSize: UInt64? = nil, retryLimit: Int = 8, maximumRetryAfter: Duration = .seconds(300),
+        interceptor: (any RequestInterceptor)? = nil
     ) -> ResumableUpload {
         ResumableUpload(
             ResumableUploadPlan(
                 session: self, file: file, target: url, method: method, metadata: metadata, headers: headers,
                 chunkSize: max(1, chunkSize ?? .max), schedule: .upload(retryLimit, maximumRetryAfter),
-                interceptor: interceptor, record: nil))
-    }
-
-    /// Returns an upload that continues from a record, also in another run of the program.
-    ///
-    /// The file may have moved, but its size and modification time must be unchanged.
-    public func resumableUpload(
-        resuming record: ResumableUploadRecord, from file: URL, headers: HTTPHeaders = [:], chunkSize: UInt64? = nil,
-        retryLimit: Int = 8, maximumRetryAfter: Duration = .seconds(300), interceptor: (any RequestInterceptor)? = nil
-    ) -> ResumableUpload {
-        ResumableUpload(
-            ResumableUploadPlan(
-                session: self, file: file, target: record.endpoint, method: record.method, metadata: record.metadata,
-                headers: headers, chunkSize: max(1, chunkSize ?? .max),
-                schedule: .upload(retryLimit, maximumRetryAfter), interceptor: interceptor, record: record))
+                interceptor: interceptor, record: record))
     }
 }
 

@@ -96,7 +96,7 @@ struct ParameterEncoderTests {
         let download = await session.download("http://h/", parameters: ["page": 1, "all": true])
         try FileManager.default.removeItem(at: await download.serializingFile().value)
         let stream = await session.streamRequest(
-            "http://h/", method: .post, parameters: ["page": 1, "tags": ["a", 2]], encoder: .json)
+            "http://h/", method: .post, parameters: ["page": 1, "tags": ["a", 2]] as JSON, encoder: .json)
         #expect(await stream.completion.error == nil)
         #expect(log.requests.map(\.url.text) == ["http://h/?page=1&all=1", "http://h/"])
         #expect(log.requests.last?.text == #"{"page":1,"tags":["a",2]}"#)

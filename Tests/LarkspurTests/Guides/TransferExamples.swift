@@ -31,6 +31,13 @@ struct TransferExamples {
         for request in [fromMemory, fromDisk, fromCode] { _ = try await request.serializingData().value }
         #expect(log.requests.map(\.body.length) == [4, 4, nil])
 
+        let text = "text"
+        let stored = await session.request(
+            "https://api.example.com/notes/7", method: .put, parameters: ["version": 2],
+            body: .json(["text": text, "stars": 5]))
+        _ = try await stored.serializingData().value
+        #expect(log.requests.last?.url.query == "version=2" && log.requests.last?.text?.hasPrefix("{") == true)
+
         let upload = await session.upload(
             multipart: { form in
                 form.append("Ada", name: "author")
@@ -89,6 +96,14 @@ struct TransferExamples {
         }
         await recorder.wait { events in events.count { $0.name == "finish" } == 5 }
         #expect(log.count == 5)
+    }
+
+    @Test("A streamed request has a body")
+    func streamWithBody() async throws {
+        let (session, lines) = (log.session(), Self.lines)
+        let replies = await session.streamRequest(url, method: .post, body: .sequence { lines() })
+        #expect(await replies.completion.error == nil)
+        #expect(log.requests.map(\.body.length) == [nil])
     }
 
     @Test("Event streams reconnect until the server ends them")

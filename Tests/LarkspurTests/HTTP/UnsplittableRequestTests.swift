@@ -151,7 +151,7 @@ struct UnsplittableRequestTests {
             return response.error
         },
         Entrance("an upload") { log, change in
-            try await log.session().upload(body, with: changed(change)).serializingData().response.error
+            try await log.session().upload(body, to: changed(change)).serializingData().response.error
         },
     ]
 
@@ -252,7 +252,6 @@ struct UnsplittableRequestTests {
         TextEntrance("a password") {
             await $0.request(url).authenticate(username: "", password: $1, preemptively: true)
         },
-        TextEntrance("an adapter's password") { await adapted($0, .basic(username: "", password: $1)) },
     ]
 
     @Test("No line break or NUL gets into a URL, a form's part or a credential", arguments: refusing)

@@ -45,7 +45,6 @@ struct ReflectionTests {
         configurations + [
             OAuth2Client(tokenURL: "http://id/token", clientID: "shop", clientSecret: secret),
             OAuth2Client.Grant.refreshToken(secret),
-            BasicAuthentication(username: secret, password: secret),
             APIKeyAuthentication(secret),
             DigestAuthentication(username: secret, password: secret),
             Credential(username: secret, password: secret),

@@ -58,6 +58,36 @@ struct CredentialStoreTests {
         #expect(sent == [nil, "ada", "ada", "ada", nil, "ada", nil, "ada", "ada", "ada"])
     }
 
+    @Test("A preemptive credential is sent before a challenge, to its origin only, until it is refused or replaced")
+    func preemptive() async throws {
+        try store.set(ada, for: "https://h", preemptively: true)
+        let session = session(["https://h/a": ("a", ada), "https://h/e": ("e", eve)])
+        #expect(
+            await statuses(session, "https://h/a/", "https://h:81/", "http://h/", "https://h/x") == [
+                200, 200, 200, 200,
+            ])
+        #expect(sent == ["ada", nil, nil, "ada"])
+        let own = await session.request("https://h/a/", headers: ["authorization": "mine"]).serializingData().response
+        #expect(own.head?.status == 401 && sent.last == "mine")
+        #expect(await statuses(session, "https://h/e/", "https://h/x") == [401, 200])
+        #expect(sent.suffix(2) == ["ada", nil])
+        try store.set(eve, for: "https://h", realm: "e", preemptively: true)
+        #expect(await statuses(session, "https://h/e/", "https://h/a/") == [200, 200])
+        #expect(sent.suffix(3) == ["eve", "eve", "ada"])
+        try store.set(nil, for: "https://h", realm: "e")
+        #expect(await statuses(session, "https://h/x") == [200])
+        #expect(sent.last == .some(nil))
+    }
+
+    @Test("A credential whose characters Basic cannot carry is refused when it is set")
+    func characters() throws {
+        for (username, password) in [("a:b", "p"), ("a\nb", "p"), ("a", "p\u{7F}")] {
+            let credential = Credential(username: username, password: password)
+            let error = #expect(throws: RequestError.self) { try store.set(credential, for: "https://h") }
+            #expect(error?.code == .invalidCredential)
+        }
+    }
+
     @Test("The answered 401 reaches neither validators nor serializers, and the attempt has both hops")
     func hidden() async throws {
         try store.set(ada, for: "https://h")

@@ -262,7 +262,7 @@ struct StreamHandlerTests {
         let events = await session(
             .response(headers: ["Content-Type": "text/event-stream"], chunks: [Data("data: x\n\n".utf8)])
         )
-        .streamRequest("http://h/p?q", method: .post).serverSentEvents(as: Int.self)
+        .streamRequest("http://h/p?q", method: .post).serverSentEvents(of: Int.self)
         let refused = await #expect(throws: RequestError.self) { for try await _ in events {} }
         #expect(told.withLock { $0.count } == 1)
         for error in try told.withLock({ $0 }) + [#require(thrown), #require(refused)] {

@@ -37,7 +37,7 @@ struct ResponseFormsTests {
         #expect(request.response == nil && request.timeline.isEmpty)
         _ = try await request.serializingData().value
         #expect(request.attempts.map(\.head?.status) == [203])
-        #expect(request.timeline.map(\.status) == [203])
+        #expect(request.timeline.map(\.hop.head?.status) == [203])
         let response = try #require(request.response)
         #expect(response.statusCode == 203)
         #expect(response.headers.filter { $0.name.hasPrefix("X-") }.map(\.value) == ["1", "2"])

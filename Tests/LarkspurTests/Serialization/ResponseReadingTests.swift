@@ -235,7 +235,7 @@ struct ResponseReadingTests {
         var form = MultipartFormData(boundary: boundary)
         form.append("s3cret", name: "password")
         let session = TransportLog().session { _, _ in .text("ok") }
-        return await session.upload(multipart: form, to: "http://h/").serializingString().response.debugDescription
+        return await session.upload(form, to: "http://h/").serializingString().response.debugDescription
     }
 
     @Test("The debug description has request, response and texts, and no secret")

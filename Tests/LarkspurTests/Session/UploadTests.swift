@@ -34,7 +34,7 @@ struct UploadTests {
         #expect(answer["method"].string == "POST")
         #expect(answer["length"].int == 10)
         _ = try await session.upload(bytes, to: server.url, method: .put, headers: ["X": "1"]).serializingData().value
-        _ = try await session.upload(bytes, with: try router(.patch)).serializingData().value
+        _ = try await session.upload(bytes, to: try router(.patch)).serializingData().value
         #expect(server.requests.map(\.method) == ["POST", "PUT", "PATCH"])
         #expect(server.requests.map { $0.headers["X"] } == [nil, "1", "own"])
         #expect(server.requests.allSatisfy { $0.body == bytes })
@@ -46,7 +46,7 @@ struct UploadTests {
         defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
         _ = try await session.upload(file, to: server.url).serializingData().value
         _ = try await session.upload(file, to: server.url, headers: ["content-type": "a/b"]).serializingData().value
-        _ = try await session.upload(file, with: try router(.put)).serializingData().value
+        _ = try await session.upload(file, to: try router(.put)).serializingData().value
         #expect(server.requests.map { $0.headers["Content-Type"] } == ["image/png", "a/b", "image/png"])
         #expect(server.requests.allSatisfy { $0.body == Data(repeating: 7, count: 100_000) })
     }
@@ -91,8 +91,8 @@ struct UploadTests {
         #expect(builds.value == 2)
         var form = MultipartFormData(boundary: "b")
         form.append("Ada", name: "author")
-        _ = try await session.upload(multipart: form, to: server.url).serializingData().value
-        _ = try await session.upload(multipart: form, with: try router(.put)).serializingData().value
+        _ = try await session.upload(form, to: server.url).serializingData().value
+        _ = try await session.upload(form, to: try router(.put)).serializingData().value
         let expected = "--b\r\nContent-Disposition: form-data; name=\"author\"\r\n\r\nAda\r\n--b--\r\n"
         for request in server.requests.suffix(2) {
             #expect(request.headers.values(for: "Content-Type") == ["multipart/form-data; boundary=b"])
@@ -109,10 +109,10 @@ struct UploadTests {
     func ownRequests() async throws {
         let photo = try file("photo.png", Data("png".utf8))
         let form = MultipartFormData(boundary: "x")
-        _ = try await session.upload(photo, with: try router(.put)).serializingData().value
-        _ = try await session.upload(.data(Data("any".utf8)), with: try router(.put)).serializingData().value
-        _ = try await session.upload(multipart: form, with: try router(.put)).serializingData().value
-        _ = try await session.upload(multipart: { $0.append("Ada", name: "n") }, with: try router(.put))
+        _ = try await session.upload(photo, to: try router(.put)).serializingData().value
+        _ = try await session.upload(.data(Data("any".utf8)), to: try router(.put)).serializingData().value
+        _ = try await session.upload(form, to: try router(.put)).serializingData().value
+        _ = try await session.upload(multipart: { $0.append("Ada", name: "n") }, to: try router(.put))
             .serializingData().value
         #expect(server.requests.map(\.method) == ["PUT", "PUT", "PUT", "PUT"])
         #expect(server.requests.map { $0.headers["X"] } == ["own", "own", "own", "own"])

@@ -322,7 +322,7 @@ struct ServerSentEventsTests {
     @Test("Events are decoded as values of the caller's type; invalid data ends the stream")
     func typed() async throws {
         let session = session { _ in Self.events("data: 1\n\ndata: 2\n\ndata: x\n\ndata: 4\n\n") }
-        let events = await session.streamRequest(url).serverSentEvents(as: Int.self)
+        let events = await session.streamRequest(url).serverSentEvents(of: Int.self)
         var values: [Int] = []
         let error = await #expect(throws: RequestError.self) { for try await value in events { values.append(value) } }
         #expect(values == [1, 2])

@@ -83,6 +83,11 @@ extension TransportBody {
     }
 }
 
+extension RequestContent {
+    /// The body as content.
+    static var onceOnly: RequestContent { .body(.onceOnly) }
+}
+
 final class EmptyBodyStream: TransportBodyStream {
     func begin(wake: @escaping @Sendable () -> Void) {}
     func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead { .end }

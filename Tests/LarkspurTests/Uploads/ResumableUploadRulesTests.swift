@@ -37,14 +37,14 @@ struct ResumableUploadRulesTests {
         }
     }
 
-    @Test("A record has the requested URL, without the changes of adapters")
+    @Test("A record has the URL of the upload, and no change that adapters make to the requested URL")
     func recordWithoutKeys() async throws {
         let upload = await session("/u/1").resumableUpload(
             file, to: "https://h/files", using: .tus, interceptor: .apiKey("hunter2", in: .query("key")))
         _ = try await upload.value
         #expect(log.requests.first?.url.query == "key=hunter2")
         let record = String(decoding: try JSONEncoder().encode(upload.record), as: UTF8.self)
-        #expect(record.contains("files") && !record.contains("hunter2"))
+        #expect(record.contains("1") && !record.contains("files") && !record.contains("hunter2"))
     }
 
     // MARK: Retries
@@ -241,7 +241,7 @@ struct ResumableUploadRulesTests {
         #expect(record.uploadURL == server.url + "/1" && record.length == 10_000)
         let moved = folder["moved.txt"]
         try FileManager.default.moveItem(at: file, to: moved)
-        let next = await Session().resumableUpload(resuming: record, from: moved)
+        let next = await Session().resumableUpload(moved, to: server.url, using: method, resuming: record)
         _ = try await next.value
         #expect(server.methods.suffix(2) == ["HEAD", "PATCH"])
         #expect(server.state.bytes == content && server.state.uploads == 1)
@@ -260,15 +260,20 @@ struct ResumableUploadRulesTests {
         let shorter = try folder.write(content.dropLast(), to: "shorter.txt")
         for file in [other, shorter] {
             #expect(
-                await failure(of: session("/1").resumableUpload(resuming: record, from: file))?.code == .fileChanged)
+                await failure(
+                    of: session("/1").resumableUpload(file, to: "https://h/", using: .tus, resuming: record))?.code
+                    == .fileChanged)
         }
         let saved = String(decoding: try JSONEncoder().encode(record), as: UTF8.self)
         let forged = Data(saved.replacing(#"https:\/\/h\/1"#, with: #"http:\/\/h\/1"#).utf8)
         let downgraded = try JSONDecoder().decode(ResumableUploadRecord.self, from: forged)
         #expect(downgraded != record)
         #expect(
-            await failure(of: session("/1").resumableUpload(resuming: downgraded, from: file))?.code
+            await failure(
+                of: session("/1").resumableUpload(file, to: "https://h/", using: .tus, resuming: downgraded))?.code
                 == .uploadURLRefused)
+        let otherProtocol = await session("/1").resumableUpload(file, to: "https://h/", using: .ietf, resuming: record)
+        #expect(await failure(of: otherProtocol)?.code == .invalidRequest)
         #expect(log.count == count)
     }
 
@@ -283,7 +288,8 @@ struct ResumableUploadRulesTests {
         #expect(await failure(of: upload)?.statusCode == 403)
         let record = try #require(upload.record)
         #expect(record.offset == 4_000)
-        #expect(await failure(of: session.resumableUpload(resuming: record, from: file))?.code == .uploadInconsistent)
+        let next = await session.resumableUpload(file, to: server.url, using: .tus, resuming: record)
+        #expect(await failure(of: next)?.code == .uploadInconsistent)
     }
 
     // MARK: Ends

@@ -1,23 +1,3 @@
-/// Sends a user's name and password with every request, before the server asks for them (RFC 7617).
-///
-/// An `Authorization` field that the request already has is kept. To send a password only when the server asks for it,
-/// use ``Request/authenticate(with:preemptively:)`` or a ``CredentialStore``.
-public struct BasicAuthentication: RequestInterceptor {
-    private let credential: Credential
-    private let scope: CredentialScope
-
-    /// Creates an adapter that sends the name and password to these origins; to all by default.
-    public init(username: String, password: String, for scope: CredentialScope = .anywhere) {
-        credential = Credential(username: username, password: password)
-        self.scope = scope
-    }
-
-    public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
-        guard try scope.contains(request.url), request.headers["Authorization"] == nil else { return }
-        request.headers.add(try credential.basicField())
-    }
-}
-
 /// Sends a key with every request, in a header field or a query item. A field or item of that name is kept.
 public struct APIKeyAuthentication: RequestInterceptor {
     /// The part of the request that carries the key.
@@ -57,13 +37,6 @@ public struct APIKeyAuthentication: RequestInterceptor {
             guard !items.contains(where: { $0.hasPrefix(item) }) else { return }
             request.url = try request.url.appendingQuery(item + key.percentEncoded)
         }
-    }
-}
-
-extension RequestAdapter where Self == BasicAuthentication {
-    /// Returns an adapter that sends a user's name and password with every request to these origins.
-    public static func basic(username: String, password: String, for scope: CredentialScope = .anywhere) -> Self {
-        BasicAuthentication(username: username, password: password, for: scope)
     }
 }
 

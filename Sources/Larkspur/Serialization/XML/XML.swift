@@ -36,6 +36,9 @@ public struct XML: Sendable, Hashable {
     }
 
     /// A part of an element's content.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
     public enum Node: Sendable, Hashable {
         /// A child element.
         case element(XML)

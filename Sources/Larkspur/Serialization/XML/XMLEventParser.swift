@@ -1,5 +1,8 @@
 extension XML {
     /// An event of an ``XMLEventParser``, in the order of the document.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
     public enum Event: Sendable, Hashable {
         /// The start tag of an element.
         case start(Name, attributes: [Attribute])

@@ -155,12 +155,11 @@ struct TokenTests {
 
     /// Each kind, for one origin.
     enum Kind: CaseIterable, Sendable {
-        case bearer, basic, headerKey, queryKey, digest
+        case bearer, headerKey, queryKey, digest
 
         func interceptor(for scope: CredentialScope) -> any RequestInterceptor {
             switch self {
             case .bearer: BearerTokens(BearerToken("t"), for: scope) { token, _ in token }
-            case .basic: BasicAuthentication(username: "u", password: "p", for: scope)
             case .headerKey: APIKeyAuthentication("k", for: scope)
             case .queryKey: APIKeyAuthentication("k", in: .query("api_key"), for: scope)
             case .digest: DigestAuthentication(username: "u", password: "p", for: scope)
@@ -231,20 +230,7 @@ struct TokenTests {
             ])
     }
 
-    // MARK: Passwords and keys
-
-    @Test("Name and password go with every request; what a request says itself stands")
-    func basic() async throws {
-        let session = log.session(interceptor: .basic(username: "Aladdin", password: "open sesame"))
-        _ = await session.request("http://h/").serializingData().response
-        _ = await session.request("http://h/", headers: ["authorization": "mine"]).serializingData().response
-        #expect(log.requests.map { $0["Authorization"] } == ["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "mine"])
-        for (username, password) in [("a:b", "p"), ("a\nb", "p"), ("a", "p\u{7F}")] {
-            let session = log.session(interceptor: .basic(username: username, password: password))
-            let response = await session.request("http://h/").serializingData().response
-            #expect(response.error?.code == .invalidCredential)
-        }
-    }
+    // MARK: Keys
 
     @Test(
         "A key goes into a field or the query, escaped; what a request says itself stands",

@@ -1,4 +1,4 @@
-/// The durations of the phases of one hop, as far as the transport reports them.
+/// The phases of one hop with their durations, as far as its ``Hop/metrics`` have them.
 ///
 ///     print(request.timeline.map(\.description).joined(separator: "\n"))
 ///
@@ -10,8 +10,11 @@
 ///       sending      0.1 ms                         █
 ///       waiting     30.2 ms                         ███████████████
 ///       receiving    6.3 ms                                        ███
-public struct TransactionMetrics: Sendable {
+public struct HopTimeline: Sendable {
     /// A phase of a hop.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
     public enum Phase: String, Sendable, CaseIterable {
         /// Waits for a free slot of the transport, before the hop's time begins.
         case queue
@@ -43,29 +46,24 @@ public struct TransactionMetrics: Sendable {
 
     /// The number of the attempt; the first one is 1.
     public let attempt: Int
-    /// The request that was sent.
-    public let request: OutgoingRequest
-    /// The status of the response; nil without a response.
-    public let status: Int?
-    /// The reason why the hop failed; nil if it succeeded.
-    public let error: TransportError?
-    /// The values that the transport measured.
-    public let transport: TransportMetrics
+    /// The hop, with its request, response head, metrics and error.
+    public let hop: Hop
+    private let metrics: TransportMetrics
 
     init?(_ hop: Hop, attempt: Int) {
         guard let metrics = hop.metrics else { return nil }
-        (self.attempt, request, status, error, transport) = (attempt, hop.request, hop.head?.status, hop.error, metrics)
+        (self.attempt, self.hop, self.metrics) = (attempt, hop, metrics)
     }
 
     /// The phases of the hop, in order. On a reused connection there are no lookup, connection and TLS phases. If the
     /// hop was sent again, the phases are those of the last sending, and the last phase includes the time lost.
     public var intervals: [Interval] {
         var marks: [(Phase, Duration?)] = [
-            (.lookup, transport.nameLookup), (.connection, transport.connected), (.tls, transport.secured),
-            (.sending, transport.requestSent), (.waiting, transport.firstByte),
+            (.lookup, metrics.nameLookup), (.connection, metrics.connected), (.tls, metrics.secured),
+            (.sending, metrics.requestSent), (.waiting, metrics.firstByte),
         ]
-        if let lastPhase { marks.append((lastPhase, transport.total)) }
-        var intervals = transport.queued.map { [Interval(phase: .queue, start: .zero - $0, end: .zero)] } ?? []
+        if let lastPhase { marks.append((lastPhase, metrics.total)) }
+        var intervals = metrics.queued.map { [Interval(phase: .queue, start: .zero - $0, end: .zero)] } ?? []
         var start = Duration.zero
         for case (let phase, let mark?) in marks {
             // A response may begin before the whole request is sent.
@@ -78,28 +76,28 @@ public struct TransactionMetrics: Sendable {
 
     /// The phase in which the hop ended: receiving if there was a response, else the phase in which it failed.
     private var lastPhase: Phase? {
-        if status != nil || transport.firstByte != nil { return .receiving }
-        if transport.requestSent != nil { return .waiting }
-        if transport.secured != nil || transport.connectionWasReused == true { return .sending }
-        if transport.connected != nil { return request.url.isHTTPS ? .tls : .sending }
-        return transport.nameLookup == nil ? nil : .connection
+        if hop.head != nil || metrics.firstByte != nil { return .receiving }
+        if metrics.requestSent != nil { return .waiting }
+        if metrics.secured != nil || metrics.connectionWasReused == true { return .sending }
+        if metrics.connected != nil { return hop.request.url.isHTTPS ? .tls : .sending }
+        return metrics.nameLookup == nil ? nil : .connection
     }
 }
 
-extension TransactionMetrics: CustomStringConvertible {
+extension HopTimeline: CustomStringConvertible {
     private static let width = 40
 
     /// A summary of the hop and a line with a bar for each phase. Secrets in the URL are redacted.
     public var description: String {
-        let outcome = status.map(String.init) ?? error?.code.rawValue ?? "no response"
+        let outcome = hop.head.map { String($0.status) } ?? hop.error?.code.rawValue ?? "no response"
         let facts = [
-            outcome, transport.total?.brief,
-            transport.requestBodyBytes > 0 ? "\(transport.requestBodyBytes.byteText) sent" : nil,
-            transport.responseBodyBytes > 0 ? "\(transport.responseBodyBytes.byteText) received" : nil,
-            transport.protocolName, transport.remoteAddress.map { "to \($0)" },
-            transport.connectionWasReused == true ? "on a reused connection" : nil,
+            outcome, metrics.total?.brief,
+            metrics.requestBodyBytes > 0 ? "\(metrics.requestBodyBytes.byteText) sent" : nil,
+            metrics.responseBodyBytes > 0 ? "\(metrics.responseBodyBytes.byteText) received" : nil,
+            metrics.protocolName, metrics.remoteAddress.map { "to \($0)" },
+            metrics.connectionWasReused == true ? "on a reused connection" : nil,
         ].compactMap(\.self)
-        let target = "\(request.method) \(Redaction.standard.url(request.url))"
+        let target = "\(hop.request.method) \(Redaction.standard.url(hop.request.url))"
         let head = "attempt \(attempt): \(target) → \(facts.joined(separator: ", "))".printable
         return ([head] + intervals.map { "  \(line($0))" }).joined(separator: "\n")
     }
@@ -119,19 +117,19 @@ extension TransactionMetrics: CustomStringConvertible {
 }
 
 extension Request {
-    /// The metrics of every hop that has ended, over all attempts.
-    public var timeline: [TransactionMetrics] { attempts.timeline }
+    /// The timelines of every hop that has ended, over all attempts.
+    public var timeline: [HopTimeline] { attempts.timeline }
 }
 
 extension DataResponse {
-    /// The metrics of every hop, over all attempts.
-    public var timeline: [TransactionMetrics] { attempts.timeline }
+    /// The timelines of every hop, over all attempts.
+    public var timeline: [HopTimeline] { attempts.timeline }
 }
 
 extension [Attempt] {
-    fileprivate var timeline: [TransactionMetrics] {
+    fileprivate var timeline: [HopTimeline] {
         enumerated().flatMap { number, attempt in
-            attempt.hops.compactMap { TransactionMetrics($0, attempt: number + 1) }
+            attempt.hops.compactMap { HopTimeline($0, attempt: number + 1) }
         }
     }
 }

@@ -4,15 +4,15 @@ import Testing
 @testable import Larkspur
 
 @Suite("The phases of a hop", .timeLimit(.minutes(3)))
-struct TransactionMetricsTests {
+struct HopTimelineTests {
     private func metrics(
         _ head: ResponseHead? = ResponseHead(status: 200), _ change: (inout TransportMetrics) -> Void
-    ) throws -> TransactionMetrics {
+    ) throws -> HopTimeline {
         var metrics = TransportMetrics()
         change(&metrics)
         let request = try OutgoingRequest("https://u:p@example.com/?page=1&token=s3cret")
         let hop = Hop(request: request, head: head, metrics: metrics)
-        return try #require(TransactionMetrics(hop, attempt: 1))
+        return try #require(HopTimeline(hop, attempt: 1))
     }
 
     @Test("A new connection has all phases, drawn one after the other")
@@ -39,7 +39,7 @@ struct TransactionMetricsTests {
                   waiting      30.2 ms                        ███████████████
                   receiving     6.3 ms                                      ███
                 """)
-        #expect(metrics.intervals.map(\.phase) == TransactionMetrics.Phase.allCases)
+        #expect(metrics.intervals.map(\.phase) == HopTimeline.Phase.allCases)
         #expect(metrics.intervals[0].start == .microseconds(-200))
         let durations = metrics.intervals.dropFirst().map(\.duration)
         #expect(durations.reduce(Duration.zero, +) == .microseconds(83_100))
@@ -92,12 +92,12 @@ struct TransactionMetricsTests {
             interceptor: .retrier { _, _, _ in .retry })
         let response = await session.request(server.url + "/a").serializingString().response
         #expect(response.timeline.map(\.attempt) == [1, 2, 2])
-        #expect(response.timeline.map(\.status) == [503, 302, 200])
-        #expect(response.timeline.map(\.transport.connectionWasReused) == [false, true, true])
+        #expect(response.timeline.map(\.hop.head?.status) == [503, 302, 200])
+        #expect(response.timeline.map(\.hop.metrics?.connectionWasReused) == [false, true, true])
         #expect(response.timeline[0].intervals.contains { $0.phase == .connection })
         for metrics in response.timeline {
             let intervals = metrics.intervals.filter { $0.phase != .queue }
-            #expect(intervals.last?.end == metrics.transport.total)
+            #expect(intervals.last?.end == metrics.hop.metrics?.total)
             #expect(zip(intervals, intervals.dropFirst()).allSatisfy { $0.end == $1.start })
         }
         await server.stop()
