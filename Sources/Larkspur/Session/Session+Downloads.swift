@@ -1,4 +1,5 @@
-// Requests whose response body goes to a file. Without a destination it is a temporary one, which the caller owns.
+// Requests whose response body is written to a file. Without a destination it is a temporary file, which the caller
+// removes.
 
 extension Session {
     /// Downloads to a file.
