@@ -46,7 +46,7 @@ extension TransportMetrics: CustomStringConvertible {
         var parts = times.compactMap { name, time in time.map { "\(name) \(Self.milliseconds($0))" } }
         parts += [(requestBodyBytes, "sent"), (responseBodyBytes, "received")]
             .compactMap { count, verb in count > 0 ? "\(count) bytes \(verb)" : nil }
-        parts += [protocolName, remoteAddress, connectionWasReused == true ? "on a kept connection" : nil]
+        parts += [protocolName, remoteAddress, connectionWasReused == true ? "on a reused connection" : nil]
             .compactMap(\.self)
         return parts.joined(separator: ", ")
     }

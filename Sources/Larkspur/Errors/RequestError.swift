@@ -1,5 +1,11 @@
 /// The error of a failed request: its stage, its code and the known facts about the exchange.
 ///
+///     do {
+///         user = try await session.request(url).validate().serializingDecodable(User.self).value
+///     } catch let error as RequestError where error.isConnectivity {
+///         log("offline: \(error)")  // one line, without secrets
+///     }
+///
 /// It is one stored reference, because every `Result` contains it. Codes are values and not cases, so that new codes do
 /// not break a switch.
 public struct RequestError: Error, Sendable {
@@ -90,7 +96,7 @@ public struct RequestError: Error, Sendable {
     public var responseHead: ResponseHead? { storage.content.head }
     /// The body of the failed response, which often explains the error.
     public var responseData: Data? { storage.content.responseData }
-    /// The number of attempts, including this one.
+    /// The number of attempts so far, including the failed one.
     public var attempts: Int { storage.content.attempts }
     /// The original error of the system, a coder or custom code.
     public var underlying: (any Error)? { storage.content.underlying }
@@ -136,8 +142,8 @@ extension RequestError {
     /// Whether a serializer failed on an accepted response.
     public var isSerialization: Bool { stage == .serializing }
 
-    /// Whether the network failed, and not the server or the data. A time limit counts only if it passed while sending,
-    /// and not, for example, in an adapter.
+    /// Whether the network failed, and not the server or the data. A timeout counts only in the stage
+    /// ``Stage/sending``, and not, for example, in an adapter.
     public var isConnectivity: Bool {
         Self.connectivityCodes.contains(code) && (!isTimeout || stage == .sending)
     }
@@ -193,7 +199,7 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
         var facts: [String] = []
         if let url = content.url { facts.append("\(content.method ?? .get) \(url.withoutQuery)") }
         if let head = content.head { facts.append("status \(head.status)") }
-        if let refusal = content.retryRefusal { facts.append("not tried again: \(refusal)") }
+        if let refusal = content.retryRefusal { facts.append("not retried: \(refusal)") }
         if content.attempts > 1 { facts.append("attempt \(content.attempts)") }
         return facts.isEmpty ? line : line + " [\(facts.joined(separator: ", "))]"
     }

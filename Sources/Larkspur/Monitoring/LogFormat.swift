@@ -30,7 +30,7 @@ struct LogFormat: Sendable {
         facts += [
             counted(history.count - 1, "retry", "retries"),
             counted(exchange.redirects.count, "redirect", "redirects"),
-            exchange.error?.retryRefusal.map { "not tried again: \($0.printable)" },
+            exchange.error?.retryRefusal.map { "not retried: \($0.printable)" },
             sent(exchange).map { "\($0.byteText) sent" }, received(exchange), time(of: history),
         ].compactMap(\.self)
         let request = exchange.request ?? history.last { $0.request != nil }?.request

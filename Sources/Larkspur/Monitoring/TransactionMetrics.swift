@@ -97,7 +97,7 @@ extension TransactionMetrics: CustomStringConvertible {
             transport.requestBodyBytes > 0 ? "\(transport.requestBodyBytes.byteText) sent" : nil,
             transport.responseBodyBytes > 0 ? "\(transport.responseBodyBytes.byteText) received" : nil,
             transport.protocolName, transport.remoteAddress.map { "to \($0)" },
-            transport.connectionWasReused == true ? "on a kept connection" : nil,
+            transport.connectionWasReused == true ? "on a reused connection" : nil,
         ].compactMap(\.self)
         let target = "\(request.method) \(Redaction.standard.url(request.url))"
         let head = "attempt \(attempt): \(target) → \(facts.joined(separator: ", "))".printable

@@ -70,10 +70,11 @@ extension DataStreamRequest {
             cancelsOnError: automaticallyCancelOnStreamError, by: handler
         ) { message in
             Result { try decoder.decode(type, from: message) }.mapError {
-                RequestError(
-                    wrapping: RequestError(
-                        .decodingFailed, "the message cannot be decoded as \(type): \($0)", underlying: $0),
-                    as: .decodingFailed, stage: .serializing
+                let reason = DecodingProblem.description(of: $0, in: message, using: decoder)
+                let problem = "the message is not a \(type): \(reason)"
+                return RequestError(
+                    wrapping: RequestError(.decodingFailed, problem, underlying: $0), as: .decodingFailed,
+                    stage: .serializing
                 ).adding(factsOf: self)
             }
         }

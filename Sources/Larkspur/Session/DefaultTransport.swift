@@ -25,8 +25,8 @@ final class UnavailableTransport: Transport {
         if isInvalidated.withLock({ $0 }) { return TransportError(.invalidated) }
         return TransportError(
             .unavailable,
-            "Larkspur has no built-in transport for this platform; create the session with a transport, in tests with "
-                + "Session(transport: StubTransport())"
+            "Larkspur has no built-in transport for this platform; pass one with Session(transport:), in tests a "
+                + "StubTransport"
         )
     }
 

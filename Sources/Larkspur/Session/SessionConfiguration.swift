@@ -54,8 +54,8 @@ public struct SessionConfiguration: Sendable {
     /// The clock for retry delays, the total and attempt timeouts, and the delays of event streams; `ContinuousClock`
     /// by default. Tests can use a manual clock.
     public var clock: any Clock<Duration> = ContinuousClock()
-    /// The maximum number of retries of the session's retry policies, resumable uploads and event streams together; nil
-    /// for no limit.
+    /// The budget for the retries of all retry policies, resumable uploads and event streams of the session: a tenth of
+    /// the requests and ten a second by default; nil for no limit.
     public var retryBudget: RetryBudget? = RetryBudget()
     /// The source of random numbers, for example for the jitter of retry delays; the system's generator by default.
     public var random = RandomSource.system

@@ -51,7 +51,7 @@ struct TransactionMetricsTests {
             ($0.firstByte, $0.total, $0.connectionWasReused) = (.milliseconds(1), .milliseconds(2), true)
         }
         #expect(metrics.intervals.map(\.phase) == [.waiting, .receiving])
-        #expect(metrics.description.contains("on a kept connection\n"))
+        #expect(metrics.description.contains("on a reused connection\n"))
         #expect(try self.metrics { _ in }.intervals.isEmpty)
     }
 
