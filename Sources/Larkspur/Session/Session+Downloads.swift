@@ -1,5 +1,4 @@
-// Requests whose response body is written to a file. Without a destination it is a temporary file, which the caller
-// removes.
+// Requests whose response body goes to a file. Without a destination it is a temporary one, which the caller owns.
 
 extension Session {
     /// Downloads to a file.

@@ -1,4 +1,4 @@
-// Requests whose response body is read while it arrives.
+// Requests whose response body is read while it comes.
 
 extension Session {
     /// Makes a request whose response body is read while it comes.
@@ -54,7 +54,7 @@ extension Session {
         return streamRequest(source, bufferSize, interceptor, startsAutomatically)
     }
 
-    /// Returns another request from the same source with these settings, for a stream that reconnects.
+    /// A further request from the same source and with these settings: a stream that is connected again.
     func streamRequest(like request: DataStreamRequest, _ settings: RequestSettings) -> DataStreamRequest {
         let next = streamRequest(request.handle.core.source, Int(request.hub.limit), nil, true)
         next.handle.core.read { $0.settings = settings }

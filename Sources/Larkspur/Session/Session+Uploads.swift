@@ -1,5 +1,5 @@
-// Requests that upload a body. The body is built for each attempt, so an error in it is delivered with the response. Each
-// kind of body can be sent to a URL or with a complete request.
+// Requests that are made for their body. What the body is made of is looked at when the request is built, at each attempt
+// anew; what is wrong with it surfaces in the response. Each kind goes to a URL or with a whole request.
 
 extension Session {
     // MARK: Data
