@@ -11,15 +11,18 @@ extension Session {
     ///   - method: The protocol of the server.
     ///   - metadata: The metadata of the file, for tus only. The draft uses header fields instead.
     ///   - headers: The fields of every request. `Authorization`, `Cookie` and similar fields, also those of the
-    ///     session, are not sent to an upload at another origin.
+    ///     session, are
+    ///     not sent to an upload at another origin.
     ///   - chunkSize: The maximum number of bytes in a request, for servers with a limit; nil sends all bytes in one
     ///     request.
-    ///   - retryLimit: The maximum number of consecutive retries without progress; 8 by default. Delays double from 250
-    ///     milliseconds up to 30 seconds, with full jitter, on the session's clock. A `Retry-After` of the response
-    ///     replaces the delay. Each retry uses the session's ``RetryBudget``.
-    ///   - maximumRetryAfter: The longest accepted `Retry-After`; 300 seconds by default. With a longer one the upload
-    ///     fails, and its record can resume it later.
-    ///   - interceptor: An interceptor for each request, called after the session's interceptors.
+    ///   - retryLimit: The maximum number of consecutive retries without progress. Delays double from a quarter of a
+    ///     second
+    ///     up to half a minute, with full jitter, on the session's clock. A `Retry-After` of the response replaces the delay.
+    ///     Each retry needs the session's ``RetryBudget``.
+    ///   - maximumRetryAfter: The longest accepted `Retry-After`. With a longer one the upload fails, and its record
+    ///     can
+    ///     resume it later.
+    ///   - interceptor: An interceptor for each request, called after the session's interceptor.
     public func resumableUpload(
         _ file: URL, to url: any URLConvertible, using method: ResumableUploadProtocol,
         metadata: [String: String] = [:], headers: HTTPHeaders = [:], chunkSize: UInt64? = nil, retryLimit: Int = 8,
@@ -34,9 +37,7 @@ extension Session {
 
     /// Returns an upload that continues from a record, also in another run of the program.
     ///
-    /// The file may have moved, but its size and modification time must be unchanged, or the upload fails with
-    /// `.fileChanged`. The other parameters are those of
-    /// ``resumableUpload(_:to:using:metadata:headers:chunkSize:retryLimit:maximumRetryAfter:interceptor:)``.
+    /// The file may have moved, but its size and modification time must be unchanged.
     public func resumableUpload(
         resuming record: ResumableUploadRecord, from file: URL, headers: HTTPHeaders = [:], chunkSize: UInt64? = nil,
         retryLimit: Int = 8, maximumRetryAfter: Duration = .seconds(300), interceptor: (any RequestInterceptor)? = nil
