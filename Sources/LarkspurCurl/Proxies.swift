@@ -28,7 +28,11 @@ public struct Proxies: Hashable, Sendable {
         (self.http, self.https) = (http, https)
         for text in exceptions {
             guard let exception = ProxyException(text) else {
-                throw TransportError(.invalidProxy, "a proxy exception is not a host, address or range: \(text)")
+                throw TransportError(
+                    .invalidProxy,
+                    "the proxy exception \(text.prefix(100).debugDescription) is not valid; write a host (example.com), "
+                        + "the names below it (.example.com), an address, a range (10.0.0.0/8) or *, without a scheme"
+                )
             }
             self.exceptions.append(exception)
         }

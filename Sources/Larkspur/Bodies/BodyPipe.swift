@@ -79,8 +79,8 @@ final class BodyPipe: TransportBodyStream {
             }
             let count = state.ring.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(available)))
             state.delivered += UInt64(count)
-            // Resumes the producer when half of the buffer is free. Switching for every read would cost more than
-            // copying.
+            // Resumes the producer only when half of the buffer is free. A switch of threads for every read would cost
+            // more than copying.
             return (.bytes(count), state.ring.count <= state.ring.capacity / 2 ? state.resumeProducer.take() : nil)
         }
         resumeProducer?()
@@ -146,9 +146,9 @@ final class BodyPipe: TransportBodyStream {
     }
 }
 
-/// The bytes that the earlier sends of a body without a declared length have had.
+/// The largest number of bytes that earlier sends of a body without a declared length had.
 ///
-/// A closure that returns the same `AsyncStream` each time makes a shorter body, or an empty one, when the request is sent again.
+/// If a closure returns the same `AsyncStream` each time, the body is shorter or empty when the request is sent again.
 /// Such a body must not look complete to the server.
 final class EarlierSends: Sendable {
     private let longest = Protected<UInt64>(0)
@@ -162,8 +162,7 @@ final class EarlierSends: Sendable {
             return longest
         }
         guard count < before else { return nil }
-        return """
-            the body ended after \(count) bytes, but \(before) were sent before; the closure must make a new sequence each time
-            """
+        return "the body ended after \(count) bytes, but an earlier send had \(before); the closure must make a new "
+            + "sequence each time"
     }
 }

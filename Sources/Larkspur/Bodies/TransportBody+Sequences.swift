@@ -71,6 +71,7 @@ struct BodyProblem: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
+/// A value that can be taken once, such as a sequence that can be iterated once.
 struct OnceOnly<Value>: Sendable {
     private let box: Protected<Value?>
 

@@ -39,7 +39,7 @@ private final class ThrottledBodyStream: TransportBodyStream {
 
     func begin(wake: @escaping @Sendable () -> Void) {
         base.begin(wake: wake)
-        // One task for the whole body. It ends with the body, or after the pause that is under way.
+        // One task for the whole body. It ends with the body, or after the current pause.
         Task {
             for await _ in packets {
                 try? await pause()  // a failing clock must not block the body for ever

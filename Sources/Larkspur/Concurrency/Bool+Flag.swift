@@ -1,5 +1,5 @@
 extension Bool {
-    /// Sets it; true for the first who does.
+    /// Sets the value to true; returns whether it was false before.
     mutating func raise() -> Bool {
         defer { self = true }
         return !self

@@ -1,9 +1,9 @@
 internal import CLarkspur
 
-/// A flag that is raised once, and read without a lock: once for each line of a stream.
+/// A flag that is set once, by `raise()`, and read without a lock. Readers of a stream check it for each line.
 @usableFromInline
 final class Flag: Sendable {
-    /// An address, because pointers are for one thread. Only atomic operations read and write its value.
+    /// The address of the value, which only atomic operations access. An integer, because pointers are not `Sendable`.
     private let address: UInt
 
     init() {

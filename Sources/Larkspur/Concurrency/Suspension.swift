@@ -1,7 +1,7 @@
-/// How the library waits for what another thread will bring.
+/// A continuation of a task that waits for another thread.
 ///
-/// Debug builds check that each wait ends exactly once (R4) and trap if not; release builds do not pay for the check,
-/// which costs an allocation a wait.
+/// Debug builds trap if a continuation is not resumed exactly once (R4). Release builds skip the check, which costs one
+/// allocation for each wait.
 #if DEBUG
     package struct Suspension<Value>: Sendable {
         private let continuation: CheckedContinuation<Value, Never>
@@ -23,11 +23,11 @@
     package typealias Suspension<Value> = UnsafeContinuation<Value, Never>
 #endif
 
-/// Waits until `body`'s continuation is resumed.
+/// Passes a continuation to `body`, waits until it is resumed, and returns the value.
 ///
-/// A continuation that is resumed while its task is about to wait hands the value over by an atomic of the Swift runtime, which
-/// the thread sanitizer does not see: it reports a race between the thread that made the value and the task that reads it. So
-/// debug builds take a lock on both sides, which the sanitizer does see.
+/// If the continuation is resumed before its task waits, the Swift runtime passes the value through an atomic. The
+/// thread sanitizer does not see that atomic and reports a false data race. So debug builds take a lock on both sides,
+/// which the sanitizer sees.
 func suspended<Value>(
     isolation: isolated (any Actor)? = #isolation, _ body: (Suspension<Value>) -> Void
 ) async -> sending Value {
@@ -41,16 +41,17 @@ func suspended<Value>(
     #endif
 }
 
-/// The same for a wait that a cancel ends: `giveUp` is called then, in whatever order the two come.
+/// Waits like `suspended(_:)`, and calls `giveUp` if the task is cancelled before or during the wait. `giveUp` must
+/// resume the continuation if it was not resumed yet. It can be called twice.
 package func suspended<Value: Sendable>(
     isolation: isolated (any Actor)? = #isolation, _ body: (Suspension<Value>) -> Void,
     onCancel giveUp: @Sendable () -> Void
 ) async -> Value {
     await withTaskCancellationHandler {
-        // Named, or the closure would not belong to the actor.
+        // The isolation is passed explicitly; otherwise the closure would not be isolated to the actor.
         await suspended(isolation: isolation) { continuation in
             body(continuation)
-            // A cancel that came before has found nobody waiting.
+            // A cancellation before `body` called `giveUp` too early, when there was no continuation to resume.
             if Task.isCancelled { giveUp() }
         }
     } onCancel: {

@@ -3,7 +3,7 @@
 /// By default each session has its own jar. A program can also read and fill a jar directly, from any thread.
 ///
 ///     let session = Session()
-///     _ = try await session.request("https://example.com/login", method: .post, parameters: login).serializingData().value
+///     _ = try await session.request("https://example.com/login").serializingData().value
 ///     session.cookieJar?.cookies(for: try RequestURL("https://example.com/"))
 ///
 /// A jar holds at most 180 cookies for a domain, and 3,000 in total.
@@ -53,7 +53,7 @@ public final class CookieJar: Sendable {
 
     func copy() -> CookieJar { CookieJar(all, clock: clock) }
 
-    // MARK: What servers set
+    // MARK: Cookies of responses
 
     /// Stores the cookies of a response, and skips those that this URL may not set.
     public func store(_ head: ResponseHead, from url: RequestURL) {
@@ -67,7 +67,7 @@ public final class CookieJar: Sendable {
         change(cookies, mayReplaceSecure: url.isSecure, at: now)
     }
 
-    // MARK: What servers get
+    // MARK: Cookies for requests
 
     /// Returns the cookies for a request to this URL, ordered by path length (longest first), then by creation (oldest
     /// first).
@@ -89,7 +89,7 @@ public final class CookieJar: Sendable {
         return hadCookies[index].withLock { $0 } ? header(for: url) : nil
     }
 
-    // MARK: What the program does
+    // MARK: Reading and changing
 
     /// All cookies that have not expired, the most recently used last.
     public var all: [Cookie] {

@@ -93,7 +93,7 @@ struct CookieStore {
         for entry in excess { _ = remove(entry.cookie) }
     }
 
-    // MARK: Asking
+    // MARK: Reading
 
     /// Returns the cookies for this URL, ordered by path length (longest first), then by creation (oldest first).
     mutating func cookies(for url: RequestURL, at now: Date) -> [Cookie] {

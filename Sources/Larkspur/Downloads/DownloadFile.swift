@@ -9,7 +9,7 @@ actor DownloadFile: BodyReceiver {
         case always
     }
 
-    private enum Life {
+    private enum Status {
         case open
         /// The request has failed; no more bytes follow.
         case settled
@@ -28,7 +28,7 @@ actor DownloadFile: BodyReceiver {
     private let resumed: DownloadRecord?
 
     // Isolated to the actor
-    private var life = Life.open
+    private var status = Status.open
     private var keeping = Keeping.ifFound
     private var waiters: [CheckedContinuation<DownloadRecord?, Never>] = []
     private var partial: PartialFile?
@@ -36,7 +36,7 @@ actor DownloadFile: BodyReceiver {
     private var leftover: DownloadRecord?
     private var url = ""
     private var placed: URL?
-    /// How the response under way continues the partial file.
+    /// How the current response continues the partial file.
     private var answer = Resumption.Answer.all
     private var hash: StreamingHash?
 
@@ -106,7 +106,7 @@ actor DownloadFile: BodyReceiver {
         if checking { try DestinationRules.check(path, replacing: options.contains(.removePreviousFile)) }
     }
 
-    // MARK: While the body comes
+    // MARK: While the body arrives
 
     func begin(_ exchange: CompletedExchange) async throws {
         guard let hop = exchange.hop, let head = hop.head else { return }
@@ -205,7 +205,7 @@ actor DownloadFile: BodyReceiver {
 
     /// Closes the partial file, so that other requests can use it as soon as the failure is known.
     private func settle(_ error: RequestError?) {
-        life = .settled
+        status = .settled
         guard let partial = partial.take() else { return }
         if let error, let record = partial.currentRecord, keeps(after: error) {
             leftover = record
@@ -231,7 +231,7 @@ actor DownloadFile: BodyReceiver {
         settle(error)
         // The request was cancelled, so the caller never learns the path of this temporary file.
         if error != nil, destination == nil, let placed { try? FileManager.default.removeItem(at: placed) }
-        life = .closed
+        status = .closed
         for waiter in waiters { waiter.resume(returning: leftover) }
         waiters = []
     }
@@ -240,12 +240,12 @@ actor DownloadFile: BodyReceiver {
 
     /// Waits until no more file operations follow. Returns the record of the partial file; nil if none is kept.
     func closed() async -> DownloadRecord? {
-        if life == .closed { return leftover }
+        if status == .closed { return leftover }
         return await withCheckedContinuation { waiters.append($0) }
     }
 
     private func checkOpen() throws {
-        if life != .open { throw CancellationError() }
+        if status != .open { throw CancellationError() }
     }
 
     private func current() throws -> PartialFile {

@@ -2,8 +2,8 @@
 ///
 ///     var form = MultipartFormData()
 ///     form.append("Ada", name: "author")
-///     form.append(photo, name: "photo")                                      // a file's URL: name and type follow from it
-///     form.append(.sequence { lines() }, name: "log", fileName: "log.txt")   // any body can be a part
+///     form.append(photo, name: "photo")  // a file's URL, from which the file name and the type follow
+///     form.append(.sequence { lines() }, name: "log", fileName: "log.txt")  // any body
 ///     let body = try form.body()
 ///
 /// It is a value. Files are read while they are sent, and not kept in memory. Appending never throws: ``body()`` throws
@@ -139,7 +139,7 @@ public struct MultipartFormData: Sendable {
     // MARK: Text of headers
 
     private func disposition(_ name: String, _ fileName: String?) -> String {
-        var value = "form-data; name=\"\(Self.escaped(Self.withWholeLineEnds(name)))\""
+        var value = "form-data; name=\"\(Self.escaped(Self.withCRLFLineBreaks(name)))\""
         guard let fileName else { return value }
         value += "; filename=\"\(Self.escaped(fileName))\""
         if addsExtendedFileNames, !fileName.utf8.allSatisfy({ $0 < 0x80 }) {
@@ -164,7 +164,7 @@ public struct MultipartFormData: Sendable {
     }
 
     /// Normalizes the line breaks of a field's name to CRLF, by the same algorithm. File names keep theirs.
-    private static func withWholeLineEnds(_ name: String) -> String {
+    private static func withCRLFLineBreaks(_ name: String) -> String {
         guard name.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D }) else { return name }
         var whole = String.UnicodeScalarView()
         var previous: Unicode.Scalar?

@@ -156,7 +156,7 @@ extension RequestError {
         // Middleware
         /// Middleware threw an error, which is the underlying error.
         public static let middlewareFailed = Code(rawValue: "middlewareFailed")
-        /// Middleware called `next` while an earlier call was under way, or after it had returned.
+        /// Middleware called `next` while an earlier call was in progress, or after it had returned.
         public static let nextRefused = Code(rawValue: "nextRefused")
 
         // Redirects

@@ -1,5 +1,11 @@
 /// The error of a failed request: its stage, its code and the known facts about the exchange.
 ///
+///     do {
+///         user = try await session.request(url).validate().serializingDecodable(User.self).value
+///     } catch let error as RequestError where error.isConnectivity {
+///         log("offline: \(error)")  // one line, without secrets
+///     }
+///
 /// It is one stored reference, because every `Result` contains it. Codes are values and not cases, so that new codes do
 /// not break a switch.
 public struct RequestError: Error, Sendable {
@@ -93,7 +99,7 @@ public struct RequestError: Error, Sendable {
     public var responseHead: ResponseHead? { storage.content.head }
     /// The body of the failed response, which often explains the error.
     public var responseData: Data? { storage.content.responseData }
-    /// The number of attempts, including this one.
+    /// The number of attempts so far, including the failed one.
     public var attempts: Int { storage.content.attempts }
     /// The original error of the system, a coder or custom code.
     public var underlying: (any Error)? { storage.content.underlying }
@@ -139,8 +145,8 @@ extension RequestError {
     /// Whether a serializer failed on an accepted response.
     public var isSerialization: Bool { stage == .serializing }
 
-    /// Whether the network failed, and not the server or the data. A time limit counts only if it passed while sending,
-    /// and not, for example, in an adapter.
+    /// Whether the network failed, and not the server or the data. A timeout counts only in the stage
+    /// ``Stage/sending``, and not, for example, in an adapter.
     public var isConnectivity: Bool {
         Self.connectivityCodes.contains(code) && (!isTimeout || stage == .sending)
     }

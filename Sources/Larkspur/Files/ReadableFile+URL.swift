@@ -2,9 +2,16 @@ extension URL {
     /// The path of a file URL. Throws for a path with a NUL, because system calls would cut it there.
     var filePath: String {
         get throws(RequestError) {
-            guard isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
+            guard isFileURL else {
+                let problem = scheme.map { "has the scheme \($0.prefix(40).debugDescription)" } ?? "has no scheme"
                 throw RequestError(
-                    .invalidFileURL, "the URL of the file to read or write is not a file URL with a valid path")
+                    .invalidFileURL,
+                    "the URL of a file to read or write \(problem); use a file URL, such as URL(fileURLWithPath: path)")
+            }
+            guard !path.isEmpty, !path.utf8.contains(0) else {
+                throw RequestError(
+                    .invalidFileURL,
+                    "the path of a file to read or write is empty or contains a NUL character; use another path")
             }
             return path
         }

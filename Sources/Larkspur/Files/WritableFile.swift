@@ -36,7 +36,8 @@ final class WritableFile {
             // Some file systems do not support locks; there the file is used without one.
             if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
                 throw RequestError(
-                    .fileInUse, "another request is writing to the same destination and to the file \(path)")
+                    .fileInUse,
+                    "another request or process is writing to the file \(path); use another destination, or wait")
             }
             var status = stat()
             guard fstat(descriptor, &status) == 0 else { throw .system("examined", path) }
@@ -47,14 +48,14 @@ final class WritableFile {
             file.flushing = file.length
             // The previous owner of the lock may have moved the file, or may have been killed while it had two names.
             // An existing file may also be readable for others.
-            let isAlone = status.st_nlink == 1 && file.isStillThere(status)
+            let hasOnlyThisPath = status.st_nlink == 1 && file.isAtPath(status)
             let isOpenToOthers = !isNew && mode & 0o077 == 0 && status.st_mode & 0o077 != 0
-            if isAlone, !isOpenToOthers || fchmod(descriptor, mode) == 0 { return file }
-            if isAlone || status.st_nlink > 1, unlink(path) != 0 { throw .system("removed", path) }
+            if hasOnlyThisPath, !isOpenToOthers || fchmod(descriptor, mode) == 0 { return file }
+            if hasOnlyThisPath || status.st_nlink > 1, unlink(path) != 0 { throw .system("removed", path) }
         }
     }
 
-    private func isStillThere(_ own: stat) -> Bool {
+    private func isAtPath(_ own: stat) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_ino == own.st_ino && status.st_dev == own.st_dev
     }
@@ -125,10 +126,11 @@ extension RequestError {
     static func uncreated(_ path: String) -> RequestError {
         guard errno == ENOENT else { return .system("created", path) }
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
-        return RequestError(.fileUnwritable, "the folder \(folder) for the file does not exist")
+        return RequestError(
+            .fileUnwritable, "the file \(path) cannot be created, because its folder \(folder) does not exist")
     }
 
     static func fileExists(_ path: String) -> RequestError {
-        RequestError(.fileExists, "the file \(path) exists and is not overwritten")
+        RequestError(.fileExists, "the file \(path) exists already, and is not overwritten")
     }
 }

@@ -249,8 +249,9 @@ extension OutgoingRequest {
     private func check(knowing known: HTTPHeaders) throws(RequestError) {
         if let problem { throw problem }
         guard url.isHTTP, url.hasAuthority else {
+            let problem = url.isHTTP ? "the URL has no host" : "the URL's scheme is \(url.scheme)"
             throw RequestError(
-                .invalidURL, "the URL has the scheme \(url.scheme), and is not an http or https URL with a host")
+                .invalidURL, "\(problem); a session sends requests only to http and https URLs with a host")
         }
         guard Self.isToken(method.rawValue) else {
             throw RequestError(.invalidRequest, "the method contains characters that HTTP does not allow in a method")

@@ -1,4 +1,9 @@
 /// A request whose response body is kept in memory for its serializers.
+///
+///     let user = try await session.request(url).validate().serializingDecodable(User.self).value
+///
+/// ``RequestOptions/maximumBodySize`` limits the body. For larger bodies use ``DownloadRequest`` or
+/// ``DataStreamRequest``.
 public final class DataRequest: SerializableRequest {
     public let handle: RequestHandle
 
@@ -8,7 +13,8 @@ public final class DataRequest: SerializableRequest {
     }
 }
 
-/// A request that is made for its body: a data request in all else.
+/// A request that uploads a body: bytes, a file, a stream or a form. Its response is handled like that of a
+/// ``DataRequest``.
 public final class UploadRequest: SerializableRequest {
     public let handle: RequestHandle
 

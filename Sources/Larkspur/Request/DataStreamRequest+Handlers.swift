@@ -1,10 +1,9 @@
-// Closures in place of loops.
-
 extension DataStreamRequest {
-    /// Is called for each event of a stream, one call at a time. What it throws ends the request.
+    /// A closure that is called for each event of a stream, one call at a time. An error that it throws ends the
+    /// request.
     public typealias Handler<Value: Sendable> = @Sendable (Stream<Value>) async throws -> Void
 
-    /// Calls the closure with each chunk of the body and then, on every path exactly once, with the completion.
+    /// Calls the closure with each chunk of the body, and then exactly once with the completion.
     ///
     ///     request.responseStream { stream in
     ///         switch stream.event {
@@ -13,27 +12,33 @@ extension DataStreamRequest {
     ///         }
     ///     }
     ///
-    /// Attaching it starts the request. It runs on a task of its own, or on an actor with `{ @MainActor stream in … }`; while
-    /// it takes its time the peer waits. What it throws cancels the request with that error, `.receivingFailed`, and the
-    /// completion follows at once, with the error even where the whole body was there already. Of several closures each gets
-    /// every chunk that comes after it was attached: where all of them need the first one, make the request with
-    /// `startsAutomatically: false`, and call `resume()` when they are there.
+    /// Attaching the closure starts the request. The closure runs on its own task, or on an actor with
+    /// `{ @MainActor stream in … }`. While it runs, the server waits (back pressure).
+    ///
+    /// An error that the closure throws cancels the request with `.receivingFailed`. The completion follows at once and
+    /// has the error, even if the whole body had arrived.
+    ///
+    /// Several closures each get every chunk that arrives after they were attached. If all of them need the first
+    /// chunk, create the request with `startsAutomatically: false`, attach them, and then call ``Request/resume()``.
     @discardableResult
     public func responseStream(stream handler: @escaping Handler<Data>) -> Self {
         handle(bytes(automaticallyCancelling: false), by: handler) { .success($0) }
     }
 
-    /// The same with the chunks as text, in which no character's bytes are torn apart.
+    /// Calls the closure with the body as text. A character is never split between two texts.
+    ///
+    /// The rules are those of ``responseStream(stream:)``.
     @discardableResult
     public func responseStreamString(stream handler: @escaping Handler<String>) -> Self {
         handle(strings(automaticallyCancelling: false), by: handler) { .success($0) }
     }
 
-    /// The same with the values that a parser makes of the chunks: lines, events, messages.
+    /// Calls the closure with the values that a parser reads from the body: lines, events or messages.
     ///
     ///     request.responseStream(using: LineParser()) { stream in … }
     ///
-    /// What the parser throws is the last failure in the stream; the completion follows, at once if nobody else reads.
+    /// An error of the parser is the last event before the completion. If the request has no other reader, the
+    /// completion follows at once. The other rules are those of ``responseStream(stream:)``.
     @discardableResult
     public func responseStream<Parser: StreamParser>(
         using parser: Parser, stream handler: @escaping Handler<Parser.Output>
@@ -41,13 +46,19 @@ extension DataStreamRequest {
         handle(bytes(automaticallyCancelling: false).parsed(by: parser), by: handler) { .success($0) }
     }
 
-    /// The same with the messages as values of the caller's type; nil takes the session's decoder.
+    /// Calls the closure with each message of the body, decoded as a value.
     ///
-    /// A message that is no such value is a failure in the stream, which goes on with the next one. Where the framing itself
-    /// is broken there is no next one: the completion follows, at once if nobody else reads.
+    /// A message that cannot be decoded is a failure in the stream, which continues with the next message. After an
+    /// error of the framing there is no next message. If the request has no other reader, the completion then follows
+    /// at once. The other rules are those of ``responseStream(stream:)``.
     ///
-    /// - Parameter automaticallyCancelOnStreamError: With true the first failure cancels the request, if it is still under
-    ///   way, and is its error then.
+    /// - Parameters:
+    ///   - type: The type of the values.
+    ///   - framing: The format that separates the messages, such as `.jsonLines`.
+    ///   - decoder: The decoder; nil uses the session's decoder.
+    ///   - automaticallyCancelOnStreamError: Whether the first failure cancels the request and becomes its error; false
+    ///     by default. A request that has finished keeps its result.
+    ///   - handler: The closure.
     @discardableResult
     public func responseStreamDecodable<Value: Decodable & Sendable, Framing: MessageFraming>(
         of type: Value.Type = Value.self, framing: Framing, decoder: (any DataDecoder)? = nil,
@@ -59,48 +70,50 @@ extension DataStreamRequest {
             cancelsOnError: automaticallyCancelOnStreamError, by: handler
         ) { message in
             Result { try decoder.decode(type, from: message) }.mapError {
-                RequestError(
-                    wrapping: RequestError(.decodingFailed, "it is no \(type): \($0)", underlying: $0),
-                    as: .decodingFailed, stage: .serializing
+                let reason = DecodingProblem.description(of: $0, in: message, using: decoder)
+                let problem = "the message is not a \(type): \(reason)"
+                return RequestError(
+                    wrapping: RequestError(.decodingFailed, problem, underlying: $0), as: .decodingFailed,
+                    stage: .serializing
                 ).adding(factsOf: self)
             }
         }
     }
 
-    /// Unstructured, one task for each closure: it ends with the request.
+    // Starts an unstructured task for each closure, because the caller does not wait. The task ends with the request.
     private func handle<Values: AsyncSequence & Sendable, Value>(
         _ values: Values, cancelsOnError: Bool = false, by handler: @escaping Handler<Value>,
         _ convert: @escaping @Sendable (Values.Element) -> Result<Value, RequestError>
     ) -> Self {
         Task {
             let token = CancellationToken(request: self)
-            let error = await tell(values, token, cancelsOnError, handler, convert)
+            let error = await deliver(values, token, cancelsOnError, handler, convert)
             if let error { self.handle.core.cancel(error) }
             try? await handler(Stream(event: .complete(await finished(with: error)), token: token))
         }
         return self
     }
 
-    /// Hands the values on, and reads no more when it returns: with an error if that is to be the request's.
-    private func tell<Values: AsyncSequence & Sendable, Value>(
+    /// Calls the handler with all values. Returns the error that should become the request's error, if there is one.
+    private func deliver<Values: AsyncSequence & Sendable, Value>(
         _ values: Values, _ token: CancellationToken, _ cancelsOnError: Bool, _ handler: Handler<Value>,
         _ convert: (Values.Element) -> Result<Value, RequestError>
     ) async -> RequestError? {
         do {
             for try await value in values {
-                if let error = await tell(convert(value), token, cancelsOnError, handler) { return error }
+                if let error = await deliver(convert(value), token, cancelsOnError, handler) { return error }
             }
         } catch let error as RequestError where self.error?.isSame(as: error) != true {
-            // The request has nothing to go on for if this was its last reader.
-            return await tell(.failure(error), token, cancelsOnError, handler) ?? (hub.isUnread ? error : nil)
+            // The error is the parser's. It ends the request if no other reader needs the body.
+            return await deliver(.failure(error), token, cancelsOnError, handler) ?? (hub.isUnread ? error : nil)
         } catch is CancellationError where hub.isCut.isRaised {
-            // The request may have finished before, and have no error.
+            // The request may have finished without an error before it was cancelled.
             return .requestCancelled
-        } catch {}  // the request's own, which the completion has
+        } catch {}  // the request's own error, which the completion contains
         return nil
     }
 
-    private func tell<Value>(
+    private func deliver<Value>(
         _ result: Result<Value, RequestError>, _ token: CancellationToken, _ cancelsOnError: Bool,
         _ handler: Handler<Value>
     ) async -> RequestError? {

@@ -1,23 +1,28 @@
 extension DataStreamRequest {
-    /// The body as a stream of Foundation's, for code that reads such: a parser, a decompressor, another's upload.
+    /// Returns the body as a Foundation stream, for code that needs one: a parser, a decompressor, another upload.
     ///
     ///     let stream = await session.streamRequest(url).validate().asInputStream()
     ///     Thread.detachNewThread { … stream.open() … stream.read(&buffer, maxLength: buffer.count) … }
     ///
-    /// It is a reader like `bytes`: opening it starts the request, not reading stops the peer, and closing it, or letting go
-    /// of it, cancels the request if it was the last reader. A read waits for bytes, on the caller's thread: leave it to a
-    /// thread, because a task that blocks holds up the others. Where the body does not arrive whole it gives what has come,
-    /// then -1, and `streamError` is what `bytes` would have thrown; after a cancel it gives nothing but -1. It is read, not scheduled: a run loop has no part in it.
+    /// The stream is a reader like ``bytes``. Opening it starts the request. While it is not read, the server waits.
+    /// Closing or releasing it cancels the request if it was the last reader.
+    ///
+    /// `read` blocks the calling thread until bytes arrive. Call it on a dedicated thread, because a blocked task
+    /// delays other tasks. Scheduling the stream in a run loop has no effect.
+    ///
+    /// If the body is incomplete, the stream delivers the bytes that have arrived, and then -1. `streamError` is then
+    /// the error that ``bytes`` would throw. After a cancellation the stream delivers only -1.
     public func asInputStream() -> sending InputStream { BodyInputStream(bytes) }
 }
 
-/// Chunks as a stream of Foundation's. A task takes them, a quarter of a mebibyte ahead of the reader.
+/// A Foundation stream of a body's chunks. A task reads them, at most 256 KiB ahead of the stream's reader.
 private final class BodyInputStream: InputStream {
     // Immutable
     private let pipe: BodyPipe
     private let isCut: Flag
     private let failure: Protected<(any Error)?>
-    private let hasNews = DispatchSemaphore(value: 0)
+    /// Signalled when the pipe has bytes, or has ended.
+    private let isReadable = DispatchSemaphore(value: 0)
 
     // The reader's thread only
     private var status = Status.notOpen
@@ -28,28 +33,28 @@ private final class BodyInputStream: InputStream {
         self.failure = failure
         isCut = chunks.request.hub.isCut
         pipe = BodyPipe(length: nil) { pipe in
-            // The one task of an open stream: somebody has to wait for the chunks. The pipe is not told of a failure, or it
-            // would drop what waits in it.
+            // The stream's only task waits for the chunks. It does not pass a failure to the pipe, because the pipe
+            // would discard its buffered bytes.
             let producer = Task {
                 do { try await pipe.pump(chunks) } catch { failure.withLock { $0 = error } }
                 pipe.finish()
             }
             return { producer.cancel() }
         }
-        super.init(data: Data())  // which is never read
+        super.init(data: Data())  // required by the superclass; never read
     }
 
     deinit { pipe.end() }
 
     override var streamStatus: Status { status }
     override var streamError: (any Error)? { error }
-    /// Whether there are any, only a read can say.
+    /// True while the stream is open. Foundation allows true if only a read can find out.
     override var hasBytesAvailable: Bool { status == .open }
 
     override func open() {
         guard status == .notOpen else { return }
         status = .open
-        pipe.begin { [hasNews] in _ = hasNews.signal() }
+        pipe.begin { [isReadable] in _ = isReadable.signal() }
     }
 
     override func close() {
@@ -65,7 +70,7 @@ private final class BodyInputStream: InputStream {
             }
             switch pipe.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: maxLength)) {
             case .bytes(let count): return count
-            case .pending: hasNews.wait()
+            case .pending: isReadable.wait()
             case .end: end(failure.withLock { $0 })
             case .failed(let error): end(error)
             }

@@ -1,34 +1,55 @@
-// The body as lines, texts, messages and events. As with `bytes`, each value is a reader of its own.
+// The body as lines, texts, messages and events. As with `bytes`, each value is a separate reader.
 
 extension DataStreamRequest {
-    /// The lines, without their ends: `\n` or `\r\n`.
+    /// The body's lines, without their line ends `\n` or `\r\n`.
+    ///
+    ///     for try await line in await session.streamRequest(url).lines { print(line) }
+    ///
+    /// A line may have at most ``LineParser/defaultMaximumLength`` bytes;
+    /// ``lines(maximumLength:automaticallyCancelling:)`` changes the limit.
     public var lines: ParsedSequence<DataStream, LineParser> { lines() }
 
-    /// The lines, each of at most so many bytes.
+    /// Returns the body's lines, without their line ends `\n` or `\r\n`.
+    ///
+    /// - Parameters:
+    ///   - maximumLength: The maximum length of a line in bytes. A longer line throws `.messageTooLarge`.
+    ///   - automaticallyCancelling: Whether the request is cancelled when its last reader has left.
     public func lines(
         maximumLength: Int = LineParser.defaultMaximumLength, automaticallyCancelling: Bool = true
     ) -> ParsedSequence<DataStream, LineParser> {
         bytes(automaticallyCancelling: automaticallyCancelling).lines(maximumLength: maximumLength)
     }
 
-    /// The body as text while it comes, in which no character's bytes are torn apart.
+    /// The body as text, piece by piece. A character is never split between two pieces.
     public var strings: ParsedSequence<DataStream, TextParser> { strings(automaticallyCancelling: true) }
 
-    /// The same, with a word on whether leaving the loop cancels the request.
+    /// Returns the body as text, piece by piece. A character is never split between two pieces.
+    ///
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when its last reader has left.
     public func strings(automaticallyCancelling: Bool) -> ParsedSequence<DataStream, TextParser> {
         bytes(automaticallyCancelling: automaticallyCancelling).strings
     }
 
-    /// The messages, as they are framed.
+    /// Returns the body's messages as bytes.
+    ///
+    /// - Parameters:
+    ///   - framing: The format that separates the messages, such as `.jsonLines`.
+    ///   - automaticallyCancelling: Whether the request is cancelled when its last reader has left.
     public func messages<Framing: MessageFraming>(
         framing: Framing, automaticallyCancelling: Bool = true
     ) -> ParsedSequence<DataStream, Framing> {
         bytes(automaticallyCancelling: automaticallyCancelling).messages(framing: framing)
     }
 
-    /// The messages as values of the caller's type; nil takes the session's decoder.
+    /// Returns the body's messages, decoded as values of a type.
     ///
     ///     for try await tick in await session.streamRequest(url).decodables(of: Tick.self, framing: .jsonLines) { … }
+    ///
+    /// - Parameters:
+    ///   - type: The type of the values.
+    ///   - framing: The format that separates the messages, such as `.jsonLines`.
+    ///   - decoder: The decoder; nil uses the session's decoder.
+    ///   - automaticallyCancelling: Whether the request is cancelled when its last reader has left.
     public func decodables<Value, Framing>(
         of type: Value.Type = Value.self, framing: Framing, decoder: (any DataDecoder)? = nil,
         automaticallyCancelling: Bool = true
@@ -37,18 +58,21 @@ extension DataStreamRequest {
             .decodables(of: type, framing: framing, decoder: decoder ?? self.decoder)
     }
 
-    /// The events of a `text/event-stream`, on as many connections as it takes.
+    /// Returns the server-sent events of the body (`text/event-stream`), and reconnects when the connection is lost.
     ///
     ///     for try await event in await session.streamRequest(url).serverSentEvents() { print(event.event, event.data) }
     ///
-    /// The request is the first connection. Each later one is a request of its own from the same source and with the same
-    /// settings, so that adapters run again, and says by `Last-Event-ID` where it goes on. `Accept: text/event-stream` and
-    /// `Cache-Control: no-cache` are sent unless the request has such fields itself. Validators, retriers and limits of time
-    /// hold for each connection; the limit of silence on the way (`timeouts.idle`) gives way to the policy's.
+    /// The request is the first connection. Each later connection is a new request from the same source and with the
+    /// same settings, so adapters run again. Its `Last-Event-ID` field tells the server where to continue. The fields
+    /// `Accept: text/event-stream` and `Cache-Control: no-cache` are sent unless the request has its own.
+    ///
+    /// Validators, retriers and the request's timeouts apply to each connection. The policy's `idleTimeout` replaces
+    /// ``RequestTimeouts/idle``.
     ///
     /// - Parameters:
-    ///   - lastEventID: Where an earlier stream left off.
-    ///   - maximumEventSize: In bytes; a larger event is a `.messageTooLarge`.
+    ///   - policy: The rules for reconnecting.
+    ///   - lastEventID: The identifier of the last event of an earlier stream; empty by default.
+    ///   - maximumEventSize: The maximum size of an event in bytes. A larger event throws `.messageTooLarge`.
     public func serverSentEvents(
         policy: ServerSentEventsPolicy = ServerSentEventsPolicy(), lastEventID: String = "",
         maximumEventSize: Int = ServerSentEventParser.defaultMaximumEventSize
@@ -56,8 +80,17 @@ extension DataStreamRequest {
         ServerSentEvents(EventSource(self, policy, lastEventID, maximumEventSize)) { $0 }
     }
 
-    /// The same with each event's data as a value of the caller's type; nil takes the session's decoder. Data that is none
-    /// ends the stream with `.decodingFailed`.
+    /// Returns the server-sent events with their data decoded as values of a type.
+    ///
+    /// Data that cannot be decoded ends the stream with `.decodingFailed`. The other rules are those of
+    /// ``serverSentEvents(policy:lastEventID:maximumEventSize:)``.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the values.
+    ///   - decoder: The decoder; nil uses the session's decoder.
+    ///   - policy: The rules for reconnecting.
+    ///   - lastEventID: The identifier of the last event of an earlier stream; empty by default.
+    ///   - maximumEventSize: The maximum size of an event in bytes. A larger event throws `.messageTooLarge`.
     public func serverSentEvents<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: (any DataDecoder)? = nil,
         policy: ServerSentEventsPolicy = ServerSentEventsPolicy(), lastEventID: String = "",

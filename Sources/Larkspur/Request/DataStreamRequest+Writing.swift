@@ -1,10 +1,11 @@
 extension DataStreamRequest {
-    /// Writes the body to a stream of Foundation's while it comes; returns how many bytes it was.
+    /// Writes the body to a Foundation stream as it arrives, and returns the number of bytes.
     ///
     ///     let count = try await session.streamRequest(url).validate().write(to: stream)
     ///
-    /// Such a stream blocks whoever writes, so a thread of its own does, chunk by chunk: while it blocks the peer waits. The
-    /// stream is opened if it is not open, and closed at the end. When it fails, or takes no more, so does the request.
+    /// A separate thread writes the chunks, because such a stream blocks its writer. While it blocks, the server waits
+    /// (back pressure). The stream is opened if it is not open, and is closed at the end. Throws `.receivingFailed` if
+    /// the stream fails or accepts no more bytes, and then cancels the request if it has no other reader.
     @discardableResult
     public func write(to stream: sending OutputStream) async throws -> UInt64 {
         let writer = StreamWriter(stream)
@@ -23,7 +24,7 @@ extension DataStreamRequest {
     }
 }
 
-/// A thread that writes to a stream. It must be told to close, which ends it.
+/// A thread that writes to a stream. The job `close` ends the thread, and must be performed once.
 private final class StreamWriter: Sendable {
     enum Job: Sendable { case write(Data), close }
 
@@ -42,7 +43,7 @@ private final class StreamWriter: Sendable {
         thread.start()
     }
 
-    /// Has the thread do something, and waits for it. One caller at a time.
+    /// Performs the job on the thread, and waits for its end. Only one task may call it at a time.
     func perform(_ job: Job) async throws {
         let result: Result<Void, RequestError> = await suspended { waiter in
             work.withLock { $0 = (job, waiter) }
@@ -73,7 +74,8 @@ private final class StreamWriter: Sendable {
                     count > 0
                 else {
                     let error = stream.streamError
-                    let problem = "the stream written to failed: \(error.map { "\($0)" } ?? "it takes no more")"
+                    let reason = error.map { "\($0)" } ?? "it accepts no more bytes"
+                    let problem = "the body could not be written to the output stream: \(reason)"
                     return .failure(RequestError(.receivingFailed, problem, underlying: error))
                 }
                 rest = UnsafeBufferPointer(rebasing: rest[count...])

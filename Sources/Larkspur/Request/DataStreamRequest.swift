@@ -1,10 +1,12 @@
-/// A request whose response body is read while it comes, and never kept.
+/// A request whose response body is read while it arrives, and is not stored.
 ///
 ///     for try await chunk in await session.streamRequest(url).bytes { … }
 ///
-/// Validators see the response's head before the first byte is handed on. A reader that takes its time stops the peer; one
-/// that stops reading, because its loop is left or its task cancelled, cancels the request, if it was the last. Once a
-/// byte was handed on no further attempt is made: readers never see the start of a body twice.
+/// Validators check the response's head before the first byte is delivered. While a reader is slow, the server waits
+/// (back pressure). The request is cancelled when its last reader leaves the loop or is cancelled. Retries stop once
+/// the first byte has been delivered, so readers never see the start of a body twice.
+///
+/// See <doc:Streams>.
 public final class DataStreamRequest: Request {
     public let handle: RequestHandle
     let hub: StreamHub
@@ -15,27 +17,33 @@ public final class DataStreamRequest: Request {
         core.adopt(self)
     }
 
-    /// The body, chunk by chunk, its content codings undone.
+    /// The body, chunk by chunk, with its content codings decoded.
     ///
-    /// Each value is a reader of its own, and gets what comes after it was made: have all of them before the first is
-    /// iterated, which starts the request. One that is never iterated stops the others when its room is used up, until it
-    /// is let go of; with the last of them the body is for nobody, and a request under way is cancelled.
+    /// Each value is a separate reader, which gets the bytes that arrive after it was created. Iterating the first
+    /// reader starts the request, so create all readers before that.
+    ///
+    /// A reader that is never iterated blocks the other readers when its buffer is full, until it is released. When the
+    /// last reader is released, a request in flight is cancelled.
     public var bytes: DataStream { bytes(automaticallyCancelling: true) }
 
-    /// - Parameter automaticallyCancelling: With false the request goes on when its last reader has left, and the rest of
-    ///   the body is thrown away unless somebody else comes to read it.
+    /// Returns the body, chunk by chunk, like ``bytes``.
+    ///
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when its last reader has left. If false,
+    ///   the request continues, and the rest of the body is discarded unless another reader reads it.
     public func bytes(automaticallyCancelling: Bool) -> DataStream {
         DataStream(StreamReader(self, automaticallyCancelling: automaticallyCancelling))
     }
 }
 
 extension DataStreamRequest {
-    /// Whether the request, or the task that reads it, was cancelled: the reader is given nothing more.
+    /// Whether the request or the reading task was cancelled. The reader then gets no more bytes.
     var isOverForReader: Bool { hub.isCut.isRaised || Task.isCancelled }
 }
 
-/// A streamed body, chunk by chunk. It ends by throwing where the body does not arrive whole: a `RequestError`, or
-/// `CancellationError` if the request was cancelled. Nothing is delivered after a cancel, also if it was there already.
+/// A streamed body, chunk by chunk.
+///
+/// If the body is incomplete, iterating throws a ``RequestError`` at its end, or `CancellationError` if the request was
+/// cancelled. After a cancellation no chunk is delivered, not even one that had arrived.
 public struct DataStream: AsyncSequence, Sendable {
     let request: DataStreamRequest
     private let automaticallyCancelling: Bool
@@ -47,21 +55,23 @@ public struct DataStream: AsyncSequence, Sendable {
         reserved = Protected(reader)
     }
 
-    /// The first iterator reads from where the value was made; any further one from now on.
+    /// Returns an iterator. The first one gets all bytes since the sequence was created, each later one the bytes from
+    /// now on.
     public func makeAsyncIterator() -> Iterator {
         let reader = reserved.withLock { $0.take() }
         return Iterator(reader: reader ?? StreamReader(request, automaticallyCancelling: automaticallyCancelling))
     }
 
-    /// Reads the body's chunks, for one reader.
+    /// An iterator over the body's chunks.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: StreamReader
 
+        /// Waits for the next chunk and returns it; nil at the end of the body.
         public func next() async throws -> Data? { try await reader.next() }
     }
 }
 
-/// One reader of a stream: it takes part from its making until it is let go of.
+/// One reader of a stream, registered from its creation until its release.
 final class StreamReader: Sendable {
     let request: DataStreamRequest
     let automaticallyCancelling: Bool
@@ -82,7 +92,8 @@ final class StreamReader: Sendable {
             while true {
                 try Task.checkCancellation()
                 guard let chunk = try await channel.next() else { return nil }
-                // A chunk that was on its way when the request was cancelled is dropped. The channel gives the reason next.
+                // Drops a chunk that was in flight when the request was cancelled. The channel's next result is the
+                // reason.
                 if !request.isOverForReader { return chunk }
             }
         } catch let error as RequestError where !error.isCancelled {

@@ -16,8 +16,8 @@ public final class DownloadRequest: SerializableRequest {
 
     /// Cancels the request and keeps the bytes received so far.
     ///
-    /// - Returns: The record for `session.download(resuming:)`, which resumes it and leaves no partial file. Nil if
-    ///   the file is complete, if no byte was received, or if the server sent no validator.
+    /// - Returns: The record with which `session.download(resuming:)` resumes the download. Nil, without a partial
+    ///   file, if the file is complete, if no byte was received, or if the server sent no validator.
     public func cancelProducingResumeRecord() async -> DownloadRecord? {
         await file.keepPartialFile()
         cancel()

@@ -1,4 +1,5 @@
-/// A progress that several follow: it only rises, whoever joins is told the latest first, and it ends once for all.
+/// A progress with several observers. It never decreases. A new observer first gets the latest value. `end` ends the
+/// streams of all observers.
 final class ProgressFeed: Sendable {
     private struct State {
         var latest: TransferProgress?
@@ -8,36 +9,37 @@ final class ProgressFeed: Sendable {
 
     private let box = Protected(State())
 
-    /// Called by one at a time, so values come in order.
+    /// Sends a new value to the observers. The caller makes one call at a time, so the values arrive in order.
     func advance(to completed: UInt64, of total: UInt64) {
-        let news = box.withLock { state -> (TransferProgress, [RequestFollower<TransferProgress>])? in
+        let change = box.withLock { state -> (TransferProgress, [RequestFollower<TransferProgress>])? in
             let progress = TransferProgress(completed: max(completed, state.latest?.completed ?? 0), total: total)
             guard progress != state.latest else { return nil }
             state.latest = progress
             return (progress, state.observers)
         }
-        guard let (progress, observers) = news else { return }
+        guard let (progress, observers) = change else { return }
         let gone = observers.filter { !$0.tell(progress) }
         guard !gone.isEmpty else { return }
         _ = box.withLock { state in
             state.observers.removeAll { observer in gone.contains { $0 === observer } }
-            return gone  // to be let go of after unlocking
+            return gone  // released after unlocking
         }
     }
 
     func observe() -> AsyncStream<TransferProgress> {
         let (observer, stream) = RequestFollower<TransferProgress>.make(.bufferingNewest(1))
-        // Told before it is added, and again if that was overtaken: so it never hears an older value after a newer.
-        var told: TransferProgress?
+        // Sends the latest value before adding the observer, and repeats if a newer value arrived meanwhile. So the
+        // observer never gets an older value after a newer one.
+        var sent: TransferProgress?
         while true {
-            let news = box.withLock { [told] state -> TransferProgress? in
-                if told != state.latest { return state.latest }
+            let missed = box.withLock { [sent] state -> TransferProgress? in
+                if sent != state.latest { return state.latest }
                 if !state.isOver { state.observers.append(observer) }
                 return nil
             }
-            guard let news else { return stream }
-            _ = observer.tell(news)
-            told = news
+            guard let missed else { return stream }
+            _ = observer.tell(missed)
+            sent = missed
         }
     }
 

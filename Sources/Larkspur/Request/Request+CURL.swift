@@ -1,13 +1,21 @@
 extension Request {
-    /// The request that was built last, as a command for a shell: run, it has curl send what was sent here.
+    /// Returns the last hop's request as a shell command that sends the same request with curl.
     ///
-    /// Secrets are hidden unless told otherwise: see `Redaction`. Before the request was built it is a remark that says so.
+    ///     print(request.cURLDescription())
+    ///
+    /// Before the request is built, the result is a shell comment that says so.
+    ///
+    /// - Parameter redaction: The rules for hiding secrets; ``Redaction/standard`` by default.
     public func cURLDescription(redacting redaction: Redaction = .standard) -> String {
         let built = handle.core.read { $0.lastHop?.request ?? $0.attempt?.request }
         return built?.cURLDescription(redacting: redaction) ?? "# request \(id) is not built yet"
     }
 
-    /// Calls the closure with each attempt's request as a command for a shell, once it is built and adapted.
+    /// Calls the closure with each attempt's request as a shell command, once it is built and adapted.
+    ///
+    /// - Parameters:
+    ///   - redaction: The rules for hiding secrets; ``Redaction/standard`` by default.
+    ///   - handler: The closure, which gets the command.
     @discardableResult
     public func cURLDescription(
         redacting redaction: Redaction = .standard, perform handler: @escaping @Sendable (String) async -> Void
@@ -17,10 +25,12 @@ extension Request {
 }
 
 extension OutgoingRequest {
-    /// The request as a command for a shell: run, it has curl send what this library sends, field by field and byte by
-    /// byte. It can be pasted as it is; bytes that a terminal would not take are written in Base64.
+    /// Returns the request as a shell command that makes curl send the same fields and the same bytes.
     ///
-    /// A streamed body cannot be written down: the command then reads it from its standard input, and says so.
+    /// The command can be pasted into a terminal. Bytes that a terminal does not accept are written in Base64. For a
+    /// streamed body the command reads the body from its standard input, and begins with a comment that says so.
+    ///
+    /// - Parameter redaction: The rules for hiding secrets; ``Redaction/standard`` by default.
     public func cURLDescription(redacting redaction: Redaction = .standard) -> String {
         var request = self
         request.moveUserInfoToHeader()
@@ -31,7 +41,7 @@ extension OutgoingRequest {
 private struct CURLCommand {
     private let request: OutgoingRequest
     private let redaction: Redaction
-    /// What stands before the command: a remark, or what feeds it.
+    /// The text before `curl`: a comment, or a command whose output is the body.
     private var prefix = ""
     private var options: [String] = []
 
@@ -48,14 +58,15 @@ private struct CURLCommand {
         return prefix + (["curl"] + words).joined(separator: " \\\n    ")
     }
 
-    /// curl sends a body's length with any method, so what ours sends for an empty one has to be asked for.
+    /// Whether the command needs an option for the body. The library sends `Content-Length: 0` for an empty body with
+    /// these methods; curl does so only with such an option.
     private var sendsBody: Bool {
         request.body.length != 0 || [.post, .put, .patch].contains(request.method)
     }
 
     private mutating func addMethod() {
         if request.url.text.contains(where: "[]{}".contains) { options.append("--globoff") }
-        // Only a verbatim URL has such segments.
+        // Only verbatim URLs have dot segments, and curl would remove them.
         if request.url.path.split(separator: "/").contains(where: { [".", ".."].contains($0) }) {
             options.append("--path-as-is")
         }
@@ -74,10 +85,10 @@ private struct CURLCommand {
     private mutating func addHeaders() {
         for field in request.headers where field.name.lowercased() != "content-length" {
             let value = redaction.value(of: field)
-            // A field without a value is written with a semicolon; with a colon it would be left out.
+            // In curl's syntax `Name;` sends an empty field, and `Name:` removes the field.
             options.append("-H \(Self.quoted(value.isEmpty ? "\(field.name);" : "\(field.name): \(value)"))")
         }
-        // What curl would add by itself.
+        // Removes the fields that curl adds by itself.
         var added = ["Accept", "User-Agent"]
         if sendsBody { added += ["Content-Type", "Expect"] }
         for name in added where request.headers[name] == nil { options.append("-H '\(name):'") }
@@ -104,16 +115,17 @@ private struct CURLCommand {
         }
     }
 
-    /// The text, if a terminal would take it as it is and a command line has room for it.
+    /// Returns the text if it fits into a command line and a terminal accepts all its characters.
     private static func pasteable(_ data: Data) -> String? {
         guard data.count <= 64 * 1024, let text = String(data: data, encoding: .utf8) else { return nil }
         return text.unicodeScalars.allSatisfy { $0 == "\n" || $0.value >= 0x20 && !(0x7F..<0xA0).contains($0.value) }
             ? text : nil
     }
 
-    /// In single quotes, in which a shell takes everything as it is but the quote itself.
+    /// Returns the text in single quotes, in which a shell leaves every character but the quote unchanged.
     ///
-    /// By scalars: a quote with a combining mark is another character to Swift, and the same byte to a shell.
+    /// It splits by scalars, because Swift combines a quote and a combining mark to one `Character`, and a shell does
+    /// not.
     private static func quoted(_ text: String) -> String {
         let pieces = text.unicodeScalars.split(separator: "'", omittingEmptySubsequences: false)
         return "'\(pieces.map { String($0) }.joined(separator: #"'\''"#))'"

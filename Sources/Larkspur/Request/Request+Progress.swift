@@ -1,42 +1,50 @@
 extension Request {
-    /// How much of the request's body has been sent.
+    /// The progress of sending the request's body. Iterating it starts the request.
     ///
     ///     for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
     public var uploadProgress: ProgressSequence { RequestSequence(self, .upload) }
 
-    /// How much of the response's body has come, as it is sent: before its content coding is undone. A download that goes on
-    /// with a partial file begins with what is there.
+    /// The progress of receiving the response's body. Iterating it starts the request.
     ///
     ///     for await progress in download.downloadProgress { print(progress.fraction ?? 0) }
+    ///
+    /// It counts received bytes, before their content coding is decoded. A resumed download begins with the length of
+    /// its partial file.
     public var downloadProgress: ProgressSequence { RequestSequence(self, .download) }
 
-    /// Calls the closure as the request's body is sent, one call at a time, with the latest value of each moment: on a
-    /// task of its own, or on an actor with `{ @MainActor progress in … }`. It does not start the request, and is held, with
-    /// all that it holds, until the request has ended or is let go of.
+    /// Calls the closure with the progress of sending the request's body.
+    ///
+    ///     upload.uploadProgress { @MainActor progress in bar.fraction = progress.fraction ?? 0 }
+    ///
+    /// The closure runs on its own task, or on an actor as in the example. Calls do not overlap; each gets the latest
+    /// value. Attaching the closure does not start the request. The request keeps the closure until it has finished or
+    /// is released.
     @discardableResult
     public func uploadProgress(perform handler: @escaping @Sendable (TransferProgress) async -> Void) -> Self {
         follow(.upload, handler)
     }
 
-    /// Calls the closure as the response's body comes, in the same way as for the request's.
+    /// Calls the closure with the progress of receiving the response's body, by the rules of
+    /// ``uploadProgress(perform:)``.
     @discardableResult
     public func downloadProgress(perform handler: @escaping @Sendable (TransferProgress) async -> Void) -> Self {
         follow(.download, handler)
     }
 
-    /// Foundation's value for how much of the request's body has been sent, as views and parent progresses take it, with
-    /// its rate and the time that is left. Cancelling, pausing and resuming it does so to the request. It does not start the
-    /// request. Several threads may use it; a parent that it is given is safe for them on Apple's platforms alone.
+    /// Returns a Foundation `Progress` of sending the request's body, for views and parent progresses.
+    ///
+    /// It has the throughput and the estimated remaining time. Its `cancel`, `pause` and `resume` act on the request.
+    /// Creating it does not start the request. It is thread-safe; its parent is thread-safe on Apple's platforms only.
     public func makeUploadProgress() -> Progress { makeProgress(.upload) }
 
-    /// The same for how much of the response's body has come.
+    /// Returns a Foundation `Progress` of receiving the response's body, by the rules of ``makeUploadProgress()``.
     public func makeDownloadProgress() -> Progress { makeProgress(.download) }
 
     private func follow(
         _ topic: RequestTopic<TransferProgress>, _ handler: @escaping @Sendable (TransferProgress) async -> Void
     ) -> Self {
         let stream = handle.core.follow(topic)
-        // Unstructured, one for each closure: it ends with the stream, and the stream with the request.
+        // An unstructured task for each closure, because the caller does not wait. It ends with the request.
         Task { for await progress in stream { await handler(progress) } }
         return self
     }
@@ -58,8 +66,9 @@ extension Request {
                 progress.setUserInfoObject(rate.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
                 progress.setUserInfoObject(timeLeft, forKey: .estimatedTimeRemainingKey)
             }
-            // A body of unknown length has the length that was sent; an empty one counts as one piece, or it would never end.
-            // Of a request that is gone nobody knows how it ended.
+            // The total of a body of unknown length is the number of bytes transferred. An empty body counts as one
+            // unit, because a `Progress` of zero units never finishes. If the request was released, its result is
+            // unknown.
             guard progress.totalUnitCount <= 0, let self, self.error == nil else { return }
             progress.completedUnitCount = max(1, progress.completedUnitCount)
             progress.totalUnitCount = progress.completedUnitCount
@@ -70,22 +79,22 @@ extension Request {
 
 extension RequestTopic {
     static var upload: RequestTopic<TransferProgress> {
-        RequestTopic<TransferProgress>(followers: \.upload, buffering: .bufferingNewest(1)) { state, told in
-            state.uploaded.flatMap { $0 == told.last ? nil : [$0] } ?? []
+        RequestTopic<TransferProgress>(followers: \.upload, buffering: .bufferingNewest(1)) { state, sent in
+            state.uploaded.flatMap { $0 == sent.last ? nil : [$0] } ?? []
         }
     }
 
     static var download: RequestTopic<TransferProgress> {
-        RequestTopic<TransferProgress>(followers: \.download, buffering: .bufferingNewest(1)) { state, told in
-            state.downloaded.flatMap { $0 == told.last ? nil : [$0] } ?? []
+        RequestTopic<TransferProgress>(followers: \.download, buffering: .bufferingNewest(1)) { state, sent in
+            state.downloaded.flatMap { $0 == sent.last ? nil : [$0] } ?? []
         }
     }
 }
 
 extension RequestState {
-    /// How much of the response's body has come. What a later attempt brings once more is not counted again.
+    /// The progress of receiving the response's body. Bytes that a later attempt receives again are counted once.
     ///
-    /// It is put together when somebody asks: to read a length costs, and of most requests nobody wants to know.
+    /// It is computed on demand, because parsing the length takes time and most requests have no observer.
     var downloaded: TransferProgress? {
         for hop in allHops.reversed() {
             if let extent = hop.extent { return extent.progress(after: received) }
@@ -93,7 +102,7 @@ extension RequestState {
         return nil
     }
 
-    /// What those who follow the request are to be told of a fact of the transport; nothing for most, whom nobody follows.
+    /// Returns the values to send to the request's followers after an event of the transport; nil if there are none.
     func news(of event: TransportEvent, for id: TransportTaskID) -> News? {
         let (heads, followers) = (settings.content.followers.responses, settings.content.followers.download)
         guard !(heads.isEmpty && followers.isEmpty), let hop, hop.id == id else { return nil }
@@ -121,25 +130,25 @@ extension RequestCore {
     }
 }
 
-/// Which of a file's bytes a response's body brings.
+/// The range of a file's bytes that a response's body contains.
 struct BodyExtent {
     private let offset: UInt64
     private let total: UInt64?
-    /// The response says that all bytes were there before.
+    /// Whether the response says that the partial file is already complete.
     private let isWhole: Bool
 
-    /// Nil for a response without a body that somebody gets.
+    /// Creates the range; nil for a response without a body for the user, such as a redirect that is followed.
     init?(of head: ResponseHead, to request: OutgoingRequest) {
         guard request.method != .head, head.status != 304, !HopPolicy.isAnswered(head, to: request) else { return nil }
-        let there = request.options.resumption?.offset ?? 0
+        let start = request.options.resumption?.offset ?? 0
         isWhole = request.options.resumption?.answer(in: head) == .nothing
-        offset = isWhole || head.status == 206 ? there : 0
-        // A length near the largest number is a lie, whatever becomes of it.
+        offset = isWhole || head.status == 206 ? start : 0
+        // The sum may overflow: a length near `UInt64.max` is wrong anyway.
         let length = head.bodyIsDecoded ? nil : head.contentLength
-        total = isWhole ? there : length.map { [offset] in $0.addingReportingOverflow(offset).partialValue }
+        total = isWhole ? start : length.map { [offset] in $0.addingReportingOverflow(offset).partialValue }
     }
 
-    /// - Parameter received: How many bytes have come, those that were there before among them.
+    /// - Parameter received: The number of bytes so far, including those of the partial file.
     func progress(after received: UInt64) -> TransferProgress {
         let completed = isWhole ? offset : max(received, offset)
         return TransferProgress(completed: min(completed, total ?? .max), total: total)
@@ -151,21 +160,22 @@ extension Hop {
 }
 
 extension HopProgress {
-    /// Read from the head once: to read a length costs, and it is asked for with every event.
+    /// The range, parsed once from the head and then stored, because every event needs it.
     fileprivate var currentExtent: BodyExtent? {
         if extent == nil { extent = head.flatMap { BodyExtent(of: $0, to: request) } }
         return extent
     }
 }
 
-/// How fast a body comes: an average in which the last seconds count most.
+/// The rate at which a body arrives: a moving average over about three seconds.
 struct TransferRate {
     private static let window = Duration.seconds(3)
 
     private(set) var bytesPerSecond: Double?
     private var last: (count: UInt64, time: ContinuousClock.Instant)?
 
-    /// Too many values in too short a time say little, so they are taken together.
+    /// Adds a value. Values within a tenth of a second are combined, because a rate over so short a time is not
+    /// precise.
     mutating func update(_ count: UInt64, at time: ContinuousClock.Instant) {
         guard let last, count >= last.count else {
             self.last = (count, time)
@@ -179,7 +189,7 @@ struct TransferRate {
         self.last = (count, time)
     }
 
-    /// Nil while nobody can know.
+    /// Returns the estimated remaining time; nil while the rate or the total is unknown.
     func timeLeft(of progress: TransferProgress) -> Duration? {
         guard let bytesPerSecond, bytesPerSecond > 0, let total = progress.total else { return nil }
         return .seconds(Double(total - min(total, progress.completed)) / bytesPerSecond)

@@ -1,14 +1,16 @@
 extension Request {
-    /// Each request that is sent: the first one, those that redirects ask for, and all of them again for each retry.
+    /// The requests of all hops, in order, including those of redirects, answered challenges and retries.
     ///
     ///     for await sent in request.requests { print(sent.method, sent.url) }
     public var requests: RequestSequence<OutgoingRequest> { RequestSequence(self, .requests) }
 
-    /// Each response's head as it arrives, before its body: of redirects and of attempts that fail, too.
+    /// The heads of all hops' responses as they arrive, including those of redirects and of failed attempts.
+    ///
+    ///     for await head in request.responses { print(head.status) }
     public var responses: RequestSequence<ResponseHead> { RequestSequence(self, .responses) }
 
-    /// Each request that is sent as a command for a shell, with secrets hidden by `Redaction.standard`; `requests` has
-    /// them for another redaction.
+    /// The requests of all hops as shell commands, with secrets hidden by ``Redaction/standard``. For other rules use
+    /// ``requests`` and ``OutgoingRequest/cURLDescription(redacting:)``.
     public var cURLDescriptions: AsyncMapSequence<RequestSequence<OutgoingRequest>, String> {
         requests.map { $0.cURLDescription() }
     }
@@ -16,14 +18,14 @@ extension Request {
 
 extension RequestTopic {
     static var requests: RequestTopic<OutgoingRequest> {
-        RequestTopic<OutgoingRequest>(followers: \.requests, buffering: .unbounded) { state, told in
-            state.allHops.dropFirst(told.count).map(\.request)
+        RequestTopic<OutgoingRequest>(followers: \.requests, buffering: .unbounded) { state, sent in
+            state.allHops.dropFirst(sent.count).map(\.request)
         }
     }
 
     static var responses: RequestTopic<ResponseHead> {
-        RequestTopic<ResponseHead>(followers: \.responses, buffering: .unbounded) { state, told in
-            Array(state.allHops.compactMap(\.head).dropFirst(told.count))
+        RequestTopic<ResponseHead>(followers: \.responses, buffering: .unbounded) { state, sent in
+            Array(state.allHops.compactMap(\.head).dropFirst(sent.count))
         }
     }
 }

@@ -1,9 +1,12 @@
 extension Request {
-    /// Limits how long the request, its attempts or their hops may take, in place of the session's limits.
+    /// Sets time limits for the request, its attempts or their hops, in place of the session's limits.
     ///
     ///     request.timeout(.connect(.milliseconds(300)), .total(.seconds(5)))
     ///
-    /// Set while the request runs, the total counts at once, from the start; the others do from the next attempt on.
+    /// Limits that are not named keep the session's value. If the request is in flight, a total limit applies at once,
+    /// counted from the request's start. Other limits apply from the next attempt on.
+    ///
+    /// - Parameter limits: The limits. See ``RequestTimeouts`` for the defaults.
     @discardableResult
     public func timeout(_ limits: RequestTimeouts.Limit...) -> Self {
         let core = handle.core
@@ -13,6 +16,7 @@ extension Request {
         return self
     }
 
-    /// How much time is left until the request's total timeout passes, or the attempt's if that is sooner; nil without either.
+    /// The remaining time of the total timeout or of the attempt's timeout, whichever passes first; nil if neither is
+    /// set.
     public var timeLeft: Duration? { handle.core.timeLeft }
 }

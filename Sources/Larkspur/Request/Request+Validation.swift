@@ -1,30 +1,35 @@
 extension Request {
-    /// Validates with `ResponseValidator.standard`: status 200..<300 and a content type the request accepts.
+    /// Adds ``ResponseValidator/standard``, which accepts status 200..<300 and a content type that the request accepts.
     ///
-    /// Validators run in the order of their attachment, the session's first; the first failure ends it. What is read
-    /// while it comes is validated by its head, before anybody is given the first byte.
+    /// Validators run in the order in which they were added, after the session's. The first failure fails the attempt.
+    /// A stream or a download is validated by its head, before the first byte is delivered.
     @discardableResult
     public func validate() -> Self { validate(using: .standard) }
 
-    /// Accepts these status codes only.
+    /// Adds a validator that accepts only these status codes; others fail with `.unacceptableStatus`.
     @discardableResult
     public func validate(statusCode acceptable: some Sequence<Int> & Sendable) -> Self {
         validate(using: .status(acceptable))
     }
 
-    /// Accepts these content types only, such as `application/json` or `text/*`.
+    /// Adds a validator that accepts only these content types, such as `application/json` or `text/*`; others fail with
+    /// `.unacceptableContentType`.
     @discardableResult
     public func validate(contentType acceptable: some Sequence<String>) -> Self {
         validate(using: .contentType(acceptable))
     }
 
-    /// Validates with a closure: what it throws is the request's error.
+    /// Adds a validator that calls a closure. An error that the closure throws fails the attempt.
+    ///
+    ///     request.validate { exchange in
+    ///         guard exchange.head?["X-Signature"] != nil else { throw MissingSignature() }
+    ///     }
     @discardableResult
     public func validate(_ validation: @escaping @Sendable (CompletedExchange) async throws -> Void) -> Self {
         validate(using: ResponseValidator(validation))
     }
 
-    /// Adds a validator after the session's and those added before.
+    /// Adds a validator after the session's validators and those added earlier.
     @discardableResult
     public func validate(using validator: ResponseValidator) -> Self {
         handle.core.set("validator") { $0.validators.append(validator) }

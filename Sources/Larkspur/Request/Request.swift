@@ -1,24 +1,29 @@
-/// One exchange as its user sees it: made by a session, started by its first serializer, finished exactly once.
+/// One exchange of a session: a ``DataRequest``, ``UploadRequest``, ``DownloadRequest`` or ``DataStreamRequest``.
 ///
-/// A request is lazy: before the start nothing is built and no adapter or monitor is called. Every member may be used
-/// from any thread at any time.
+///     let request = await session.request(url).validate()
+///     let user = try await request.serializingDecodable(User.self).value
+///
+/// A request is lazy: it starts when its first serializer or reader is attached, or when ``resume()`` is called. Before
+/// that nothing is built, and no adapter or monitor is called. It finishes exactly once.
+///
+/// All members are thread-safe and can be used at any time. A setting takes effect at the next stage that uses it.
 public protocol Request: AnyObject, Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    /// The library's own side of the request; there is nothing to call on it.
+    /// The library's implementation of the request. It has no members for users.
     var handle: RequestHandle { get }
 }
 
-/// A request whose response goes through serializers.
+/// A request whose response is read by serializers: a ``DataRequest``, ``UploadRequest`` or ``DownloadRequest``.
 public protocol SerializableRequest: Request {}
 
-/// Ties a request to its inner side; only the library makes one.
+/// The library's implementation of a ``Request``. Only the library creates one.
 public struct RequestHandle: Sendable, CustomReflectable {
     package let core: RequestCore
 
-    /// Keeps `dump` from showing the request's headers and body.
+    /// An empty mirror, so that `dump` does not show the request's headers and body.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
-/// The name of a request, unique within its session.
+/// The identifier of a request, unique within its session.
 public struct RequestID: Hashable, Sendable, Comparable, CustomStringConvertible {
     let number: UInt64
 
@@ -28,28 +33,28 @@ public struct RequestID: Hashable, Sendable, Comparable, CustomStringConvertible
     public var description: String { "#\(number)" }
 }
 
-/// Where a request stands, as its user sees it.
+/// The status of a request.
 #if compiler(>=6.3)
     @nonexhaustive(warn)
 #endif
 public enum RequestStatus: Sendable {
-    /// It was not started yet.
+    /// The request has not started.
     case initialized
-    /// It is under way.
+    /// The request is in flight.
     case resumed
-    /// It waits for `resume()`.
+    /// The request waits for ``Request/resume()``.
     case suspended
-    /// It was cancelled, and answers so.
+    /// The request was cancelled. It keeps this status after its finish.
     case cancelled
-    /// It is final.
+    /// The request has finished, with a response or an error. A request that has timed out is also `finished`.
     case finished
 }
 
 extension Request {
-    /// Unique within its session, and the same for all attempts.
+    /// The identifier of the request, unique within its session. All attempts have the same identifier.
     public var id: RequestID { handle.core.id }
 
-    /// Where the request stands.
+    /// The current status of the request.
     public var status: RequestStatus {
         handle.core.read { state in
             switch state.phase {
@@ -57,53 +62,55 @@ extension Request {
             case .preparing, .transferring, .receiving, .settling, .backingOff:
                 state.pace == .suspended ? .suspended : .resumed
             case .cancellingHop, .unwinding, .finished:
-                // A request whose time is over is not one that somebody gave up.
+                // A timeout ends the request by a cancellation, but the user did not cancel it.
                 state.cancellation.map { $0.isTimeout ? .finished : .cancelled } ?? .finished
             }
         }
     }
 
-    /// All attempts so far, with the hops of each: the request sent, the head and the metrics that came back.
+    /// The attempts so far, each with its hops: the request sent, the response's head and the metrics.
+    ///
+    ///     for attempt in request.attempts { print(attempt) }
     public var attempts: [Attempt] { handle.core.read { $0.attempts } }
 
-    /// How many attempts followed the first.
+    /// The number of retries, which is the number of attempts after the first.
     public var retryCount: Int { handle.core.read { max(0, $0.attemptCount - 1) } }
 
-    /// Why the request failed; nil until it has finished, or if it did not fail.
+    /// The error of the request; nil until it has finished, or if it succeeded.
     public var error: RequestError? { handle.core.read { $0.exchange?.error } }
 
-    /// The request of the last hop.
+    /// The request of the last hop; nil before the first hop.
     public var request: OutgoingRequest? { handle.core.read { $0.lastHop?.request } }
 
-    /// The head of the last hop's response.
+    /// The head of the last hop's response; nil until it has arrived.
     public var head: ResponseHead? { handle.core.read { $0.lastHop?.head } }
 
-    /// The last hop's response as Foundation's value, made when asked for.
+    /// The last hop's response as a Foundation value, created on each access; nil until its head has arrived.
     public var response: HTTPURLResponse? {
         guard let hop = handle.core.read({ $0.lastHop }), let head = hop.head else { return nil }
         return head.httpURLResponse(url: hop.request.url)
     }
 
-    /// The last hop's metrics, once it has ended.
+    /// The metrics of the last hop; nil until it has ended.
     public var metrics: TransportMetrics? { handle.core.read { $0.lastHop?.metrics } }
 
     public static func == (lhs: Self, rhs: Self) -> Bool { lhs === rhs }
 
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
-    /// Method, URL without its query, and status, as far as they are known.
+    /// The last hop's method, URL without query, and status: `GET https://example.com/a (200)`.
     public var description: String {
         guard let hop = handle.core.read({ $0.lastHop }) else { return "request \(id), not built yet" }
         let status = hop.head.map { " (\($0.status))" } ?? ""
         return "\(hop.request.method) \(hop.request.url.withoutQuery)\(status)"
     }
 
-    /// Keeps `dump` from showing what the description hides.
+    /// An empty mirror, so that `dump` does not show secrets that the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension Request {
-    /// Starts the request, or lets it go on after `suspend()`.
+    /// Starts the request, or resumes it after ``suspend()``.
     @discardableResult
     public func resume() -> Self {
         handle.core.setPace(.flowing)
@@ -111,45 +118,51 @@ extension Request {
         return self
     }
 
-    /// Stops the flow of bytes until `resume()`. A request that was not started is then not started by a serializer.
+    /// Suspends the transfer of bytes until ``resume()`` is called. A suspended request is not started by its
+    /// serializers.
+    ///
+    /// The attempt and total timeouts continue to run; the timeouts of a hop do not.
     @discardableResult
     public func suspend() -> Self {
         handle.core.setPace(.suspended)
         return self
     }
 
-    /// Cancels the request for all its serializers, which end with an error that `isCancelled`.
+    /// Cancels the request. All its serializers get an error whose ``RequestError/isCancelled`` is true.
     ///
-    /// A finished request cannot be cancelled: what it has delivered stands, and late serializers still work.
+    /// A request that has finished keeps its result, and serializers that are attached later still get it.
     @discardableResult
     public func cancel() -> Self {
         handle.core.cancel()
         return self
     }
 
-    /// Adds an interceptor after the session's and those added before; each stage looks when it comes.
+    /// Adds an interceptor after the session's interceptors and those added earlier. It applies from the next stage
+    /// that uses interceptors.
     @discardableResult
     public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
         handle.core.set("interceptor") { $0.interceptors.append(interceptor) }
         return self
     }
 
-    /// Adds an adapter after those that are there.
+    /// Adds an adapter after the existing ones.
     @discardableResult
     public func adapt(using adapter: any RequestAdapter) -> Self {
         interceptor(Interceptor(adapter: adapter, retrier: nil))
     }
 
-    /// Adds a retrier after those that are there.
+    /// Adds a retrier after the existing ones.
     ///
-    /// A ``RetryPolicy`` also adapts the request, for its idempotency key and its budget. Of other interceptors only the retrier
-    /// is added.
+    ///     request.retry(using: RetryPolicy(limit: 3))
+    ///
+    /// A ``RetryPolicy`` is also added as an adapter, because it sets the idempotency key and uses the session's
+    /// ``RetryBudget``. Other interceptors are added as retriers only.
     @discardableResult
     public func retry(using retrier: any RequestRetrier) -> Self {
         interceptor(retrier as? RetryPolicy ?? Interceptor(adapter: nil, retrier: retrier))
     }
 
-    /// Adds a monitor for this request, which is told of what happens from now on.
+    /// Adds a monitor for this request. It receives the events from now on.
     @discardableResult
     public func eventMonitor(_ monitor: any EventMonitor) -> Self {
         let queue = MonitorQueue(for: .monitor(monitor), of: id)
@@ -157,14 +170,15 @@ extension Request {
         return self
     }
 
-    /// Calls the closure with each attempt's request once it is built and adapted; at once with the last one, if there is one.
+    /// Calls the closure with each attempt's request, once it is built and adapted. If the current attempt's request
+    /// exists already, the closure is also called with it.
     @discardableResult
     public func onRequestCreation(perform handler: @escaping @Sendable (OutgoingRequest) async -> Void) -> Self {
         let last = handle.core.box.withLock { state in
             if state.phase != .finished { state.settings.creationHandlers.append(handler) }
             return state.attempt?.request
         }
-        // Unstructured: the caller does not wait for its handler.
+        // Unstructured, because the caller does not wait for the handler.
         if let last { Task { await handler(last) } }
         return self
     }

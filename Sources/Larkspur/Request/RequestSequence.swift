@@ -1,7 +1,8 @@
-/// Something about a request as a sequence: what has happened so far, then what goes on to happen, until the request ends.
+/// A sequence of a request's values, such as its progress: first the values so far, then each new value until the
+/// request has finished.
 ///
-/// Iterating it starts the request, as a serializer does. Any number may iterate it, at any time, also after the end; a
-/// slow reader delays nobody.
+/// Iterating it starts the request, as attaching a serializer does. It can be iterated several times, from any task,
+/// also after the finish. A slow reader delays neither the request nor other readers.
 public struct RequestSequence<Element: Sendable>: AsyncSequence, Sendable {
     let follow: @Sendable () -> AsyncStream<Element>
 
@@ -18,15 +19,15 @@ public struct RequestSequence<Element: Sendable>: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncStream<Element>.Iterator { follow().makeAsyncIterator() }
 }
 
-/// What can be followed about a request: where its followers are kept, and what there is to tell one of them.
+/// A kind of values that can be observed on a request, such as its heads.
 struct RequestTopic<Element: Sendable>: Sendable {
     let followers: WritableKeyPath<RequestFollowers, [RequestFollower<Element>]> & Sendable
     let buffering: AsyncStream<Element>.Continuation.BufferingPolicy
-    /// What somebody who was told so much has missed.
-    let news: @Sendable (borrowing RequestState, _ told: [Element]) -> [Element]
+    /// Returns the values that a follower has missed if it has received the values `sent`.
+    let missed: @Sendable (borrowing RequestState, _ sent: [Element]) -> [Element]
 }
 
-/// Those who follow a request. Part of its box; few requests have any.
+/// The followers of a request, which observe its values. Few requests have any.
 struct RequestFollowers: Sendable {
     var upload: [RequestFollower<TransferProgress>] = []
     var download: [RequestFollower<TransferProgress>] = []
@@ -41,7 +42,7 @@ struct RequestFollowers: Sendable {
     }
 }
 
-/// Somebody who follows a request. It ends when the request lets go of it.
+/// An observer of one topic of a request: the writing end of an `AsyncStream`. Releasing it ends the stream.
 final class RequestFollower<Element: Sendable>: Sendable {
     private let continuation: AsyncStream<Element>.Continuation
 
@@ -49,7 +50,7 @@ final class RequestFollower<Element: Sendable>: Sendable {
 
     deinit { end() }
 
-    /// A follower, and what it is told. It does not hold the stream, whose reader may go away.
+    /// Returns a follower and its stream. The follower does not own the stream, so it learns when the reader has left.
     static func make(
         _ buffering: AsyncStream<Element>.Continuation.BufferingPolicy
     ) -> (RequestFollower, AsyncStream<Element>) {
@@ -57,7 +58,7 @@ final class RequestFollower<Element: Sendable>: Sendable {
         return (RequestFollower(continuation), stream)
     }
 
-    /// False if nobody reads any more.
+    /// Sends an element; returns false if the stream no longer has a reader.
     func tell(_ element: Element) -> Bool {
         if case .terminated = continuation.yield(element) { false } else { true }
     }
@@ -66,32 +67,32 @@ final class RequestFollower<Element: Sendable>: Sendable {
 }
 
 extension RequestCore {
-    /// Adds somebody who follows the topic, and is told first what has happened.
+    /// Returns a stream of the topic's values: first the values so far, then each new one.
     func follow<Element>(_ topic: RequestTopic<Element>) -> AsyncStream<Element> {
         let (follower, stream) = RequestFollower<Element>.make(topic.buffering)
-        // Told before it is added, and again if that was overtaken: so it hears everything once, and in order. After the
-        // finish there is nothing to wait for, and it is not added.
-        var told: [Element] = []
+        // Sends the values so far before adding the follower, and repeats if values arrived meanwhile. So it gets each
+        // value once and in order. After the finish it is not added, which ends the stream.
+        var sent: [Element] = []
         while true {
-            let news = box.withLock { [told] state -> [Element] in
-                let missed = topic.news(state, told)
+            let missed = box.withLock { [sent] state -> [Element] in
+                let missed = topic.missed(state, sent)
                 guard missed.isEmpty, state.phase != .finished else { return missed }
                 state.settings.followers[keyPath: topic.followers].append(follower)
                 return []
             }
-            guard !news.isEmpty else { return stream }
-            for element in news { _ = follower.tell(element) }
-            told += news
+            guard !missed.isEmpty else { return stream }
+            for element in missed { _ = follower.tell(element) }
+            sent += missed
         }
     }
 
-    /// Tells those who followed the topic when it happened, and lets go of those who read no more.
+    /// Sends the element to the given followers, and removes those that no longer have a reader.
     func tell<Element>(_ element: Element, to followers: [RequestFollower<Element>], of topic: RequestTopic<Element>) {
         let gone = followers.filter { !$0.tell(element) }
         guard !gone.isEmpty else { return }
         _ = box.withLock { state in
             state.settings.followers[keyPath: topic.followers].removeAll { one in gone.contains { $0 === one } }
-            return gone  // to be let go of after unlocking
+            return gone  // released after unlocking
         }
     }
 }

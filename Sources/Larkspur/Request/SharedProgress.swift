@@ -1,11 +1,11 @@
 #if canImport(Darwin)
     typealias SharedProgress = Progress
 #else
-    /// Foundation's value, for several threads: on Apple's platforms it is, elsewhere nothing in it is protected.
+    /// A thread-safe `Progress`. On Apple's platforms `Progress` is thread-safe itself; elsewhere it has no lock.
     ///
-    /// Unchecked (R6), because it restates what its superclass claims, and makes it true.
+    /// Unchecked (R6), because the superclass is declared `@unchecked Sendable`. This lock makes the declaration true.
     final class SharedProgress: Progress, @unchecked Sendable {
-        /// Recursive, because the members of the superclass use each other.
+        /// A recursive lock, because the members of the superclass call each other.
         private let lock = NSRecursiveLock()
 
         override var totalUnitCount: Int64 {

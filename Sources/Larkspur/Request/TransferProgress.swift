@@ -1,18 +1,20 @@
-/// How far a body has come, in bytes as they go over the wire.
+/// The progress of a body's transfer, in bytes on the wire.
 public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
-    /// Never exceeds the total, and never falls: what a retry or a redirect sends once more is not counted again. (Only a
-    /// later attempt with a shorter body, whose total is another, can bring it down.)
+    /// The number of transferred bytes, at most the total.
+    ///
+    /// It does not decrease: bytes that a retry or redirect sends again are counted once. The only exception is a later
+    /// attempt with a shorter body.
     public let completed: UInt64
-    /// Nil if nobody knows before the end.
+    /// The length of the body in bytes; nil if it is not known before the end.
     public let total: UInt64?
 
-    /// A value of one's own, for previews and tests.
+    /// Creates a progress, for previews and tests.
     public init(completed: UInt64, total: UInt64?) {
         self.completed = completed
         self.total = total
     }
 
-    /// From 0 to 1; nil without a total. An empty body is complete.
+    /// The completed fraction, from 0 to 1; nil if the total is unknown. An empty body has the fraction 1.
     public var fraction: Double? {
         total.map { $0 == 0 ? 1 : Double(completed) / Double($0) }
     }
@@ -20,5 +22,5 @@ public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(completed) of \(total.map { "\($0)" } ?? "?") bytes" }
 }
 
-/// A request's progress as a sequence: the latest value each time that its reader comes back.
+/// A sequence of a request's progress. A slow reader gets the latest value and misses earlier ones.
 public typealias ProgressSequence = RequestSequence<TransferProgress>

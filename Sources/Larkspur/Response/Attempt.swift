@@ -27,6 +27,21 @@ public struct Attempt: Sendable {
     }
 }
 
+extension Attempt: CustomStringConvertible {
+    /// One line for logs: the hops, the error and the wait before the next attempt.
+    public var description: String {
+        var parts = [hops.isEmpty ? "no request was sent" : hops.map(\.description).joined(separator: ", then ")]
+        if let error { parts.append("\(error)") }
+        if let delay { parts.append("next attempt after \(delay)") }
+        return parts.joined(separator: "; ")
+    }
+}
+
+extension Hop: CustomStringConvertible {
+    /// The request's method and URL without query, and the status: `GET https://example.com/a (200)`.
+    public var description: String { "\(request)\(head.map { " (\($0.status))" } ?? "")" }
+}
+
 /// One request on the wire and its response. Immutable.
 public final class Hop: Sendable {
     /// The request that was sent.

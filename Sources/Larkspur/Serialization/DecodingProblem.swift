@@ -3,14 +3,30 @@
 enum DecodingProblem {
     private static let shownCount = 120
 
-    static func message(_ error: any Error, decoding type: Any.Type, from data: Data, contentType: String?) -> String {
+    static func message(
+        _ error: any Error, decoding type: Any.Type, from data: Data, using decoder: any DataDecoder,
+        contentType: String?
+    ) -> String {
         let essence = contentType?.essence ?? ""
         if isHTML(data, essence) {
             return "the body is HTML instead of a \(type); it begins with \(beginning(of: data))"
         }
         let isJSON = essence.isEmpty || essence.contains("json")
         let body = isJSON ? "the body" : "the body, \(essence.prefix(60).debugDescription),"
-        return "\(body) is not a \(type): \(description(of: error))"
+        return "\(body) is not a \(type): \(description(of: error, in: data, using: decoder))"
+    }
+
+    /// The maximum size of a body that is parsed again to find the position of an error, in bytes.
+    private static let parsedCount = 1 << 24
+
+    /// Returns the description of the error. If the data is not valid JSON, it has the position, which the errors of
+    /// `JSONDecoder` lack.
+    static func description(of error: any Error, in data: Data, using decoder: any DataDecoder) -> String {
+        guard decoder is JSONDecoder, data.count <= parsedCount,
+            case DecodingError.dataCorrupted(let context)? = error as? DecodingError, context.codingPath.isEmpty
+        else { return description(of: error) }
+        do { _ = try JSON(data: data) } catch { return "it is not valid JSON, \(error)" }
+        return description(of: error)
     }
 
     /// Returns the error of a decoder in one line, without the names of Swift cases.

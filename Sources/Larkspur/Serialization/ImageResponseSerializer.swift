@@ -36,7 +36,7 @@
 
         public func serialize(_ exchange: CompletedExchange) async throws -> PlatformImage {
             guard let data = exchange.data, !data.isEmpty else {
-                throw RequestError(.emptyBody, "the response has no body; an image was expected")
+                throw RequestError(.emptyBody, "the response's body is empty, but the serializer needs an image")
             }
             try await validator.validate(exchange)
             guard let image = Self.image(data, scale: imageScale) else {

@@ -79,7 +79,9 @@ struct ResponseBody: Sendable {
             exchange.head.map { emptyResponseCodes.contains($0.status) } == true
             || exchange.request.map { emptyRequestMethods.contains($0.method) } == true
         if isExpected { return nil }
-        throw RequestError(.emptyBody, "the response has no body; a value was expected")
+        let advice =
+            exchange.head.map { "; to accept it, add \($0.status) to the serializer's emptyResponseCodes" } ?? ""
+        throw RequestError(.emptyBody, "the response's body is empty, but the serializer needs a body\(advice)")
     }
 }
 

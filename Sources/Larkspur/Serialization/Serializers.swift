@@ -111,7 +111,7 @@ public struct XMLResponseSerializer: ResponseSerializer {
 
     public func serialize(_ exchange: CompletedExchange) throws -> XML {
         guard let data = exchange.data, !data.isEmpty else {
-            throw RequestError(.emptyBody, "the response has no body; an XML document was expected")
+            throw RequestError(.emptyBody, "the response's body is empty, but the serializer needs an XML document")
         }
         do {
             return try XML(data: data, charset: exchange.head?.charset)
@@ -154,13 +154,14 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
             if let value = (Value.self as? any EmptyResponse.Type)?.emptyValue() as? Value { return value }
             throw RequestError(
                 .emptyBody,
-                "the response has no body, and \(Value.self) is not an EmptyResponse")
+                "the response's body is empty, and \(Value.self) has no empty value; use an optional type, or conform "
+                    + "the type to EmptyResponse")
         }
         do {
             return try decoder.decode(Value.self, from: data)
         } catch {
             let message = DecodingProblem.message(
-                error, decoding: Value.self, from: data, contentType: exchange.head?["Content-Type"])
+                error, decoding: Value.self, from: data, using: decoder, contentType: exchange.head?["Content-Type"])
             throw RequestError(.decodingFailed, message, underlying: error)
         }
     }

@@ -1,4 +1,4 @@
-/// The transport of sessions that were given none.
+/// The transport of a session that is created without one: libcurl on Linux.
 enum DefaultTransport {
     static func make() -> any Transport {
         #if os(Linux)
@@ -9,7 +9,7 @@ enum DefaultTransport {
     }
 }
 
-/// Fails every task, saying why: for platforms without an engine.
+/// A transport for platforms without a built-in engine. Every task fails with `.transportUnavailable`.
 final class UnavailableTransport: Transport {
     private let isInvalidated = Protected(false)
 
@@ -25,14 +25,15 @@ final class UnavailableTransport: Transport {
         if isInvalidated.withLock({ $0 }) { return TransportError(.invalidated) }
         return TransportError(
             .unavailable,
-            "no transport for this platform is built in yet: give the session one, Session(transport:); in tests, StubTransport"
+            "Larkspur has no built-in transport for this platform; pass one with Session(transport:), in tests a "
+                + "StubTransport"
         )
     }
 
     private final class Task: TransportTask {
         let id: TransportTaskID
         private let transport: UnavailableTransport
-        /// Given up when the end is delivered: whoever takes it delivers.
+        /// Set to nil by the thread that delivers the end, so that the end is delivered once.
         private let delegate: Protected<(any TransportDelegate)?>
 
         init(id: TransportTaskID, delegate: any TransportDelegate, transport: UnavailableTransport) {

@@ -1,13 +1,16 @@
-/// Makes requests that share a configuration, a transport, interceptors and monitors.
+/// Creates requests that share a configuration, a transport, interceptors and monitors.
 ///
 ///     let session = Session(interceptor: .composed(signing, retrying), eventMonitors: [log])
 ///     let joke = try await session.request("https://api.example.com/joke").serializingJSON().value
 ///
-/// The actor is a face over `SessionContext`, which pipelines and the transport's threads can ask without waiting.
-/// Requests that were started keep their session until they have finished; when it goes away before, requests that wait
-/// unstarted with serializers attached fail with `.sessionEnded`.
+/// A request in flight keeps its session alive. When the session is released, requests that have serializers but have
+/// not started fail with `.sessionEnded`.
+///
+/// Create one session and keep it, because each session has its own connections. Sessions share connections only if
+/// they have the same transport, as the sessions of ``extending(_:)`` do.
+// The actor's state is in `SessionContext`, because pipelines and the transport's threads cannot wait for an actor.
 public actor Session {
-    /// A session for the impatient: default configuration, no interceptors, no monitors.
+    /// A shared session with the default configuration, without interceptors and monitors.
     public static let `default` = Session()
 
     nonisolated let context: SessionContext
@@ -15,17 +18,18 @@ public actor Session {
     private var lastID: UInt64 = 0
     private var listeners: [MonitorQueue] = []
 
-    /// A session of what is given, and the defaults for the rest.
+    /// Creates a session.
     ///
     /// - Parameters:
-    ///   - transport: What moves the bytes; nil picks the platform's own.
-    ///   - interceptor: Stands behind those of the configuration.
-    ///   - eventMonitors: Are added to those of the configuration.
+    ///   - configuration: The settings. Later changes to the value do not affect the session.
+    ///   - transport: The transport that sends requests; nil uses the platform's default.
+    ///   - interceptor: An interceptor, called after those of the configuration.
+    ///   - eventMonitors: Monitors in addition to those of the configuration.
     public init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)? = nil,
         interceptor: (any RequestInterceptor)? = nil, eventMonitors: [any EventMonitor] = []
     ) {
-        var configuration = configuration.withJarOfItsOwn()
+        var configuration = configuration.withOwnCookieJar()
         if let interceptor { configuration.interceptors.append(interceptor) }
         configuration.eventMonitors += eventMonitors
         self.init(SessionContext(configuration: configuration, transport: transport ?? DefaultTransport.make()))
@@ -42,21 +46,23 @@ public actor Session {
         context.sessionDidEnd()
     }
 
-    /// What the session was made with, its interceptors and monitors included.
+    /// The configuration of the session, including the interceptors and monitors passed to its initializer.
     public nonisolated var configuration: SessionConfiguration { context.configuration }
 
-    /// What keeps the session's cookies; nil if they are not kept.
+    /// The jar that stores the session's cookies; nil if the session does not store cookies.
     public nonisolated var cookieJar: CookieJar? { context.configuration.cookieJar }
 
-    /// A session of its own on the same transport, and so on the same connections, whose configuration begins as this
-    /// one's. They share the cookie jar, the credentials and the retry budget too.
+    /// Returns a session with the same transport and a changed copy of this session's configuration.
+    ///
+    /// Both sessions use the same connections, cookie jar, credentials and retry budget, unless the closure changes
+    /// them.
     ///
     ///     let admin = session.extending {
     ///         $0.baseURL = "https://api.example.com/admin"
     ///         $0.headers.update(.authorization(bearerToken: token))
     ///     }
     ///
-    /// Neither holds the other: each has its own requests, and ends when it is let go of or invalidated.
+    /// Neither session owns the other. Each has its own requests, and ends when it is released or invalidated.
     public nonisolated func extending(_ configure: (inout SessionConfiguration) -> Void) -> Session {
         var configuration = configuration
         configure(&configuration)
@@ -64,19 +70,19 @@ public actor Session {
             SessionContext(configuration: configuration, transport: context.transport, parent: context))
     }
 
-    // MARK: Requests under way
+    // MARK: Requests in flight
 
-    /// Every request that was started and has not finished, or waits for `resume()` with a serializer attached.
+    /// The requests in flight, and those that have a serializer and wait for ``Request/resume()``. The oldest is first.
     public var requests: [any Request] { context.requests }
 
-    /// Cancels all of them, those in a retry delay too. Requests made meanwhile are not touched.
+    /// Cancels all ``requests``, including those in a retry delay. Requests created meanwhile are not affected.
     public func cancelAllRequests() {
         for request in context.requests { request.cancel() }
     }
 
-    /// Ends the session for good: its requests fail with `.sessionInvalidated`, as will any made later.
+    /// Ends the session permanently. Its requests fail with `.sessionInvalidated`, and so do requests created later.
     ///
-    /// The transport is left alone: it may serve other sessions, and ends with the last of them.
+    /// The transport continues to work, because other sessions may use it.
     public func invalidate() {
         context.cancelRequestsForSessionInvalidation(with: nil)
     }
@@ -92,7 +98,7 @@ public actor Session {
         return subscription.stream
     }
 
-    // MARK: Making requests
+    // MARK: Creating requests
 
     func makeCore(
         _ source: consuming RequestSource, _ interceptor: (any RequestInterceptor)?, _ startsAutomatically: Bool?,

@@ -1,79 +1,88 @@
-/// How a session works. A value: what is changed after a session was made from it has no effect on that session.
+/// The settings of a ``Session``. It is a value: later changes do not affect sessions that were created from it.
 ///
 ///     let configuration = SessionConfiguration {
 ///         $0.headers = ["Accept": "application/json"]
 ///         $0.validation = [.standard]
 ///     }
 public struct SessionConfiguration: Sendable {
-    /// What relative URLs stand below: `users/7` goes to `https://api.example.com/v1/users/7`.
+    /// The base of relative URLs; nil by default. With the base `https://api.example.com/v1`, `users/7` means
+    /// `https://api.example.com/v1/users/7`.
     ///
-    /// The base counts as a folder, whether or not it ends with a slash; all else is RFC 3986: `/users` replaces the
-    /// whole path, `//host/users` the host as well, and a URL with a scheme everything. Without a base, relative URLs fail.
-    /// It is asked once, when a session is made; whole requests are not resolved against it.
+    /// The base's path is used as a folder, with or without a slash at its end. Otherwise RFC 3986 applies: `/users`
+    /// replaces the path, `//host/users` also replaces the host, and a URL with a scheme replaces everything. Without a
+    /// base, relative URLs fail with `.invalidURL`.
+    ///
+    /// The value is converted once, when a session is created. URLs of complete requests are not resolved.
     public var baseURL: (any URLConvertible)?
-    /// Fields for every request that does not set them itself; `HTTPHeaders.default` unless replaced. They are added after
-    /// modifiers, and seen by adapters.
+    /// The header fields of every request that does not have them itself; ``HTTPHeaders/default`` by default. They are
+    /// added after modifiers and before adapters.
     public var headers = HTTPHeaders.default
-    /// What puts parameters into a request that names no encoder.
+    /// The encoder of parameters if a request names none; ``URLEncodedFormParameterEncoder`` by default.
     public var encoder: any ParameterEncoder = .urlEncodedForm
-    /// What decodes `Decodable` values where a serializer names no decoder.
+    /// The decoder of `Decodable` values if a serializer names none; `JSONDecoder` by default.
     public var decoder: any DataDecoder = JSONDecoder()
-    /// Who judges the certificates of peers; nil: the system does. A host that a pattern names is never sent a byte unless its
-    /// evaluator agrees.
+    /// The evaluators of server certificates; nil by default, so that the system alone evaluates them. A host that
+    /// matches a pattern receives no byte of a request before its evaluator has accepted it.
     public var serverTrust: ServerTrustManager?
-    /// Adapt and retry all requests, before a request's own interceptors.
+    /// The interceptors of all requests, called before a request's own; empty by default.
     public var interceptors: [any RequestInterceptor] = []
-    /// Stands around every exchange, the first outermost, outside a request's own.
+    /// The middleware around all exchanges, the first one outermost; empty by default. A request's own middleware runs
+    /// inside it.
     public var middleware: [any RequestMiddleware] = []
-    /// Asked about every redirect, unless the request has a handler of its own; nil follows them.
+    /// The handler of redirects if a request has none; nil by default, so that ``RequestOptions/redirects`` decides.
     public var redirectHandler: (any RedirectHandler)?
-    /// Told of all that happens to the session's requests.
+    /// The monitors that receive the events of all requests; empty by default.
     public var eventMonitors: [any EventMonitor] = []
-    /// Whether the first serializer starts a request, or only `resume()` does.
+    /// Whether attaching a serializer starts a request; true by default. If false, only ``Request/resume()`` does.
     public var startsRequestsAutomatically = true
-    /// What every response must pass, before a request's own validators.
+    /// The validators of all responses, run before a request's own; empty by default.
     public var validation: [ResponseValidator] = []
-    /// What requests have that say nothing else.
+    /// The default options for requests.
     public var options = RequestOptions()
-    /// Keeps cookies between requests; nil is without them. A jar that is set serves all sessions that have it. Where none is,
-    /// each session has one of its own, in memory, which begins with what is in this one, and which its children share.
+    /// The jar that stores cookies between requests; nil for no cookies.
+    ///
+    /// By default each session gets its own jar in memory, with a copy of this jar's cookies. A jar that is set here is
+    /// shared by all sessions with this configuration. Sessions created by ``Session/extending(_:)`` share the jar.
     public var cookieJar: CookieJar? = CookieJar() {
-        didSet { hasJarOfItsOwn = false }
+        didSet { hasOwnCookieJar = false }
     }
-    private var hasJarOfItsOwn = true
-    /// What answers servers that ask who is there; nil is without. A store serves all sessions that have it.
+    /// Whether each session gets its own copy of the jar, because no jar was set.
+    private var hasOwnCookieJar = true
+    /// The credentials that answer authentication challenges; nil by default. All sessions with this configuration
+    /// share the store.
     public var credentials: CredentialStore?
-    /// What retry delays are slept on; tests give one that they move by hand.
+    /// The clock for retry delays, the total and attempt timeouts, and the delays of event streams; `ContinuousClock`
+    /// by default. Tests can use a manual clock.
     public var clock: any Clock<Duration> = ContinuousClock()
-    /// The maximum number of retries of the session's retry policies, resumable uploads and event streams together; nil for
-    /// no limit.
+    /// The budget for the retries of all retry policies, resumable uploads and event streams of the session: a tenth of
+    /// the requests and ten a second by default; nil for no limit.
     public var retryBudget: RetryBudget? = RetryBudget()
-    /// Where chance comes from, in retry delays for one.
+    /// The source of random numbers, for example for the jitter of retry delays; the system's generator by default.
     public var random = RandomSource.system
 
-    /// A configuration as it is unless the closure changes it.
+    /// Creates the default configuration and passes it to the closure for changes.
     public init(_ configure: (inout SessionConfiguration) -> Void = { _ in }) {
         configure(&self)
     }
 
-    /// The configuration of a new session, with a jar that no other session has unless it was set.
-    func withJarOfItsOwn() -> SessionConfiguration {
+    /// Returns the configuration for a new session: with a copy of the cookie jar, unless a jar was set.
+    func withOwnCookieJar() -> SessionConfiguration {
         var configuration = self
-        guard hasJarOfItsOwn else { return configuration }
+        guard hasOwnCookieJar else { return configuration }
         configuration.cookieJar = cookieJar?.copy()
-        configuration.hasJarOfItsOwn = true
+        configuration.hasOwnCookieJar = true
         return configuration
     }
 }
 
-/// Random numbers from a source that a test can replace.
+/// A source of random numbers, which tests can replace.
 public struct RandomSource: Sendable {
     private let next: @Sendable () -> UInt64
 
-    /// A source that asks the closure for bits, from any thread.
+    /// Creates a source. The closure returns 64 random bits, and is called from any thread.
     public init(_ next: @escaping @Sendable () -> UInt64) { self.next = next }
 
-    /// The system's generator.
+    /// The system's random number generator.
     public static let system = RandomSource {
         var generator = SystemRandomNumberGenerator()
         return generator.next()
@@ -86,7 +95,7 @@ public struct RandomSource: Sendable {
         return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 
-    /// A number from 0 up to, not including, 1.
+    /// Returns a number from 0 up to, but not including, 1.
     public func fraction() -> Double { Double(next() >> 11) * 0x1p-53 }
 }
 

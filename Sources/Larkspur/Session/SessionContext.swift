@@ -1,27 +1,27 @@
-/// The session's state: an immutable configuration, and boxes with its requests and tasks.
+/// The state of a session: its immutable configuration, and its requests and tasks behind locks.
 ///
-/// The actor `Session` is a face over it: pipelines and the delegate see the context, because an actor cannot answer at once.
+/// Pipelines and the transport's delegate use it directly, because they cannot wait for the actor `Session`.
 package final class SessionContext: SessionStateProvider {
     // Immutable
     let configuration: SessionConfiguration
     let transport: any Transport
     let monitors: [MonitorQueue]
-    /// What a request's settings are before anything is set.
+    /// The initial settings of each request.
     let settings: RequestSettings
-    /// Where downloads are written.
+    /// The thread that writes the session's downloads.
     let files = FileThread.assigned()
-    /// The base of relative URLs, or why there can be none.
+    /// The base of relative URLs, or the error that makes them fail; nil if the session has no base.
     let baseURL: Result<RequestURL, RequestError>?
-    /// The session's fields, if they can be sent as they are; found out once instead of for each request.
+    /// The session's header fields if they are valid for every request, else empty. Checked once, not for each request.
     let knownHeaders: HTTPHeaders
-    /// Nil: the platform's own verdict stands for every host.
+    /// The evaluators of server certificates; nil if the transport alone evaluates them.
     let trust: TrustPolicy?
-    /// What is left for retries; nil is without limit.
+    /// The retries that the session's budget still allows; nil without a limit.
     let retryAccount: RetryAccount?
 
     // Guarded by boxes
     private let owner = Protected(Owner())
-    /// One for every so many requests, because all threads come here for each event: one box would have them queue.
+    /// The requests and tasks, spread over several locks, because every event of the transport needs one of them.
     private let shards = (0..<Shard.count).map { _ in Protected(Shard()) }
 
     private struct Owner {
@@ -32,24 +32,24 @@ package final class SessionContext: SessionStateProvider {
     private struct Shard {
         static let count = 16
 
-        enum Life {
+        enum Status {
             case open
-            /// The session object is gone.
+            /// The session object was released.
             case ended
             case invalidated
         }
 
-        var life = Life.open
-        /// Every request that was started, or waits for its start with a serializer attached.
-        var requests = Places<any Request>()
-        var tasks = Places<RequestCore>()
+        var status = Status.open
+        /// The requests in flight, and those that have a serializer and wait for their start.
+        var requests = SlotMap<any Request>()
+        var tasks = SlotMap<RequestCore>()
     }
 
     private func shard(_ id: RequestID) -> Protected<Shard> { shards[Int(id.number % UInt64(Shard.count))] }
 
     private func shard(_ id: TransportTaskID) -> Protected<Shard> { shards[Int(id.rawValue % UInt64(Shard.count))] }
 
-    /// - Parameter parent: The session whose retries these are counted with.
+    /// - Parameter parent: The session whose retry budget is shared, if both sessions have the same budget.
     init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
         self.configuration = configuration
         self.transport = transport
@@ -76,34 +76,35 @@ package final class SessionContext: SessionStateProvider {
 
     var session: Session? { owner.withLock { $0.session } }
 
-    /// The session object is gone. Started requests hold it, so this meets only those that never were.
+    /// Fails all requests after the session object was released. These have not started, because a request in flight
+    /// keeps its session alive.
     func sessionDidEnd() {
         for request in end(.ended) { request.handle.core.cancel(.sessionEnded) }
     }
 
-    /// Takes no more requests; gives those that are there.
-    private func end(_ life: Shard.Life) -> [any Request] {
+    /// Stops registering requests, and returns those that are registered.
+    private func end(_ status: Shard.Status) -> [any Request] {
         shards.flatMap { shard in
             shard.withLock { shard in
-                if shard.life != .invalidated { shard.life = life }
+                if shard.status != .invalidated { shard.status = status }
                 return shard.requests.all
             }
         }
     }
 
     var endReason: RequestError {
-        shards[0].withLock { $0.life } == .invalidated ? .sessionInvalidated : .sessionEnded
+        shards[0].withLock { $0.status } == .invalidated ? .sessionInvalidated : .sessionEnded
     }
 
     // MARK: Requests
 
-    /// Keeps a request until it has finished, and says in which place; nil if the session is over and it will not be kept.
+    /// Keeps a request until it has finished. Returns the number for `forget`; nil if the session has ended.
     func register(_ request: any Request, _ id: RequestID) -> UInt64? {
-        shard(id).withLock { $0.life == .open ? $0.requests.insert(request) : nil }
+        shard(id).withLock { $0.status == .open ? $0.requests.insert(request) : nil }
     }
 
     func forget(_ id: RequestID, in place: UInt64) {
-        // Let go of after unlocking: it may be the last reference.
+        // The request is released after unlocking, because this may be its last reference.
         _ = shard(id).withLock { $0.requests.remove(place) }
     }
 
@@ -140,42 +141,44 @@ package final class SessionContext: SessionStateProvider {
 
 #if DEBUG
     extension SessionContext {
-        /// How often the session's boxes were locked.
+        /// The number of times that the session's boxes were locked.
         var lockCount: Int { shards.reduce(owner.lockCount) { $0 + $1.lockCount } }
     }
 #endif
 
-/// Which request a task belongs to, and which are under way: asked for every event, so by a place in an array, not a hash.
+/// A collection whose elements are found by a number. It uses an array index and no hash, because every event of the
+/// transport looks up its request here.
 ///
-/// A number is a place and how often it has been given away, so that the number of what is long gone finds nothing.
-private struct Places<Element> {
-    private var places: [(uses: UInt64, element: Element?)] = []
+/// A number contains the index and the generation of its slot: how often the slot was used. So the number of a removed
+/// element finds nothing after its slot was reused.
+private struct SlotMap<Element> {
+    private var slots: [(generation: UInt64, element: Element?)] = []
     private var free: [Int] = []
 
-    private static var placeBits: UInt64 { 24 }
+    private static var indexBits: UInt64 { 24 }
 
-    var all: [Element] { places.compactMap(\.element) }
+    var all: [Element] { slots.compactMap(\.element) }
 
     mutating func insert(_ element: Element) -> UInt64 {
-        let place = free.popLast() ?? places.count
-        if place == places.count { places.append((0, nil)) }
-        places[place] = (places[place].uses + 1, element)
-        return places[place].uses << Self.placeBits | UInt64(place)
+        let index = free.popLast() ?? slots.count
+        if index == slots.count { slots.append((0, nil)) }
+        slots[index] = (slots[index].generation + 1, element)
+        return slots[index].generation << Self.indexBits | UInt64(index)
     }
 
     subscript(number: UInt64) -> Element? {
-        place(of: number).flatMap { places[$0].element }
+        index(of: number).flatMap { slots[$0].element }
     }
 
-    /// Gives the element back, to be let go of after unlocking.
+    /// Removes and returns the element. The caller releases it after unlocking.
     mutating func remove(_ number: UInt64) -> Element? {
-        guard let place = place(of: number), let element = places[place].element.take() else { return nil }
-        free.append(place)
+        guard let index = index(of: number), let element = slots[index].element.take() else { return nil }
+        free.append(index)
         return element
     }
 
-    private func place(of number: UInt64) -> Int? {
-        let place = Int(number & (1 << Self.placeBits - 1))
-        return place < places.count && places[place].uses == number >> Self.placeBits ? place : nil
+    private func index(of number: UInt64) -> Int? {
+        let index = Int(number & (1 << Self.indexBits - 1))
+        return index < slots.count && slots[index].generation == number >> Self.indexBits ? index : nil
     }
 }

@@ -1,6 +1,7 @@
-/// Routes what a transport reports to the request it concerns.
+/// Passes a transport's events and questions to the request of the task.
 ///
-/// It holds no state, but asks its `SessionStateProvider` whose task it is. Called by the transport, it runs no user code (R2).
+/// It has no state: a `SessionStateProvider` knows the request of each task. It is called on the transport's threads,
+/// so it runs no user code (R2).
 package final class SessionDelegate: TransportDelegate {
     private let provider: any SessionStateProvider
 
@@ -24,7 +25,7 @@ package final class SessionDelegate: TransportDelegate {
         }
     }
 
-    /// Marks the thread while it is the transport's, so that tests can prove that no user code runs on it.
+    /// Marks the thread as the transport's during the call, so that tests can prove that no user code runs on it.
     private func onTransportThread(_ body: () -> Void) {
         #if DEBUG
             ThreadMarks.transportDepth += 1

@@ -15,8 +15,9 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
             hash.base64EncodedString() == text.dropFirst(7)
         else {
             throw RequestError(
-                .invalidPin, "invalid pin \(text): expected sha256/ and the Base64 of the 32-byte hash of a public key"
-            )
+                .invalidPin,
+                "the pin \(text.prefix(100).debugDescription) is not valid; write sha256/ and the Base64 text, 44 "
+                    + "characters, of a public key's SHA-256 hash")
         }
         self.hash = [UInt8](hash)
     }

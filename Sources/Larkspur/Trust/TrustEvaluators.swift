@@ -72,7 +72,8 @@ public struct PinnedKeysTrustEvaluator: ImmediateTrustEvaluating {
         let keys = shown.map(\.description).joined(separator: ", ")
         let error = TrustError(
             .pinMismatch,
-            "no certificate of \(trust.host) has one of the \(pins.count) pinned keys; the server's keys are \(keys)")
+            "no certificate of \(trust.host) has one of the \(pins.count) pinned keys; the server's keys are \(keys); "
+                + "if the server has a new key, add its pin")
         guard let report else { throw error }
         // An unstructured task, because user code must not run on the transport's thread.
         Task { report(error, trust) }
@@ -103,7 +104,9 @@ public struct PinnedCertificatesTrustEvaluator: ImmediateTrustEvaluating {
         let candidates = performDefaultValidation ? trust.certificates[...] : trust.certificates.prefix(1)
         guard !candidates.contains(where: certificates.contains) else { return }
         throw TrustError(
-            .pinMismatch, "the chain of \(trust.host) has none of the \(certificates.count) pinned certificates")
+            .pinMismatch,
+            "the certificate chain of \(trust.host) contains none of the \(certificates.count) pinned certificates; "
+                + "if the server has a new certificate, pin it too")
     }
 }
 

@@ -37,6 +37,19 @@ struct ReadableErrorTests {
         #expect(error.message.contains("…") && error.message.utf8.count < 300)
     }
 
+    @Test("An attempt and its hops are printed as one line, with the error and the delay, and without the query")
+    func attempts() async {
+        let session = TransportLog().session { _, number in .text("ok", status: number == 1 ? 503 : 200) }
+        let policy = RetryPolicy(backoff: .init(scale: .milliseconds(1), jitter: .none))
+        let request = await session.request("https://h/users?key=s3cret").validate().retry(using: policy)
+        #expect(await request.serializingString().response.error == nil)
+        let lines = request.attempts.map { "\($0)" }
+        let first = lines.first ?? ""
+        #expect(
+            first.hasPrefix("GET https://h/users (503); validating failed") && first.contains("; next attempt after "))
+        #expect(lines.dropFirst() == ["GET https://h/users (200)"] && !first.contains("s3cret"))
+    }
+
     @Test("The shown beginning of a page is redacted")
     func secretPage() async throws {
         let error = try #require(await error("<html><meta name=\"csrf-token\" content=\"s3cret\">", "text/html"))

@@ -14,8 +14,11 @@ extension Endpoint where Response == User {
 struct Signed: RequestAdapter {
     let key: String
 
-    func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
-        request.headers["X-Signature"] = "\(request.method) \(request.url.path) \(key)"
+    func adapt(
+        _ request: inout OutgoingRequest, using state: RequestAdapterState
+    ) async throws {
+        request.headers["X-Signature"] =
+            "\(request.method) \(request.url.path) \(key)"
     }
 }
 
@@ -42,11 +45,12 @@ struct AlamofireExamples {
 
     @Test("A value, and a closure for one")
     func values() async throws {
-        let user = try await session.request("https://api.example.com/users/7").validate()
+        let user = try await session.request("https://api.example.com/users/7")
+            .validate()
             .serializingDecodable(User.self).value
         #expect(user.name == "Ada")
-        // swift-format-ignore
-        await session.request("https://api.example.com/users/7").validate().responseDecodable(of: User.self) { response in
+        let request = await session.request("https://api.example.com/users/7")
+        request.validate().responseDecodable(of: User.self) { response in
             switch response.result {
             case .success(let user): print(user.name)
             case .failure(let error): print(error)
@@ -60,27 +64,37 @@ struct AlamofireExamples {
 
     @Test("Parameters, headers and validators")
     func parts() async throws {
-        let found = await session.request("https://api.example.com/users", parameters: ["page": 1, "all": true])
+        let found = await session.request(
+            "https://api.example.com/users", parameters: ["page": 1, "all": true])
         let made = await session.request(
-            "https://api.example.com/users", method: .post, parameters: NewUser(name: "Ada"), encoder: .json)
-        let encoder = URLEncodedFormEncoder(arrayEncoding: .noBrackets, spaceEncoding: .plusReplaced)
+            "https://api.example.com/users", method: .post,
+            parameters: NewUser(name: "Ada"), encoder: .json)
+        let encoder = URLEncodedFormEncoder(
+            arrayEncoding: .noBrackets, spaceEncoding: .plusReplaced)
         let list = await session.request(
-            "https://api.example.com/users", parameters: ["id": [7, 8]], encoder: .urlEncodedForm(encoder: encoder))
+            "https://api.example.com/users", parameters: ["id": [7, 8]],
+            encoder: .urlEncodedForm(encoder: encoder))
         let token = "secret"
-        let headers: HTTPHeaders = [.authorization(bearerToken: token), .accept("application/json")]
+        let headers: HTTPHeaders = [
+            .authorization(bearerToken: token), .accept("application/json"),
+        ]
         let mine = await session.request("https://api.example.com/me", headers: headers)
         let checked = await session.request("https://api.example.com/users/7")
             .validate(statusCode: [200, 304])
             .validate { exchange in
-                if exchange.data?.isEmpty != false { throw RequestError(.emptyBody, "a user has a body") }
+                if exchange.data?.isEmpty != false {
+                    throw RequestError(.emptyBody, "a user has a body")
+                }
             }
         for request in [found, made, list, mine, checked] { _ = try await request.serializingData().value }
         #expect(log.requests[0].url.target == "/users?page=1&all=1")
         #expect(log.requests[1].text == #"{"name":"Ada"}"#)
         #expect(log.requests[2].url.target == "/users?id=7&id=8")
         #expect(log.requests[3]["Authorization"] == "Bearer secret")
-        let shown = await session.request("https://api.example.com/me", headers: headers)
-            .cURLDescription { command in print(command) }
+        let shown = await session.request(
+            "https://api.example.com/me", headers: headers
+        )
+        .cURLDescription { command in print(command) }
         _ = try await shown.serializingData().value
         #expect(!shown.cURLDescription().contains("secret"))
     }
@@ -88,7 +102,8 @@ struct AlamofireExamples {
     @Test("Uploads and forms")
     func uploads() async throws {
         let (data, file) = (Data("text".utf8), try folder.write("text".utf8, to: "photo.png"))
-        let note = await session.upload(data, to: "https://api.example.com/notes/7", method: .put)
+        let note = await session.upload(
+            data, to: "https://api.example.com/notes/7", method: .put)
         let film = await session.upload(file, to: "https://api.example.com/films")
         let form = await session.upload(
             multipart: { form in
@@ -103,9 +118,9 @@ struct AlamofireExamples {
     @Test("Downloads, gone on with")
     func downloads() async throws {
         let film = folder["new/film.mp4"]
-        // swift-format-ignore
         let download = await session.download(
-            "https://example.com/film.mp4", to: .file(film), options: [.removePreviousFile, .createIntermediateDirectories])
+            "https://example.com/film.mp4", to: .file(film),
+            options: [.removePreviousFile, .createIntermediateDirectories])
         let place = try await download.serializingFile().value
         #expect(place == film)
         if let record = await download.cancelProducingResumeRecord() {
@@ -113,30 +128,40 @@ struct AlamofireExamples {
             try await print(rest.serializingFile().value)
         }
         let large = await session.download("https://example.com/film.mp4")
-        for await progress in large.downloadProgress { print(progress.completed, progress.total ?? 0) }
+        for await progress in large.downloadProgress {
+            print(progress.completed, progress.total ?? 0)
+        }
         try FileManager.default.removeItem(at: await large.serializingFile().value)
     }
 
     @Test("Interceptors, tokens, redirects")
     func interceptors() async throws {
         let key = "key"
-        let signed = await session.request("https://api.example.com/orders").adapt(using: Signed(key: key))
+        let signed = await session.request("https://api.example.com/orders")
+            .adapt(using: Signed(key: key))
         _ = try await signed.serializingData().value
         #expect(log.requests.last?["X-Signature"] == "GET /orders key")
         func patience() -> Session {
             let patient = Session(
-                configuration: SessionConfiguration { $0.validation = [.standard] }, interceptor: .retry(limit: 3))
+                configuration: SessionConfiguration { $0.validation = [.standard] },
+                interceptor: .retry(limit: 3))
             return patient
         }
         #expect(patience().configuration.interceptors.count == 1)
 
-        let login = await session.request("https://api.example.com/login").redirect(using: .doNotFollow)
+        let login = await session.request("https://api.example.com/login")
+            .redirect(using: .doNotFollow)
         #expect(await login.serializingData().response.head?.status == 302)
 
         let saved = BearerToken("old", refreshToken: "more", renewalDate: .distantPast)
-        let tokens = BearerTokens(saved, for: "https://api.example.com") { old, session in
-            try await session.request("https://id.example.com/renew", parameters: ["token": old.refreshToken ?? ""])
-                .validate().serializingDecodable(BearerToken.self).value
+        let tokens = BearerTokens(
+            saved, for: "https://api.example.com"
+        ) { old, session in
+            try await session.request(
+                "https://id.example.com/renew",
+                parameters: ["token": old.refreshToken ?? ""]
+            )
+            .validate().serializingDecodable(BearerToken.self).value
         }
         let request = await session.request("https://api.example.com/me", interceptor: .authentication(tokens))
         _ = try await request.serializingData().value
@@ -147,7 +172,9 @@ struct AlamofireExamples {
     @Test("Monitors, trust, streams, requests under way")
     func rest() async throws {
         let monitor = ClosureEventMonitor { request, event in
-            if case .finish(let error) = event { print(request.description, error ?? "done") }
+            if case .finish(let error) = event {
+                print(request.description, error ?? "done")
+            }
         }
         func watch() -> Session {
             let watched = Session(eventMonitors: [monitor, LogMonitor(level: .headers)])
@@ -155,13 +182,16 @@ struct AlamofireExamples {
         }
         #expect(watch().configuration.eventMonitors.count == 2)
         func pin(_ current: PublicKeyPin, _ spare: PublicKeyPin) -> Session {
-            let trust = ServerTrustManager(evaluators: ["*.example.com": .pinnedKeys(current, spare)])
-            let pinned = Session(configuration: SessionConfiguration { $0.serverTrust = trust })
+            let trust = ServerTrustManager(
+                evaluators: ["*.example.com": .pinnedKeys(current, spare)])
+            let pinned = Session(
+                configuration: SessionConfiguration { $0.serverTrust = trust })
             return pinned
         }
         let pinOfZeros = try PublicKeyPin("sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
         #expect(try pin(pinOfZeros, pinOfZeros).configuration.serverTrust?.evaluator(for: "a.example.com") != nil)
-        for try await line in await session.streamRequest("https://api.example.com/log").lines { print(line) }
+        let log = await session.streamRequest("https://api.example.com/log")
+        for try await line in log.lines { print(line) }
         for request in await session.requests { print(request.id, request.description) }
         await session.cancelAllRequests()
         #expect(await session.requests.isEmpty)

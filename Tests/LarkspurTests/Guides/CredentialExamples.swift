@@ -27,8 +27,11 @@ struct CredentialExamples {
     func tokens() async throws {
         let saved = BearerToken("token")
         func make() -> Session {
-            let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
-            let tokens = BearerTokens(saved, for: "https://api.example.com", renewedBy: client)
+            let client = OAuth2Client(
+                tokenURL: "https://id.example.com/token", clientID: "shop",
+                clientSecret: secret)
+            let tokens = BearerTokens(
+                saved, for: "https://api.example.com", renewedBy: client)
             let session = Session(
                 configuration: SessionConfiguration { $0.validation = [.standard] },
                 interceptor: .composed(.authentication(tokens), .retry(limit: 3)))
@@ -40,11 +43,16 @@ struct CredentialExamples {
     @Test("A login needs no token, and returns one")
     func login() async throws {
         let saved: BearerToken? = nil
-        let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
+        let client = OAuth2Client(
+            tokenURL: "https://id.example.com/token", clientID: "shop",
+            clientSecret: secret)
         func make() -> (BearerTokens, Session) {
-            let tokens = BearerTokens(saved, for: "https://api.example.com", renewedBy: client)
+            let tokens = BearerTokens(
+                saved, for: "https://api.example.com", renewedBy: client)
             let session = Session(
-                configuration: SessionConfiguration { $0.baseURL = "https://api.example.com" },
+                configuration: SessionConfiguration {
+                    $0.baseURL = "https://api.example.com"
+                },
                 interceptor: .authentication(tokens))
             return (tokens, session)
         }
@@ -56,9 +64,11 @@ struct CredentialExamples {
             })
         func logIn(name: String, password: String) async throws {
             let login = await session.request(
-                "login", method: .post, parameters: ["name": name, "password": password], encoder: .json
+                "login", method: .post,
+                parameters: ["name": name, "password": password], encoder: .json
             ) { $0.options.usesCredentials = false }
-            tokens.credential = try await login.validate().serializingDecodable(BearerToken.self).value
+            tokens.credential = try await login.validate()
+                .serializingDecodable(BearerToken.self).value
         }
         try await logIn(name: "ada", password: password)
         _ = try await session.request("users").serializingData().value
@@ -70,10 +80,14 @@ struct CredentialExamples {
     func store() async throws {
         func make() throws -> Session {
             let credentials = CredentialStore()
-            try credentials.set(Credential(username: "ada", password: password), for: "https://api.example.com")
-            // swift-format-ignore
-            try credentials.set(Credential(username: "root", password: other), for: "https://api.example.com", realm: "Admin")
-            let session = Session(configuration: SessionConfiguration { $0.credentials = credentials })
+            try credentials.set(
+                Credential(username: "ada", password: password),
+                for: "https://api.example.com")
+            try credentials.set(
+                Credential(username: "root", password: other),
+                for: "https://api.example.com", realm: "Admin")
+            let session = Session(
+                configuration: SessionConfiguration { $0.credentials = credentials })
             return session
         }
         let asking = StubAnswer.response(401, headers: ["WWW-Authenticate": #"Basic realm="Admin""#])

@@ -5,14 +5,21 @@ import Testing
 // The code of "Extending", word for word.
 
 struct Tracing: RequestAdapter {
-    func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
-        request.headers["X-Trace"] = "\(state.requestID), attempt \(state.attempt)"
+    func adapt(
+        _ request: inout OutgoingRequest, using state: RequestAdapterState
+    ) async throws {
+        request.headers["X-Trace"] =
+            "\(state.requestID), attempt \(state.attempt)"
     }
 }
 
 struct LeaderElection: RequestRetrier {
-    func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        guard error.statusCode == 421, request.retryCount < 3 else { return .doNotRetry }
+    func retry(
+        _ request: any Request, for session: Session, dueTo error: RequestError
+    ) async -> RetryResult {
+        guard error.statusCode == 421, request.retryCount < 3 else {
+            return .doNotRetry
+        }
         return .retryAfter(.milliseconds(200))
     }
 }
@@ -20,7 +27,9 @@ struct LeaderElection: RequestRetrier {
 struct CSVSerializer: ResponseSerializer {
     func serialize(_ exchange: CompletedExchange) throws -> [[String]] {
         let text = String(decoding: exchange.data ?? Data(), as: UTF8.self)
-        return text.split(separator: "\n").map { $0.split(separator: ",").map(String.init) }
+        return text.split(separator: "\n").map { line in
+            line.split(separator: ",").map(String.init)
+        }
     }
 }
 
@@ -54,7 +63,9 @@ struct PlainTextEncoder: ParameterEncoder {
 struct Records: StreamParser {
     private var rest: [UInt8] = []
 
-    mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> [UInt8]? {
+    mutating func next(
+        in bytes: inout UnsafeRawBufferPointer
+    ) throws -> [UInt8]? {
         let record = bytes.prefix(4 - rest.count)
         rest += record
         bytes = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(record.count))
@@ -64,7 +75,10 @@ struct Records: StreamParser {
     }
 
     mutating func end() throws -> [UInt8]? {
-        guard rest.isEmpty else { throw RequestError(.incompleteMessage, "the last record has \(rest.count) bytes") }
+        guard rest.isEmpty else {
+            let problem = "the last record has only \(rest.count) bytes"
+            throw RequestError(.incompleteMessage, problem)
+        }
         return nil
     }
 }
@@ -74,7 +88,9 @@ struct SlowRequests: EventMonitor {
     let report: @Sendable (String) -> Void
 
     func request(_ request: any Request, did event: RequestEvent) {
-        guard case .gatherMetrics(let metrics) = event, metrics.total ?? .zero > limit else { return }
+        guard case .gatherMetrics(let metrics) = event,
+            metrics.total ?? .zero > limit
+        else { return }
         report("\(request.description) took \(metrics.total ?? .zero)")
     }
 }
@@ -87,10 +103,12 @@ final class Staging: Transport {
     }
 
     func task(
-        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+        for request: TransportRequest, id: TransportTaskID,
+        delegate: any TransportDelegate
     ) -> any TransportTask {
         var request = request
-        request.fields.append(HeaderField(name: "X-Environment", value: "staging"))
+        request.fields.append(
+            HeaderField(name: "X-Environment", value: "staging"))
         return inner.task(for: request, id: id, delegate: delegate)
     }
 
@@ -104,7 +122,8 @@ struct ExtendingExamples {
     @Test("The adapter marks each attempt, and the retrier retries within its limit")
     func interceptor() async throws {
         func make() async -> DataRequest {
-            let session = Session(interceptor: Interceptor(adapter: Tracing(), retrier: LeaderElection()))
+            let session = Session(
+                interceptor: Interceptor(adapter: Tracing(), retrier: LeaderElection()))
             let request = await session.request("https://api.example.com/orders").validate()
             return request
         }
@@ -125,7 +144,8 @@ struct ExtendingExamples {
     @Test("The serializer returns the rows of lines")
     func serializer() async throws {
         let session = log.session { _, _ in .text("a,b\nc,d", contentType: "text/csv") }
-        let rows = try await session.request("https://api.example.com/table").serializingResponse(using: .csv).value
+        let rows = try await session.request("https://api.example.com/table")
+            .serializingResponse(using: .csv).value
         #expect(rows == [["a", "b"], ["c", "d"]])
     }
 
@@ -156,8 +176,8 @@ struct ExtendingExamples {
         let session = log.session { _, number in
             .response(chunks: ["abc", "defg", number == 1 ? "h" : ""].map { Data($0.utf8) })
         }
-        // swift-format-ignore
-        for try await record in await session.streamRequest("https://api.example.com/records").bytes.parsed(by: Records()) {
+        let stream = await session.streamRequest("https://api.example.com/records")
+        for try await record in stream.bytes.parsed(by: Records()) {
             print(record)
         }
         var parser = Records()

@@ -45,7 +45,8 @@ struct GettingStartedExamples {
     func first() async throws {
         func firstOfAll() async throws {
             let session = Session()
-            let joke = try await session.request("https://api.example.com/joke").serializingJSON().value
+            let joke = try await session.request("https://api.example.com/joke")
+                .serializingJSON().value
             print(joke["setup"].string ?? "")
         }
         let session = Session(transport: stub)
@@ -55,18 +56,23 @@ struct GettingStartedExamples {
     @Test("Values are sent and received below the base URL")
     func values() async throws {
         let session = api()
-        let user = try await session.request("users/7").serializingDecodable(User.self).value
-        // swift-format-ignore
-        let page = try await session.request("users", parameters: ["page": 1, "all": true]).serializingDecodable([User].self).value
+        let user = try await session.request("users/7")
+            .serializingDecodable(User.self).value
+        let users = await session.request(
+            "users", parameters: ["page": 1, "all": true])
+        let page = try await users.serializingDecodable([User].self).value
         #expect(user.name == page.first?.name)
 
         let ada = User(id: 8, name: "Ada")
-        let created = try await session.request("users", method: .post, parameters: ada, encoder: .json)
-            .serializingDecodable(User.self).value
+        let created = try await session.request(
+            "users", method: .post, parameters: ada, encoder: .json
+        )
+        .serializingDecodable(User.self).value
         #expect(created.id == 7)
 
         let name = "a/b?"
-        let found = try await session.request("users/\(segment: name)").serializingDecodable(User.self).value
+        let found = try await session.request("users/\(segment: name)")
+            .serializingDecodable(User.self).value
         #expect(found.id == 7)
         let targets = ["/v1/users/7", "/v1/users?page=1&all=1", "/v1/users", "/v1/users/a%2Fb%3F"]
         #expect(log.requests.map { String($0.url.target) } == targets)
@@ -79,7 +85,10 @@ struct GettingStartedExamples {
         let (name, age, city, zip) = ("Ada", 36, "London", 1_234)
         let added = try await session.request(
             "users", method: .post,
-            parameters: ["name": name, "age": age, "address": ["city": city, "zip": zip] as MixedParameters],
+            parameters: [
+                "name": name, "age": age,
+                "address": ["city": city, "zip": zip] as MixedParameters,
+            ],
             encoder: .json
         ).serializingDecodable(User.self).value
         #expect(added.id == 7)
@@ -90,7 +99,8 @@ struct GettingStartedExamples {
     @Test("A signed URL is sent byte for byte")
     func signedURL() async throws {
         let session = api()
-        let signed = try RequestURL(verbatim: "https://files.example.com/a%2fb?signature=c%2B%7e")
+        let signed = try RequestURL(
+            verbatim: "https://files.example.com/a%2fb?signature=c%2B%7e")
         let bytes = try await session.request(signed).serializingData().value
         #expect(!bytes.isEmpty)
         #expect(log.requests.map(\.url.text) == ["https://files.example.com/a%2fb?signature=c%2B%7e"])
@@ -104,7 +114,8 @@ struct GettingStartedExamples {
                 .serializingDecodable(User.self, failure: APIProblem.self).value
             print(user.name)
         } catch let error as RequestError where error.statusCode == 404 {
-            print(error.failure(as: APIProblem.self)?.title ?? "there is no user with this number")
+            let problem = error.failure(as: APIProblem.self)
+            print(problem?.title ?? "there is no user with this number")
             #expect(error.failure(as: APIProblem.self)?.title == "nobody")
         }
         do {
@@ -112,12 +123,16 @@ struct GettingStartedExamples {
                 .serializingDecodable(User.self, failure: APIProblem.self).value
             print(user.name)
         } catch let error as RequestError where error.statusCode == 404 {
-            print(error.failure(as: APIProblem.self)?.title ?? "there is no user with this number")
+            let problem = error.failure(as: APIProblem.self)
+            print(problem?.title ?? "there is no user with this number")
         } catch let error as RequestError where error.isConnectivity {
             print("try again when there is a network: \(error)")
         }
-        let response = await session.request("users/7").serializingDecodable(User.self).response
-        print(response.head?.status ?? 0, response.metrics?.total ?? .zero, response.attempts.count)
+        let response = await session.request("users/7")
+            .serializingDecodable(User.self).response
+        print(
+            response.head?.status ?? 0, response.metrics?.total ?? .zero,
+            response.attempts.count)
         #expect(response.attempts.count == 1)
     }
 

@@ -6,7 +6,9 @@ import Testing
 
 /// Says how long an exchange took.
 private struct Stopwatch: RequestMiddleware {
-    func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
+    func intercept(
+        _ exchange: Exchange, next: Next
+    ) async throws -> ExchangeResponse {
         let start = ContinuousClock.now
         defer { print(exchange.request, start.duration(to: .now)) }
         return try await next(exchange)
@@ -17,9 +19,13 @@ private struct Stopwatch: RequestMiddleware {
 private struct Decrypting: RequestMiddleware {
     let decrypt: @Sendable (Data) -> Data
 
-    func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
+    func intercept(
+        _ exchange: Exchange, next: Next
+    ) async throws -> ExchangeResponse {
         var response = try await next(exchange)
-        if case .live(let body) = response.body { response.body = .live(LiveBody(body.map(decrypt))) }
+        if case .live(let body) = response.body {
+            response.body = .live(LiveBody(body.map(decrypt)))
+        }
         return response
     }
 }
@@ -28,14 +34,22 @@ private struct Decrypting: RequestMiddleware {
 private actor Cache: RequestMiddleware {
     private var kept: [String: ExchangeResponse] = [:]
 
-    func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
-        guard exchange.request.method == .get else { return try await next(exchange) }
+    func intercept(
+        _ exchange: Exchange, next: Next
+    ) async throws -> ExchangeResponse {
+        guard exchange.request.method == .get else {
+            return try await next(exchange)
+        }
         let key = exchange.request.url.text
         var exchange = exchange
-        if let tag = kept[key]?.headers["ETag"] { exchange.request.headers["If-None-Match"] = tag }
+        if let tag = kept[key]?.headers["ETag"] {
+            exchange.request.headers["If-None-Match"] = tag
+        }
         let response = try await next(exchange)
         if response.head.status == 304, let kept = kept[key] { return kept }
-        guard response.head.status == 200, response.headers["ETag"] != nil, case .buffered = response.body else {
+        guard response.head.status == 200, response.headers["ETag"] != nil,
+            case .buffered = response.body
+        else {
             return response
         }
         if kept.count == 100 { kept = [:] }
@@ -48,13 +62,18 @@ private actor Cache: RequestMiddleware {
 private struct Signing: RequestMiddleware {
     let sign: @Sendable (String) -> String
 
-    func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
+    func intercept(
+        _ exchange: Exchange, next: Next
+    ) async throws -> ExchangeResponse {
         var exchange = exchange
-        exchange.request.headers["X-Signature"] = sign("\(exchange.request.method) \(exchange.request.url.path)")
+        let text = "\(exchange.request.method) \(exchange.request.url.path)"
+        exchange.request.headers["X-Signature"] = sign(text)
         var response = try await next(exchange)
         let data = try await response.data(upTo: 1 << 20)
-        guard response.headers["X-Signature"] == sign(String(decoding: data, as: UTF8.self)) else {
-            throw RequestError(.untrusted, "the response has no valid signature")
+        let signature = sign(String(decoding: data, as: UTF8.self))
+        guard response.headers["X-Signature"] == signature else {
+            throw RequestError(
+                .untrusted, "the response has no valid signature")
         }
         response.body = .buffered(data)
         return response
@@ -65,10 +84,13 @@ private struct Signing: RequestMiddleware {
 private struct Faults: RequestMiddleware {
     let random: RandomSource
 
-    func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
+    func intercept(
+        _ exchange: Exchange, next: Next
+    ) async throws -> ExchangeResponse {
         switch random.fraction() {
         case ..<0.1: throw TransportError(.connectionLost)
-        case ..<0.2: return ExchangeResponse(status: 503, headers: ["Retry-After": "1"])
+        case ..<0.2:
+            return ExchangeResponse(status: 503, headers: ["Retry-After": "1"])
         default: return try await next(exchange)
         }
     }
@@ -90,7 +112,8 @@ struct MiddlewareExamples {
     @Test("Middleware belongs to a session or a request")
     func places() async throws {
         func make() -> Session {
-            let session = Session(configuration: SessionConfiguration { $0.middleware = [Stopwatch()] })
+            let session = Session(
+                configuration: SessionConfiguration { $0.middleware = [Stopwatch()] })
             return session
         }
         let session = Session(

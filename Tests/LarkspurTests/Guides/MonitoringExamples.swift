@@ -26,7 +26,8 @@ struct MonitoringExamples {
         _ = log
         let tenant = "hidden"
         var configuration = SessionConfiguration.bare
-        configuration.headers.add(HTTPHeader(name: "X-Tenant", value: tenant, isSecret: true))
+        configuration.headers.add(
+            HTTPHeader(name: "X-Tenant", value: tenant, isSecret: true))
         configuration.options.confidentialQueryItems = ["appid"]
         let request = await self.log.session(configuration).request("http://h/?appid=hidden")
         _ = try await request.serializingData().value
@@ -36,8 +37,10 @@ struct MonitoringExamples {
     @Test("Monitors and sequences get a request's events")
     func events() async throws {
         func session() -> Session {
-            // swift-format-ignore
-            let session = Session(eventMonitors: [ClosureEventMonitor { request, event in print(request.id, event.name) }])
+            let monitor = ClosureEventMonitor { request, event in
+                print(request.id, event.name)
+            }
+            let session = Session(eventMonitors: [monitor])
             return session
         }
         #expect(session().configuration.eventMonitors.count == 1)

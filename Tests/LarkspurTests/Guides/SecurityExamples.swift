@@ -17,7 +17,9 @@ struct SecurityExamples {
         var configuration = SessionConfiguration.bare
         configuration.options.confidentialHeaders = ["X-API-Key"]
         let session = log.session(configuration) { _, _ in .text("ok") }
-        let request = await session.request("https://example.com/feed") { $0.options.maximumBodySize = 10 << 20 }
+        let request = await session.request("https://example.com/feed") {
+            $0.options.maximumBodySize = 10 << 20
+        }
         _ = try await request.serializingData().value
         #expect(request.request?.options.maximumBodySize == 10 << 20)
         #expect(request.request?.options.confidentialHeaders == ["X-API-Key"])
@@ -33,10 +35,13 @@ struct SecurityExamples {
         func make() throws -> Session {
             // swift-format-ignore
             let trust = ServerTrustManager(evaluators: [
-                "api.example.com": .pinnedKeys(try PublicKeyPin("sha256/\(current)"), try PublicKeyPin("sha256/\(spare)")),
+                "api.example.com": .pinnedKeys(
+                    try PublicKeyPin("sha256/\(current)"),
+                    try PublicKeyPin("sha256/\(spare)")),
                 "**.example.com": .default,
             ])
-            let session = Session(configuration: SessionConfiguration { $0.serverTrust = trust })
+            let session = Session(
+                configuration: SessionConfiguration { $0.serverTrust = trust })
             return session
         }
         func repin(_ session: Session) -> ServerTrustManager? {
@@ -65,7 +70,9 @@ struct SecurityExamples {
         func connections() async throws {
             // swift-format-ignore
             func make() throws -> Session {
-                let proxies = try Proxies(Proxy("http://user:secret@proxy.example.com:3128"), except: ["internal.example.com", "10.0.0.0/8"])
+                let proxies = try Proxies(
+                    Proxy("http://user:secret@proxy.example.com:3128"),
+                    except: ["internal.example.com", "10.0.0.0/8"])
                 let transport = CurlTransport(configuration: .init {
                     $0.proxies = proxies
                     $0.hosts["docker"] = .unixSocket(path: "/var/run/docker.sock")
@@ -104,7 +111,8 @@ struct SecurityExamples {
         let login = await session.request(url) { $0.options.redirects = .deliver }
         let request = await session.request(url).redirect(using: .doNotFollow)
         // swift-format-ignore
-        let marked = await session.request(url).redirect(using: .modify { request, _ in request.headers["X-Redirected"] = "yes" })
+        let marked = await session.request(url).redirect(
+            using: .modify { request, _ in request.headers["X-Redirected"] = "yes" })
         let plain = await session.request(url)
         var statuses: [Int?] = []
         for request in [login, request, marked, plain] {
@@ -119,31 +127,42 @@ struct SecurityExamples {
         func first(_ login: JSON) async throws {
             let session = Session()
             // swift-format-ignore
-            _ = try await session.request("https://example.com/login", method: .post, parameters: login).serializingData().value
+            let answer = await session.request(
+                "https://example.com/login", method: .post, parameters: login)
+            _ = try await answer.serializingData().value
 
             // swift-format-ignore
-            _ = try await session.request("https://example.com/inbox").serializingJSON().value  // with the login's cookie
+            // This request has the cookie of the login.
+            let inbox = await session.request("https://example.com/inbox")
+            _ = try await inbox.serializingJSON().value
         }
         func jarOfAFile(_ folder: URL) async throws -> Session {
             let jar = try CookieJar(file: folder.appendingPathComponent("cookies.json"))
-            let session = Session(configuration: SessionConfiguration { $0.cookieJar = jar })
+            let session = Session(
+                configuration: SessionConfiguration { $0.cookieJar = jar })
 
             try await jar.save()
             return session
         }
         let jar = try #require(try await jarOfAFile(folder.url).cookieJar)
-        let shared = SessionConfiguration { $0.cookieJar = jar }  // for all sessions made from it
+        // The jar of all sessions with this configuration.
+        let shared = SessionConfiguration { $0.cookieJar = jar }
         let without = SessionConfiguration { $0.cookieJar = nil }  // no cookies
         #expect(without.cookieJar == nil)
         let session = log.session(shared)
-        session.cookieJar?.set(try Cookie(name: "theme", value: "dark", domain: "example.com", isHostOnly: false))
+        let theme = try Cookie(
+            name: "theme", value: "dark", domain: "example.com", isHostOnly: false)
+        session.cookieJar?.set(theme)
         let request = await session.request(url) { $0.options.usesCookieJar = false }
         _ = try await request.serializingData().value
         _ = try await session.request(url).serializingData().value
         #expect(log.requests.map { $0["Cookie"] } == [nil, "theme=dark"])
         func look() throws {
-            print(session.cookieJar?.cookies(for: try RequestURL("https://example.com/")) ?? [])
-            session.cookieJar?.set(try Cookie(name: "theme", value: "dark", domain: "example.com", isHostOnly: false))
+            let home = try RequestURL("https://example.com/")
+            print(session.cookieJar?.cookies(for: home) ?? [])
+            let theme = try Cookie(
+                name: "theme", value: "dark", domain: "example.com", isHostOnly: false)
+            session.cookieJar?.set(theme)
             session.cookieJar?.removeAll { $0.domain == "example.com" }
         }
         try look()

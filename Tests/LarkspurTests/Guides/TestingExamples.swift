@@ -25,13 +25,17 @@ struct TestingExamples {
         #expect(try await session.request("https://api.example.com/old").serializingJSON().value["name"] == "Ada")
         let response = await session.request("https://api.example.com/down").serializingData().response
         #expect(response.error?.isConnectivity == true)
+        let offline = Session(
+            transport: StubTransport { _ in .json(#"{"setup": "knock"}"#) })
+        let joke = try await offline.request("https://api.example.com/joke").serializingJSON().value
+        #expect(joke["setup"] == "knock")
     }
 
     @Test("A stub's response may fail in the middle")
     func steps() async throws {
-        // swift-format-ignore
         let halfway = StubAnswer([
-            .head(ResponseHead(status: 200)), .body(Data("the beginning".utf8)), .fail(TransportError(.connectionLost)),
+            .head(ResponseHead(status: 200)), .body(Data("the beginning".utf8)),
+            .fail(TransportError(.connectionLost)),
         ])
         let response = await Session(transport: StubTransport { _ in halfway }).request("http://h/").serializingData()
             .response
@@ -46,12 +50,16 @@ struct TestingExamples {
             server.on("GET", "/joke") { request in .json(#"{"setup": "knock"}"#) }
             server.on("GET", "/flaky", .text("try again", status: 503), .text("ok"))
 
-            #expect(try await session.request(server.url + "/joke").serializingJSON().value["setup"] == "knock")
+            let joke = try await session.request(server.url + "/joke")
+                .serializingJSON().value
+            #expect(joke["setup"] == "knock")
             #expect(server.requests.first?.headers["Accept"] != nil)
 
             server.on("GET", "/slow") { _ in .text("at last").after(.seconds(2)) }
             server.on("GET", "/cut") { _ in .text("a long text").truncated(after: 4) }
-            server.on("GET", "/drip") { _ in .text("a long text").dripping(bytes: 1, every: .milliseconds(10)) }
+            server.on("GET", "/drip") { _ in
+                .text("a long text").dripping(bytes: 1, every: .milliseconds(10))
+            }
             server.on("GET", "/never") { _ in .stall }
             server.on("GET", "/reset") { _ in MockResponse([.reset]) }
 
@@ -77,7 +85,8 @@ struct TestingExamples {
                 $0.clock = clock
                 $0.validation = [.status([200])]
             }, transport: failing, interceptor: .retry(limit: 1))
-        async let response = patient.request("https://api.example.com/down").serializingString().response
+        async let response = patient.request("https://api.example.com/down")
+            .serializingString().response
         await clock.waitForSleepers()
         clock.advance(by: .seconds(30))
         #expect(await response.value == "ok")

@@ -25,9 +25,11 @@ struct TransferExamples {
     func uploads() async throws {
         let session = log.session { _, _ in .json(#"{"name": "Ada"}"#) }
         let (data, photo, lines) = (Data("text".utf8), try folder.write("text".utf8, to: "photo.png"), Self.lines)
-        let fromMemory = await session.upload(data, to: "https://api.example.com/notes/7", method: .put)
+        let fromMemory = await session.upload(
+            data, to: "https://api.example.com/notes/7", method: .put)
         let fromDisk = await session.upload(photo, to: "https://api.example.com/photos")
-        let fromCode = await session.upload(.sequence { lines() }, to: "https://api.example.com/log")
+        let fromCode = await session.upload(
+            .sequence { lines() }, to: "https://api.example.com/log")
         for request in [fromMemory, fromDisk, fromCode] { _ = try await request.serializingData().value }
         #expect(log.requests.map(\.body.length) == [4, 4, nil])
 
@@ -42,7 +44,9 @@ struct TransferExamples {
             multipart: { form in
                 form.append("Ada", name: "author")
                 form.append(photo, name: "photo")
-                form.append(.sequence { lines() }, name: "log", fileName: "log.txt", mimeType: "text/plain")
+                form.append(
+                    .sequence { lines() }, name: "log", fileName: "log.txt",
+                    mimeType: "text/plain")
             }, to: "https://api.example.com/photos")
         for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
         let reply = try await upload.validate().serializingJSON().value
@@ -57,7 +61,8 @@ struct TransferExamples {
                 ? .response(201, headers: ["Location": "/files/1", "Tus-Resumable": "1.0.0"])
                 : .response(204, headers: ["Upload-Offset": "4", "Tus-Resumable": "1.0.0"])
         }
-        let upload = await session.resumableUpload(photo, to: "https://api.example.com/files", using: .tus)
+        let upload = await session.resumableUpload(
+            photo, to: "https://api.example.com/files", using: .tus)
         let response = try await upload.value
         #expect(response.head?.status == 204)
         #expect(log.requests.map(\.method) == ["POST", "PATCH"])
@@ -67,10 +72,12 @@ struct TransferExamples {
     func downloads() async throws {
         let session = log.session { _, _ in .text("text") }
         let destination = folder["film.mp4"]
-        let file = try await session.download(url, to: .file(destination)).serializingFile().value
+        let file = try await session.download(url, to: .file(destination))
+            .serializingFile().value
         #expect(file == destination)
         let (archive, checksum) = (folder["archive"], String(repeating: "0", count: 64))
-        let checked = await session.download(url, to: .file(archive), options: [.checksum(.sha256, checksum)])
+        let checked = await session.download(
+            url, to: .file(archive), options: [.checksum(.sha256, checksum)])
         #expect(await checked.serializingFile().response.error?.code == .checksumMismatch)
     }
 
@@ -83,12 +90,17 @@ struct TransferExamples {
         let (recorder, answer) = (EventRecorder(), "{\"price\": 7}\n")
         let transport = log.transport { _, _ in .text(answer, contentType: "application/x-ndjson") }
         let session = Session(configuration: .bare, transport: transport, eventMonitors: [recorder])
-        for try await chunk in await session.streamRequest(url).bytes { print(chunk.count) }
+        for try await chunk in await session.streamRequest(url).bytes {
+            print(chunk.count)
+        }
         for try await line in await session.streamRequest(url).lines { print(line) }
-        for try await text in await session.streamRequest(url).strings { print(text) }  // no character is torn apart
-        // swift-format-ignore
-        for try await tick in await session.streamRequest(url).decodables(of: Tick.self, framing: .jsonLines) { show(tick) }
-        await session.streamRequest(url).responseStreamDecodable(of: Tick.self, framing: .jsonLines) { stream in
+        // A character is never split between two texts.
+        for try await text in await session.streamRequest(url).strings { print(text) }
+        let ticks = await session.streamRequest(url)
+            .decodables(of: Tick.self, framing: .jsonLines)
+        for try await tick in ticks { show(tick) }
+        let request = await session.streamRequest(url)
+        request.responseStreamDecodable(of: Tick.self, framing: .jsonLines) { stream in
             switch stream.event {
             case .stream(let result): show(result)
             case .complete(let completion): print(completion.error ?? "done")
@@ -118,7 +130,9 @@ struct TransferExamples {
         let watched = await session.streamRequest(url).serverSentEvents()
             .onComment { comment in print("alive: \(comment)") }
             .onReconnect { interruption in
-                print("again in \(interruption.delay):", interruption.error ?? "the server's end")
+                print(
+                    "again in \(interruption.delay):",
+                    interruption.error ?? "the server's end")
             }
         for try await _ in watched {}
         #expect(log.count == 3)

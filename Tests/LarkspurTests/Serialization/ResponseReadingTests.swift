@@ -116,6 +116,17 @@ struct ResponseReadingTests {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(APIProblem.self, from: Data("[1]".utf8)) }
     }
 
+    @Test("The error of JSON that is cut off has the position of the end")
+    func positionOfInvalidJSON() async throws {
+        let cut = await request(.json("{\n  \"name\": \"Ad"))
+        let error = await cut.serializingDecodable(User.self).response.error
+        #expect(error?.code == .decodingFailed && error?.message.contains("line 2, column 14") == true)
+        // The position comes from this library's parser, which agrees only with JSON decoders.
+        let list = await request(.response(chunks: [Data("<plist".utf8)]))
+        let other = await list.serializingDecodable(User.self, decoder: PropertyListDecoder()).response.error
+        #expect(other?.code == .decodingFailed && other?.message.contains("not valid JSON") == false)
+    }
+
     // MARK: Property lists, compounds
 
     @Test(
