@@ -18,7 +18,8 @@ let package = Package(
     ],
     targets: [
         .target(name: "CLarkspur"),
-        .target(name: "LarkspurTransport", swiftSettings: settings),
+        .target(name: "LarkspurBase", swiftSettings: settings),
+        .target(name: "LarkspurTransport", dependencies: ["LarkspurBase"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(
             name: "Larkspur",

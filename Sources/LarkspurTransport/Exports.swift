@@ -1,4 +1,7 @@
 // Exported to every file of this module and of the transports: Foundation's value types and the system's functions.
+// `LarkspurBase` has package API only, so exporting it shows users nothing.
+@_exported import LarkspurBase
+
 #if canImport(FoundationEssentials)
     @_exported import FoundationEssentials
 #else

@@ -15,10 +15,10 @@
 /// Code inside `withLock` runs no user code, does no I/O and takes no second lock (R1). In debug builds tests check
 /// this with `ThreadMarks.lockDepth`.
 ///
-/// The type is public so that `withLock` is compiled into its callers. An inlinable `package` function is not, and a
-/// call that is not specialised costs more than the lock itself. Nothing in the public API takes or returns this type.
-@_documentation(visibility: internal)
-public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every access to the value holds the lock
+/// The type is `@usableFromInline`. Without this attribute the compiler does not inline `package` functions into the
+/// other modules of the package, and a call that is not specialised costs more than the lock itself.
+@usableFromInline
+package struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every access to the value holds the lock
     #if canImport(Darwin)
         @usableFromInline typealias SystemLock = os_unfair_lock_s
     #else
@@ -50,7 +50,7 @@ public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every a
     @usableFromInline let memory: ManagedBuffer<Lock, Value>
 
     @inlinable
-    public init(_ value: consuming sending Value) {
+    package init(_ value: consuming sending Value) {
         // On each of these systems a lock whose bytes are all zero is unlocked.
         memory = Memory.create(minimumCapacity: 1) { _ in Lock() }
         memory.withUnsafeMutablePointerToElements { $0 }.initialize(to: value)
@@ -62,7 +62,7 @@ public struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every a
     /// The result is released after unlocking, also the parts that the caller does not use. Return values here whose
     /// release may run other code (R1).
     @inlinable
-    public func withLock<R, E: Error>(
+    package func withLock<R, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R {
         let (lock, value) = memory.withUnsafeMutablePointers { ($0, $1) }

@@ -1,9 +1,17 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// The state of the current thread, in thread-specific storage.
 ///
 /// The two depths are counted in debug builds only, so that tests can check R1 and R2. No code of the library depends
 /// on them.
-@_documentation(visibility: internal)
-public enum ThreadMarks {
+@usableFromInline
+package enum ThreadMarks {
     /// The number of `Protected` boxes that the current thread holds.
     package static var lockDepth: Int {
         get { read(lockKey) }
