@@ -19,7 +19,8 @@ let package = Package(
     targets: [
         .target(name: "CLarkspur"),
         .target(name: "LarkspurBase", swiftSettings: settings),
-        .target(name: "LarkspurTransport", dependencies: ["LarkspurBase"], swiftSettings: settings),
+        .target(name: "LarkspurHTTP", dependencies: ["LarkspurBase"], swiftSettings: settings),
+        .target(name: "LarkspurTransport", dependencies: ["LarkspurHTTP"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(
             name: "Larkspur",

@@ -3,7 +3,7 @@ extension Date {
     /// obsolete forms `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
     ///
     /// - Parameter now: The reference for a year of two digits, which is at most fifty years in the future.
-    init?(httpDate text: String, now: Date = Date()) {
+    package init?(httpDate text: String, now: Date = Date()) {
         var scanner = HTTPDateScanner(text)
         guard let date = scanner.date(now: now) else { return nil }
         self = date
@@ -82,7 +82,7 @@ private struct HTTPDateScanner {
 
 extension Date {
     /// Creates a date of the Gregorian calendar from the year 1 on; nil if the month does not have this day.
-    init?(_ year: Int, _ month: Int, _ day: Int, secondOfDay: Int) {
+    package init?(_ year: Int, _ month: Int, _ day: Int, secondOfDay: Int) {
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
         guard year > 0, (1...12).contains(month), (1...lengths[month - 1]).contains(day) else { return nil }

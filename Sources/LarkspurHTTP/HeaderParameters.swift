@@ -1,9 +1,9 @@
 extension StringProtocol {
     /// The field's value without parameters, in lower case: `text/html` for `Text/HTML; charset=utf-8`.
-    var essence: String { prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased() }
+    package var essence: String { prefix { $0 != ";" }.trimmingSpaces.lowercased() }
 
     /// The field's parameters by lower-case name (RFC 6266). Of several with the same name, the first counts.
-    var parameters: [String: String] {
+    package var parameters: [String: String] {
         var result: [String: String] = [:]
         var rest = Substring(self).drop { $0 != ";" }.dropFirst()
         while !rest.isEmpty {
@@ -16,7 +16,7 @@ extension StringProtocol {
             rest = rest.dropFirst().drop { $0 == " " || $0 == "\t" }
             let value = rest.takeValue()
             rest = rest.drop { $0 != ";" }.dropFirst()
-            let key = name.trimmingCharacters(in: .whitespaces).lowercased()
+            let key = name.trimmingSpaces.lowercased()
             result[key] = result[key] ?? value
         }
         return result
@@ -24,7 +24,7 @@ extension StringProtocol {
 
     /// The non-empty elements of a comma-separated value.
     package var listed: [String] {
-        split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+        split(separator: ",").map { $0.trimmingSpaces }.filter { !$0.isEmpty }
     }
 }
 
@@ -33,7 +33,7 @@ extension Substring {
         guard first == "\"" else {
             let token = prefix { $0 != ";" }
             self = dropFirst(token.count)
-            return token.trimmingCharacters(in: .whitespaces)
+            return token.trimmingSpaces
         }
         var value = ""
         self = dropFirst()
@@ -47,5 +47,22 @@ extension Substring {
             }
         }
         return value
+    }
+}
+
+extension StringProtocol {
+    /// The text without white space at its ends, as `trimmingCharacters(in: .whitespaces)` of Foundation returns it.
+    /// FoundationEssentials has no `CharacterSet`.
+    fileprivate var trimmingSpaces: String {
+        var scalars = Substring(self).unicodeScalars
+        while scalars.first?.isSpace == true { scalars.removeFirst() }
+        while scalars.last?.isSpace == true { scalars.removeLast() }
+        return String(scalars)
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isSpace: Bool {
+        value < 0x80 ? value == 0x20 || value == 0x09 : properties.generalCategory == .spaceSeparator
     }
 }

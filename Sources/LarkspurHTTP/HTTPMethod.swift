@@ -8,7 +8,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStr
 
     /// The method. An invalid name is quoted and escaped, so that it cannot break a line of a log.
     public var description: String {
-        rawValue.utf8.allSatisfy(OutgoingRequest.isTokenByte) ? rawValue : rawValue.debugDescription
+        rawValue.utf8.allSatisfy(\.isTokenByte) ? rawValue : rawValue.debugDescription
     }
 
     /// Asks a proxy for a tunnel. Transports send it themselves.

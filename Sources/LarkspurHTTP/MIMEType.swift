@@ -3,9 +3,9 @@
 #endif
 
 /// The media types of files, by their names or by their first bytes.
-enum MIMEType {
+package enum MIMEType {
     /// Returns the type for the name's extension; nil if there is no extension or it is unknown.
-    static func ofFile(named name: String) -> String? {
+    package static func ofFile(named name: String) -> String? {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
         let ending = name[name.index(after: dot)...].lowercased()
         if let (kind, subtype) = types[ending[...]] { return "\(kind)/\(subtype)" }

@@ -7,13 +7,13 @@ public typealias HTTPHeader = HeaderField
 /// repeated fields, and appending alone would duplicate single ones. A request with two fields of a name that allows
 /// only one, such as `Authorization`, fails.
 public struct HTTPHeaders: Hashable, Sendable {
-    package private(set) var fields: [HTTPHeader]
+    @usableFromInline package internal(set) var fields: [HTTPHeader]
 
     /// Creates an empty list.
     public init() { fields = [] }
 
     /// Creates a list of these fields in their order, including repeated ones.
-    public init(_ fields: some Sequence<HTTPHeader>) { self.fields = Array(fields) }
+    @inlinable public init(_ fields: some Sequence<HTTPHeader>) { self.fields = Array(fields) }
 
     /// Creates a list from a dictionary, sorted by name, because a dictionary has no order.
     public init(_ dictionary: [String: String]) {
@@ -42,7 +42,7 @@ public struct HTTPHeaders: Hashable, Sendable {
     public mutating func update(name: String, value: String) { update(HTTPHeader(name: name, value: value)) }
 
     /// Marks the values of these fields as secrets.
-    mutating func hide(_ names: [String]) {
+    package mutating func hide(_ names: [String]) {
         for index in fields.indices where !fields[index].isSecret {
             let isNamed = names.contains { Self.areEqual($0, fields[index].name) }
             if isNamed { fields[index].isSecret = true }
@@ -93,7 +93,7 @@ public struct HTTPHeaders: Hashable, Sendable {
 
     private func index(of name: String) -> Int? { fields.firstIndex { Self.areEqual($0.name, name) } }
 
-    static func areEqual(_ lhs: String, _ rhs: String) -> Bool {
+    package static func areEqual(_ lhs: String, _ rhs: String) -> Bool {
         guard lhs.utf8.count == rhs.utf8.count else { return false }
         guard let first = lhs.utf8.first, let other = rhs.utf8.first else { return true }
         return lowercased(first) == lowercased(other)
@@ -106,9 +106,9 @@ public struct HTTPHeaders: Hashable, Sendable {
 }
 
 extension HTTPHeaders: RandomAccessCollection {
-    public var startIndex: Int { fields.startIndex }
-    public var endIndex: Int { fields.endIndex }
-    public subscript(position: Int) -> HTTPHeader { fields[position] }
+    @inlinable public var startIndex: Int { fields.startIndex }
+    @inlinable public var endIndex: Int { fields.endIndex }
+    @inlinable public subscript(position: Int) -> HTTPHeader { fields[position] }
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, CustomStringConvertible {

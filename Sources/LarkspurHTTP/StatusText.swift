@@ -1,12 +1,12 @@
 /// The names of status codes in IANA's registry "HTTP Status Codes".
-enum StatusText {
+package enum StatusText {
     /// Returns `503 (Service Unavailable)`, or the number alone if it is not registered.
-    static func described(_ status: Int) -> String {
+    package static func described(_ status: Int) -> String {
         names[status].map { "\(status) (\($0))" } ?? "\(status)"
     }
 
     /// Returns a short reason why the status is an error.
-    static func problem(_ status: Int?) -> String {
+    package static func problem(_ status: Int?) -> String {
         switch status {
         case let status? where status >= 400: names[status] ?? (status < 500 ? "client error" : "server error")
         default: "unexpected status"
