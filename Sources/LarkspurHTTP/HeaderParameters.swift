@@ -28,6 +28,11 @@ extension StringProtocol {
     }
 }
 
+extension ResponseHead {
+    /// The charset of the content type, in lower case; nil if the response names none.
+    public var charset: String? { self["Content-Type"]?.parameters["charset"]?.lowercased() }
+}
+
 extension Substring {
     fileprivate mutating func takeValue() -> String {
         guard first == "\"" else {

@@ -1,4 +1,4 @@
-import LarkspurTransport
+import LarkspurHTTP
 import Testing
 
 @Suite("RequestURL: normal form", .timeLimit(.minutes(3)))

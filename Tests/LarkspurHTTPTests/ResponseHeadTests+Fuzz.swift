@@ -1,4 +1,4 @@
-import LarkspurTransport
+import LarkspurHTTP
 import Testing
 
 extension ResponseHeadTests {

@@ -1,5 +1,5 @@
 import Foundation
-import LarkspurTransport
+import LarkspurBase
 import Testing
 
 @Suite("Protected", .timeLimit(.minutes(3)))

@@ -1,6 +1,5 @@
+import LarkspurBase
 import Testing
-
-@testable import Larkspur
 
 @Suite("Digits", .timeLimit(.minutes(3)))
 struct DigitsTests {

@@ -1,3 +1,5 @@
+import Foundation
+
 extension XML {
     /// An event of an ``XMLEventParser``, in the order of the document.
     public enum Event: Sendable, Hashable {

@@ -1,3 +1,5 @@
+import Foundation
+
 extension XMLScanner {
     /// Creates a scanner of a document in any supported encoding.
     init(document: Data, charset: String?) throws(XMLError) {
@@ -5,7 +7,7 @@ extension XMLScanner {
     }
 
     private static func decoded(_ bytes: [UInt8], charset: String?) throws(XMLError) -> [UInt8] {
-        if bytes.starts(with: JSONParser.byteOrderMark) { return try decodedUTF8(bytes.dropFirst(3)) }
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return try decodedUTF8(bytes.dropFirst(3)) }
         // In UTF-8 no document begins with a NUL byte, or has one after its first "<".
         if bytes.starts(with: [0xFE, 0xFF]) { return try decodedUTF16(bytes.dropFirst(2), high: 0) }
         if bytes.starts(with: [0xFF, 0xFE]) { return try decodedUTF16(bytes.dropFirst(2), high: 1) }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// An XML element with its content. A document is represented by its outermost element.
 ///
 /// A missing element is returned as an element without name and content, so a path can be followed without unwrapping

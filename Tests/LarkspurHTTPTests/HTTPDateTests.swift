@@ -1,7 +1,6 @@
 import Foundation
+import LarkspurHTTP
 import Testing
-
-@testable import Larkspur
 
 @Suite("Dates of HTTP", .timeLimit(.minutes(3)))
 struct HTTPDateTests {

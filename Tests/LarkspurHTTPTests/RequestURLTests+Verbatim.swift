@@ -1,4 +1,4 @@
-import LarkspurTransport
+import LarkspurHTTP
 import Testing
 
 @Suite("RequestURL: verbatim", .timeLimit(.minutes(3)))

@@ -1,4 +1,4 @@
-import LarkspurTransport
+import LarkspurHTTP
 import Testing
 
 @Suite("ResponseHead", .timeLimit(.minutes(3)))
