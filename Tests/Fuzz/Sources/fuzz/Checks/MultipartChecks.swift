@@ -2,6 +2,7 @@ import Foundation
 
 @testable import Larkspur
 @testable import LarkspurHTTP
+@testable import LarkspurTransport
 
 /// Checks that parts with any names, file names, types, fields and contents are each parsed as one part.
 func checkMultipart(_ bytes: [UInt8]) throws {
