@@ -68,6 +68,8 @@ extension StringProtocol {
 
 extension Unicode.Scalar {
     fileprivate var isSpace: Bool {
-        value < 0x80 ? value == 0x20 || value == 0x09 : properties.generalCategory == .spaceSeparator
+        // Foundation counts the zero width space, U+200B, as white space.
+        if value < 0x80 { return value == 0x20 || value == 0x09 }
+        return properties.generalCategory == .spaceSeparator || value == 0x200B
     }
 }
