@@ -14,11 +14,16 @@ let package = Package(
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         .library(name: "Larkspur", targets: ["Larkspur"]),
+        .library(name: "LarkspurXML", targets: ["LarkspurXML"]),
         .library(name: "LarkspurTesting", targets: ["LarkspurTesting"]),
     ],
+    // Each module depends on those above it alone. The guide "Contributing" says what each holds.
     targets: [
         .target(name: "CLarkspur"),
-        .target(name: "LarkspurTransport", swiftSettings: settings),
+        // Package API only: users see nothing of it.
+        .target(name: "LarkspurBase", swiftSettings: settings),
+        .target(name: "LarkspurHTTP", dependencies: ["LarkspurBase"], swiftSettings: settings),
+        .target(name: "LarkspurTransport", dependencies: ["LarkspurHTTP"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(
             name: "Larkspur",
@@ -27,11 +32,16 @@ let package = Package(
                 .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
             ],
             swiftSettings: settings),
+        // Annexes use the public API of Larkspur alone, as a module of another package would.
+        .target(name: "LarkspurXML", dependencies: ["Larkspur"], packageAccess: false, swiftSettings: settings),
         .target(name: "LarkspurTesting", dependencies: ["Larkspur", "CLarkspur"], swiftSettings: settings),
         .target(name: "CTestWidth", path: "Tests/CTestWidth"),
+        .testTarget(name: "LarkspurBaseTests", dependencies: ["CTestWidth", "LarkspurBase"]),
+        .testTarget(name: "LarkspurHTTPTests", dependencies: ["CTestWidth", "LarkspurHTTP"]),
         .testTarget(name: "LarkspurTransportTests", dependencies: ["CTestWidth", "LarkspurTransport"]),
         .testTarget(
-            name: "LarkspurTests", dependencies: ["CTestWidth", "Larkspur", "LarkspurTesting"], exclude: leftOut),
+            name: "LarkspurTests", dependencies: ["CTestWidth", "Larkspur", "LarkspurXML", "LarkspurTesting"],
+            exclude: leftOut),
         .testTarget(
             name: "TransportContractTests",
             dependencies: [

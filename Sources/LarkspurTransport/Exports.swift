@@ -1,13 +1,2 @@
-// Exported to every file of this module and of the transports: Foundation's value types and the system's functions.
-#if canImport(FoundationEssentials)
-    @_exported import FoundationEssentials
-#else
-    @_exported import Foundation
-#endif
-#if canImport(Darwin)
-    @_exported import Darwin
-#elseif canImport(Glibc)
-    @_exported import Glibc
-#elseif canImport(Musl)
-    @_exported import Musl
-#endif
+// All files of this module, and all modules that import it, see `LarkspurHTTP`.
+@_exported import LarkspurHTTP

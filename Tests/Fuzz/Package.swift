@@ -10,6 +10,7 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 .product(name: "Larkspur", package: "Larkspur"),
+                .product(name: "LarkspurXML", package: "Larkspur"),
                 .product(name: "LarkspurTesting", package: "Larkspur"),
             ])
     ],

@@ -57,16 +57,15 @@ struct Observe {
     /// Serves orders: every fifth has moved, every seventh succeeds on a retry, the fiftieth never.
     static func serve(_ server: MockServer) {
         for number in 1...60 {
-            let tries = Protected(0)
-            server.on("GET", "/orders/\(number)") { _ in
-                let count = tries.withLock { tries in
-                    tries += 1
-                    return tries
-                }
-                if number == 50 { return .json(#"{"error": "no such order"}"#, status: 404) }
-                if number.isMultiple(of: 7), count == 1 { return .text("busy", status: 503) }
-                if number.isMultiple(of: 5) { return .redirect(to: "/archive/\(number)") }
-                return .json(#"{"id": \#(number), "token": "s3cret"}"#)
+            let path = "/orders/\(number)"
+            let order = MockResponse.json(#"{"id": \#(number), "token": "s3cret"}"#)
+            let answer = number.isMultiple(of: 5) ? .redirect(to: "/archive/\(number)") : order
+            if number == 50 {
+                server.on("GET", path, .json(#"{"error": "no such order"}"#, status: 404))
+            } else if number.isMultiple(of: 7) {
+                server.on("GET", path, .text("busy", status: 503), answer)
+            } else {
+                server.on("GET", path, answer)
             }
             server.on("GET", "/archive/\(number)") { _ in .json(#"{"id": \#(number), "archived": true}"#) }
         }

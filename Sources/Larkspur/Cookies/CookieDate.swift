@@ -20,7 +20,9 @@ extension Date {
         guard let time, let day, let month, var year else { return nil }
         if year < 100 { year += year < 70 ? 2000 : 1900 }
         guard year >= 1601, time[0] < 24, time[1] < 60, time[2] < 60 else { return nil }
-        self.init(year, month, day, secondOfDay: (time[0] * 60 + time[1]) * 60 + time[2])
+        // As an argument this sum would take the compiler seconds.
+        let second: Int = (time[0] * 60 + time[1]) * 60 + time[2]
+        self.init(year, month, day, secondOfDay: second)
     }
 
     private typealias Word = Substring.UTF8View

@@ -334,13 +334,7 @@ extension OutgoingRequest {
 
     private static func isToken(_ text: String) -> Bool { !text.isEmpty && text.hasOnly(isTokenByte) }
 
-    static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true  // digits and letters
-        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true  // !#$%&'*+-.^_`|~
-        default: false
-        }
-    }
+    static func isTokenByte(_ byte: UInt8) -> Bool { byte.isTokenByte }
 
     /// Moves `user:password@` from the URL to an `Authorization` field, so that no other code sees it in the URL.
     mutating func moveUserInfoToHeader() {

@@ -126,17 +126,6 @@ extension SerializableRequest {
         return response(using: serializer, completion: completion)
     }
 
-    /// Returns a handle to await the body as XML.
-    public func serializingXML(automaticallyCancelling: Bool = true) -> DataTask<XML> {
-        handle.core.task(XMLResponseSerializer(), automaticallyCancelling)
-    }
-
-    /// Calls the closure with the body as XML.
-    @discardableResult
-    public func responseXML(completion: @escaping @Sendable (DataResponse<XML>) async -> Void) -> Self {
-        response(using: .xml, completion: completion)
-    }
-
     /// Returns a handle to await the body, a property list of any format, as a value of your type.
     public func serializingPropertyList<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true

@@ -70,11 +70,6 @@ public struct StringResponseSerializer: ResponseSerializer {
     }
 }
 
-extension ResponseHead {
-    /// The charset of the content type, in lower case; nil if there is none.
-    var charset: String? { self["Content-Type"]?.parameters["charset"]?.lowercased() }
-}
-
 /// A serializer that returns the body as a ``JSON`` value. An empty body is `.null` if the status or method allows it.
 public struct JSONResponseSerializer: ResponseSerializer {
     private let body: ResponseBody
@@ -100,23 +95,6 @@ public struct JSONResponseSerializer: ResponseSerializer {
             return try JSON(data: data)
         } catch {
             throw RequestError(.invalidJSON, "the body is not JSON: \(error)", underlying: error)
-        }
-    }
-}
-
-/// A serializer that returns the body as XML. An empty body fails with `.emptyBody`.
-public struct XMLResponseSerializer: ResponseSerializer {
-    /// Creates a serializer; `.xml` is equivalent.
-    public init() {}
-
-    public func serialize(_ exchange: CompletedExchange) throws -> XML {
-        guard let data = exchange.data, !data.isEmpty else {
-            throw RequestError(.emptyBody, "the response's body is empty, but the serializer needs an XML document")
-        }
-        do {
-            return try XML(data: data, charset: exchange.head?.charset)
-        } catch {
-            throw RequestError(.invalidXML, "the body is not XML: \(error)", underlying: error)
         }
     }
 }
@@ -227,11 +205,6 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
             preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods
         )
     }
-}
-
-extension ResponseSerializer where Self == XMLResponseSerializer {
-    /// A serializer that returns the body as XML.
-    public static var xml: Self { XMLResponseSerializer() }
 }
 
 extension ResponseSerializer {

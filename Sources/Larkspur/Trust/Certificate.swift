@@ -122,10 +122,9 @@ public struct Certificate: Hashable, Sendable {
         guard isTime, digits.utf8.count == 15, digits.popLast() == "Z", let number = Int(digits: digits.utf8)
         else { throw DERReader.Malformed() }
         let (hour, minute, second) = (number / 10_000 % 100, number / 100 % 100, number % 100)
-        guard hour < 24, minute < 60, second < 60,
-            let date = Date(
-                number / 10_000_000_000, number / 100_000_000 % 100, number / 1_000_000 % 100,
-                secondOfDay: hour * 3_600 + minute * 60 + second)
+        let (year, month, day) = (number / 10_000_000_000, number / 100_000_000 % 100, number / 1_000_000 % 100)
+        let secondOfDay = hour * 3_600 + minute * 60 + second
+        guard hour < 24, minute < 60, second < 60, let date = Date(year, month, day, secondOfDay: secondOfDay)
         else { throw DERReader.Malformed() }
         return date
     }

@@ -33,7 +33,8 @@ struct ReadmeTests {
     func testing() async throws {
         let server = try MockServer()
         server.on("GET", "/joke") { request in .json(#"{"setup": "knock"}"#) }
-        let offline = Session(transport: StubTransport { _ in .json(#"{"setup": "knock"}"#) })
+        let offline = Session(
+            transport: StubTransport { _ in .json(#"{"setup": "knock"}"#) })
         #expect(try await offline.request("https://api.example.com/joke").serializingJSON().value["setup"] == "knock")
         #if os(Linux)
             #expect(try await Session().request(server.url + "/joke").serializingJSON().value["setup"] == "knock")
@@ -43,13 +44,17 @@ struct ReadmeTests {
     @Test("The first two examples work")
     func mainJob() async throws {
         let session = Session(transport: transport)
-        let joke = try await session.request("https://api.example.com/joke").serializingJSON().value
+        let joke = try await session.request("https://api.example.com/joke")
+            .serializingJSON().value
         print(joke["setup"].string ?? "")
         #expect(joke["setup"].string == "knock")
 
         // swift-format-ignore
         let user = try await session
-            .request("https://api.example.com/users", method: .post, parameters: NewUser(name: "Ada"), encoder: .json)
+            .request(
+                "https://api.example.com/users", method: .post,
+                parameters: NewUser(name: "Ada"), encoder: .json
+            )
             .validate()
             .serializingDecodable(User.self)
             .value
@@ -66,7 +71,8 @@ struct ReadmeTests {
         let upload = await session.upload(
             multipart: { form in
                 form.append("Ada", name: "author")
-                form.append(photo, name: "photo")  // the URL of a file: read while it is sent
+                // A file is read while it is sent.
+                form.append(photo, name: "photo")
             }, to: "https://api.example.com/photos")
         for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
         let reply = try await upload.validate().serializingJSON().value
@@ -81,7 +87,8 @@ struct ReadmeTests {
                 guard connections.increment() == 1 else { return .response(204) }
                 return .text("data: knock\nretry: 1\n\n", contentType: "text/event-stream")
             })
-        for try await event in await session.streamRequest("https://api.example.com/events").serverSentEvents() {
+        let stream = await session.streamRequest("https://api.example.com/events")
+        for try await event in stream.serverSentEvents() {
             print(event.event, event.data)
         }
         #expect(connections.value == 2)
@@ -91,11 +98,15 @@ struct ReadmeTests {
     func authentication() async throws {
         let (secret, saved) = ("secret", BearerToken("token"))
         func make() -> Session {
-            let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
-            let tokens = BearerTokens(saved, for: "https://api.example.com", renewedBy: client)
+            let client = OAuth2Client(
+                tokenURL: "https://id.example.com/token", clientID: "shop",
+                clientSecret: secret)
+            let tokens = BearerTokens(
+                saved, for: "https://api.example.com", renewedBy: client)
             // swift-format-ignore
             let session = Session(
-                configuration: SessionConfiguration { $0.validation = [.standard] }, interceptor: .authentication(tokens))
+                configuration: SessionConfiguration { $0.validation = [.standard] },
+                interceptor: .authentication(tokens))
             return session
         }
         let session = Session(configuration: make().configuration, transport: transport)

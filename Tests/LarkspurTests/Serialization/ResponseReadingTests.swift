@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import LarkspurXML
 import Testing
 
 @Suite("Reading responses", .timeLimit(.minutes(3)))

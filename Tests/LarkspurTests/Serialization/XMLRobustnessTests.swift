@@ -1,5 +1,5 @@
 import Foundation
-import Larkspur
+import LarkspurXML
 import Testing
 
 @Suite("XML under stress", .timeLimit(.minutes(3)))

@@ -1,4 +1,4 @@
-import Larkspur
+import LarkspurXML
 
 // The examples of XMLSyntaxTests. The name of each one describes it.
 

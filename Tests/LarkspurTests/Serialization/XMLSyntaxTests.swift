@@ -1,5 +1,5 @@
 import Foundation
-import Larkspur
+import LarkspurXML
 import Testing
 
 /// A text and its expected outcome: `y_` is a document, `n_` is not, and the standard leaves `i_` open.

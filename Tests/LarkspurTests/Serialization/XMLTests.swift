@@ -1,5 +1,5 @@
 import Foundation
-import Larkspur
+import LarkspurXML
 import Testing
 
 @Suite("The XML value", .timeLimit(.minutes(3)))

@@ -1,4 +1,5 @@
 @testable import Larkspur
+@testable import LarkspurHTTP
 
 /// Checks each line as a date and as a `Set-Cookie` field of one response.
 func checkCookies(_ bytes: [UInt8]) throws {

@@ -1,5 +1,5 @@
 @testable import Larkspur
-@testable import LarkspurTransport
+@testable import LarkspurHTTP
 
 #if canImport(LarkspurCurl)
     @testable import LarkspurCurl

@@ -1,6 +1,7 @@
 import Foundation
 
 @testable import Larkspur
+@testable import LarkspurHTTP
 @testable import LarkspurTransport
 
 /// Checks that parts with any names, file names, types, fields and contents are each parsed as one part.

@@ -1,5 +1,5 @@
 @testable import Larkspur
-@testable import LarkspurTransport
+@testable import LarkspurHTTP
 
 /// Checks the first three lines of an input: a URL, a reference to resolve against it, and a query for it.
 func checkURLs(_ bytes: [UInt8]) throws {

@@ -35,7 +35,7 @@
         private let port: UInt16
         private let play: @Sendable (Peer, inout FuzzInput) -> Void
         /// The bytes for the next connection; nil for a valid response.
-        private let input = Protected<[UInt8]?>(nil)
+        private let input = Locked<[UInt8]?>(nil)
 
         private init(_ play: @escaping @Sendable (Peer, inout FuzzInput) -> Void) {
             self.play = play
@@ -100,8 +100,8 @@
 
     /// A hop whose starting thread waits for its end.
     private final class Hop: TransportDelegate {
-        private let body = Protected<[UInt8]>([])
-        private let ends = Protected(0)
+        private let body = Locked<[UInt8]>([])
+        private let ends = Locked(0)
         private let ended = DispatchSemaphore(value: 0)
 
         func received(_ event: TransportEvent, for task: TransportTaskID) {

@@ -1,4 +1,5 @@
-@testable import Larkspur
+import Foundation
+import LarkspurXML
 
 /// Checks that a parsed element can be written, and that parsing the result gives the same element, as a whole and in
 /// parts.

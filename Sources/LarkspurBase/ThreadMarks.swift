@@ -1,0 +1,59 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The state of the current thread, in thread-specific storage.
+///
+/// The two depths are counted in debug builds only, so that tests can check R1 and R2. No code of the library depends
+/// on them.
+@usableFromInline
+package enum ThreadMarks {
+    /// The number of `Protected` boxes that the current thread holds.
+    package static var lockDepth: Int {
+        get { read(lockKey) }
+        set { write(newValue, lockKey) }
+    }
+
+    /// The number of transport events that the current thread is delivering.
+    package static var transportDepth: Int {
+        get { read(transportKey) }
+        set { write(newValue, transportKey) }
+    }
+
+    /// Whether the thread is running the first steps of a request's pipeline.
+    package static var isStarting: Bool {
+        get { read(startKey) != 0 }
+        set { write(newValue ? 1 : 0, startKey) }
+    }
+
+    #if DEBUG
+        @usableFromInline static func didLock() { lockDepth += 1 }
+        @usableFromInline static func willUnlock() { lockDepth -= 1 }
+    #else
+        @inlinable static func didLock() {}
+        @inlinable static func willUnlock() {}
+    #endif
+
+    private static let lockKey = makeKey()
+    private static let transportKey = makeKey()
+    private static let startKey = makeKey()
+
+    private static func makeKey() -> pthread_key_t {
+        var key = pthread_key_t()
+        let status = pthread_key_create(&key, nil)
+        precondition(status == 0, "no thread-specific key is left in this process")
+        return key
+    }
+
+    private static func read(_ key: pthread_key_t) -> Int {
+        Int(bitPattern: pthread_getspecific(key))
+    }
+
+    private static func write(_ value: Int, _ key: pthread_key_t) {
+        pthread_setspecific(key, UnsafeRawPointer(bitPattern: value))
+    }
+}
