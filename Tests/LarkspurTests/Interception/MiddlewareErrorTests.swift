@@ -107,7 +107,7 @@ struct MiddlewareErrorTests {
         #expect(journal.lines == ["middlewareFailed", "middlewareFailed"])
     }
 
-    @Test("A CancellationError that nobody's cancel has caused is a failure like others")
+    @Test("A CancellationError without a cancel is a failure like others")
     func strayCancellation() async throws {
         let error = try #require(await response { _, _ in throw CancellationError() }.error)
         #expect(error.code == .middlewareFailed)

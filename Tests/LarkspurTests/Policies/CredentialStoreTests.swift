@@ -76,7 +76,7 @@ struct CredentialStoreTests {
                 200, 200, 200, 200,
             ])
         #expect(sent == [nil, "ada", "ada", "eve", "eve", nil, "ada"])
-        // Nobody has a credential for the third.
+        // The store has no credential for the third realm.
         #expect(await statuses(session, "https://h/c/x") == [401])
         #expect(sent.suffix(1) == ["ada"])
     }

@@ -180,7 +180,7 @@ struct ResponseGateTests {
         #expect(journal.lines == (1...cancelling).map { "\($0)" })
     }
 
-    @Test("One that comes while the response is under way is asked; after the end it is ignored, and monitors are told")
+    @Test("A gate that is added during the response is asked; after the end it is ignored, with an event")
     func late() async throws {
         let (transport, recorder) = (HeldTransport(), EventRecorder())
         let request = await Session(transport: transport).request("http://h/")

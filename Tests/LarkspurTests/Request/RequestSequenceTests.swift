@@ -95,12 +95,12 @@ struct RequestSequenceTests {
         let lost = await log.session { _, _ in .failure(.connectionRefused) }.request("http://h/")
         for await _ in lost.responses { Issue.record("nothing came") }
         #expect(await rest(of: lost.requests.makeAsyncIterator()).count == 1)
-        // A request that is let go of before its start takes its sequences along.
+        // A request that is released before its start ends its sequences.
         var orphan = await log.session().request("http://h/", startsAutomatically: false).requests.makeAsyncIterator()
         #expect(await orphan.next() == nil)
     }
 
-    @Test("Readers that went away are let go of, and hold nothing up")
+    @Test("Readers that have stopped are released, and delay no other reader")
     func goneReaders() async throws {
         let transport = HeldTransport()
         let session = Session(transport: transport)
@@ -117,7 +117,7 @@ struct RequestSequenceTests {
         #expect(try await task.value == "text")
     }
 
-    @Test("4,000 readers that come from 8 tasks while hops are under way: each has all of them once, in order")
+    @Test("4,000 readers that 8 tasks start during the hops: each gets every hop once, in order")
     func racing() async {
         let session = log.session { request, _ in
             let number = Int(request.url.path.dropFirst()) ?? 0
