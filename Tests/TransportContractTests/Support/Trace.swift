@@ -65,7 +65,11 @@ struct Trace: Sendable {
 extension Trace.What {
     var name: String {
         switch self {
-        case .event(let event): String("\(event)".prefix { $0 != "(" })
+        case .event(.head): "head"
+        case .event(.body): "body"
+        case .event(.bodySent): "bodySent"
+        case .event(.metrics): "metrics"
+        case .event(.completed): "completed"
         case .question(let question): String("\(question)".prefix { $0 != "(" })
         }
     }
