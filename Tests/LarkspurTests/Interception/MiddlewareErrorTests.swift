@@ -37,7 +37,7 @@ struct MiddlewareErrorTests {
         #expect(error.stage == .sending)
     }
 
-    @Test("What next has thrown goes through unchanged, also past middleware outside")
+    @Test("An error of next passes through all middleware unchanged")
     func unchanged() async throws {
         let seen = Protected<[RequestError]>([])
         let watching: ClosureMiddleware.Intercept = { exchange, next in

@@ -70,7 +70,7 @@ struct RedirectHandlerTests {
         #expect(journal.lines == expected)
     }
 
-    @Test("What it is not asked about: answers, challenges, redirects without a Location, those that options deliver")
+    @Test("The handler is not asked about responses, challenges, redirects without a Location and delivered redirects")
     func notAsked() async throws {
         let handler = Redirector { _ in
             Issue.record("it was asked")
@@ -195,7 +195,7 @@ struct RedirectHandlerTests {
         ("a GET with a body", .bodyInGETRequest, { $0.body = .data(Data("x".utf8)) }),
     ]
 
-    @Test("It is checked like any request, and not sent", arguments: changes.indices)
+    @Test("A handler's request is checked like any request, and an invalid one is not sent", arguments: changes.indices)
     func unsendable(index: Int) async throws {
         let (_, code, change) = Self.changes[index]
         let handler = Redirector.modify { request, _ in try change(&request) }
@@ -222,7 +222,7 @@ struct RedirectHandlerTests {
 
     private static let secrets: HTTPHeaders = ["Authorization": "t", "Cookie": "c", "X-Key": "k", "X-Other": "o"]
 
-    @Test("What is proposed for another origin has lost the fields of this one, and what is returned is sent as it is")
+    @Test("A redirect to another origin loses the confidential fields, and the handler's request is sent unchanged")
     func stripped() async throws {
         let session = session(["/a": moved(to: "http://other/b")]) { $0.options.confidentialHeaders = ["x-key"] }
         let handlers: [(Redirector, [String])] = [

@@ -72,7 +72,7 @@ struct DeadlineTimerTests {
         #expect(queue.count == 0)
     }
 
-    @Test("What a cancelled timer would have called is released at once")
+    @Test("The closure of a cancelled timer is released at once")
     func released() {
         final class Held: Sendable {}
         weak var held: Held?

@@ -15,7 +15,7 @@ struct DownloadProgressTests {
         TransferProgress(completed: completed, total: total)
     }
 
-    @Test("It begins with the head, never falls, and ends with all of the body, for data too")
+    @Test("Progress begins with the head, never falls, and ends with the whole body, for data requests too")
     func data() async throws {
         let session = log.session { _, _ in
             .response(headers: ["Content-Length": "6"], chunks: [Data("one".utf8), Data("two".utf8)])
@@ -38,7 +38,7 @@ struct DownloadProgressTests {
         #expect(await values(head.request("http://h/", method: .head)).isEmpty)
     }
 
-    @Test("It counts what goes over the wire, also where that is decoded")
+    @Test("Progress counts the bytes of the network, also if they are decoded")
     func coded() async throws {
         let bytes = Data(CodedBody.gzip.bytes)
         let session = log.session { _, _ in

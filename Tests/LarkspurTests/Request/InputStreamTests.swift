@@ -33,7 +33,7 @@ struct InputStreamTests {
     }
 
     @Test(
-        "It gives every byte in order, and then the end, however much is read at a time",
+        "The stream gives every byte in order, and then the end, for reads of any size",
         arguments: [7, 65_536, 1 << 20])
     func whole(size: Int) async throws {
         let request = await session(chunks(body)).streamRequest(url)
@@ -68,7 +68,7 @@ struct InputStreamTests {
         #expect(total == 500 * size)
     }
 
-    @Test("Of a body that breaks it gives what has come, and then the error")
+    @Test("The stream of a body that fails gives the received bytes, and then the error")
     func broken() async throws {
         let answer = StubAnswer(chunks(body).steps + [.fail(TransportError(.connectionLost))])
         let request = await session(answer).streamRequest(url)

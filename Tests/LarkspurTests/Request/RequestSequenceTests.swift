@@ -18,7 +18,7 @@ struct RequestSequenceTests {
     }
 
     @Test(
-        "They have every hop of every attempt, in order, for as many readers as there are, whenever those come",
+        "The sequences have every hop of every attempt, in order, for any number of readers at any time",
         arguments: [0, 1, 2])
     func everything(readersBefore: Int) async throws {
         let request = await request()
@@ -87,7 +87,7 @@ struct RequestSequenceTests {
         #expect(await responses.next() == nil)
     }
 
-    @Test("What never was sent is in none of them, and they end all the same (R4)")
+    @Test("A request that was never sent is in none of the sequences, and they still end (R4)")
     func nothingSent() async {
         let unbuilt = await log.session().request("no url")
         for await _ in unbuilt.requests { Issue.record("nothing was sent") }

@@ -107,7 +107,7 @@ import Testing
             #expect(await awaiter.value.value == Data("text".utf8))
         }
 
-        @Test("Of several awaiters none has to wait for what another has left to do", arguments: [true, false])
+        @Test("No awaiter has to wait for work that is left to another one", arguments: [true, false])
         func severalAwaiters(isHeldFirst: Bool) async throws {
             let executor = HeldExecutor()
             let data = await session.request("http://example.com").serializingData()

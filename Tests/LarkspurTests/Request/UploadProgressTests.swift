@@ -31,7 +31,7 @@ struct UploadProgressTests {
         #expect(try await request.serializingData().value.isEmpty)
     }
 
-    @Test("It never falls and never exceeds the total, over redirects and retries")
+    @Test("Progress never falls and never exceeds the total, over redirects and retries")
     func monotonic() async throws {
         let session = Session(
             transport: transport,
@@ -76,7 +76,7 @@ struct UploadProgressTests {
         #expect(await values.next() == nil)
     }
 
-    @Test("Who comes late is told where it stands, and after the end the last value and the end")
+    @Test("A late reader gets the current value, and after the end the last value and the end")
     func late() async throws {
         let request = await session().upload(Data(count: 10), to: "http://h/").resume()
         var hops = transport.hops

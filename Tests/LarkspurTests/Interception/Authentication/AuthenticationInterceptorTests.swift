@@ -165,7 +165,7 @@ struct AuthenticationInterceptorTests {
         #expect(try await session.request("http://h/").serializingString().value == "ok")
     }
 
-    @Test("What is refused after a refresh has failed, and before the next request, shares the failure")
+    @Test("A request that is refused after a failed refresh, and was sent before it, shares the failure")
     func sharedFailure() async throws {
         let keys = keys(.revoked) { _, _ in throw ForeignError() }
         let transport = StubTransport(clock: clock) { request in

@@ -104,7 +104,7 @@ struct DigestTests {
     // MARK: Challenges
 
     @Test(
-        "Of several challenges the strongest that is known is answered, the first of its strength",
+        "The strongest known challenge is answered, and the first one of equal strength",
         arguments: [
             (["Digest realm=r, nonce=1", "Digest realm=r, nonce=2, algorithm=SHA-256"], "2"),
             (["Basic realm=r, Digest realm=r, nonce=1, algorithm=SHA-512-256, Digest realm=r, nonce=2"], "1"),

@@ -41,7 +41,7 @@ struct RefreshStateTests {
         #expect(!begins && state.refresh == nil)
     }
 
-    @Test("What a cancelled refresh brings all the same is kept")
+    @Test("The late result of a cancelled refresh is kept")
     func lateResult() async throws {
         var (state, refresh) = try await abandoned()
         _ = state.end(refresh, .success(.new), .keep)

@@ -174,7 +174,7 @@ struct SingleFlightTests {
     }
 
     @Test(
-        "Who waits goes on with a credential that is set meanwhile, and the refresh is cancelled",
+        "Waiting requests continue with a credential that is set meanwhile, and the refresh is cancelled",
         arguments: [true, false])
     func replaced(byAnother: Bool) async throws {
         let cancelled = Gate()
@@ -260,7 +260,7 @@ struct SingleFlightTests {
         #expect(refreshes.value == 1)
     }
 
-    @Test("What a refresh leaves behind is exempt no longer than it lasts")
+    @Test("A task that a refresh leaves behind is exempt only until the refresh ends")
     func noLongerExempt() async throws {
         let log = TransportLog()
         let left = Protected<Task<String, any Error>?>(nil)
