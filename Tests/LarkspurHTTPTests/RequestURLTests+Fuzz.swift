@@ -1,13 +1,10 @@
+import CTestWidth
 import LarkspurHTTP
 import Testing
 
 @Suite("RequestURL: any input", .timeLimit(.minutes(3)))
 struct RequestURLFuzzTests {
-    #if DEBUG
-        static let rounds = 25_000
-    #else
-        static let rounds = 250_000
-    #endif
+    static let rounds = test_rounds(2_500, 100_000)
 
     static let seeds = [
         "http://user:pass@www.example.com:8080/a/./b/../c%20d;p?q=1&r[]=2#frag",
@@ -25,13 +22,12 @@ struct RequestURLFuzzTests {
     @Test(
         "whatever is parsed, resolved or appended: no trap, one normal form, no userinfo",
         arguments: [1, 2, 3, 4] as [UInt64])
-    func anyInputIsSafe(seed: UInt64) async {
+    func anyInputIsSafe(seed: UInt64) {
         var random = SplitMix(state: seed)
         let seeds = Self.seeds.map { Array($0.utf8) }
         var base = try? RequestURL("http://u:p@a/b/c/d;p?q")
         var parsed = 0
         for _ in 0..<Self.rounds / 4 {
-            await Task.yield()
             var bytes = seeds[random.next(below: seeds.count)]
             for _ in 0..<(1 + random.next(below: 4)) { mutate(&bytes, &random) }
             let text = String(decoding: bytes, as: UTF8.self)

@@ -14,8 +14,9 @@
         private static let asksAndCloses = challenge + "Connection: close\r\nContent-Length: 4\r\n\r\nwho?"
         private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-        /// A size that exceeds the kernel's buffers, so that the peer must read the body.
-        private static let large = 48 << 20
+        /// A size that exceeds the kernel's buffers, so that the peer must read the body. The peer's receive buffer is
+        /// small, and the sender's grows to 4 MiB.
+        private static let large = 12 << 20
 
         /// Accepts requests, and challenges requests without credentials.
         private static func serves(_ size: Int) -> WirePeer.Script {

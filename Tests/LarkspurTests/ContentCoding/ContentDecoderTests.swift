@@ -108,8 +108,6 @@ struct ContentDecoderTests {
                 _ = try ContentDecoder(codings: ["gzip", name], limits: DecodingLimits())
             }
             #expect(error?.code == .unsupportedCoding)
-            #expect(error?.message.contains(name.prefix(40)) == true)
-            #expect(error?.message.count ?? 0 < 250)
         }
         #expect(try Decoded([], Array(repeating: "gzip", count: 5)) == .bytes([]))
         #expect(try Decoded([], Array(repeating: "gzip", count: 6)) == .failed(.unsupportedCoding))
@@ -130,15 +128,14 @@ struct ContentDecoderTests {
     }
 
     @Test("Any input is decoded or refused within the limits: damaged bodies and noise", arguments: 0..<8)
-    func fuzz(_ seed: UInt64) async throws {
+    func fuzz(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         var limits = DecodingLimits()
         limits.maximumSize = 100_000
         for body in CodedBody.all + CodedBody.stacked {
             // Damage may be undetected without a checksum.
             let isChecked = body.name != CodedBody.br.name && body.name != CodedBody.raw.name
-            for _ in 0..<400 {
-                await Task.yield()
+            for _ in 0..<rounds(40, nightly: 400) {
                 var bytes = body.bytes
                 for _ in 0..<Int.random(in: 1...3, using: &random) {
                     let place = Int.random(in: bytes.indices, using: &random)

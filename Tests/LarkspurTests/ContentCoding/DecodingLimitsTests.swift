@@ -29,8 +29,8 @@ struct DecodingLimitsTests {
         var bomb =
             switch codings[0] {
             case "br": Bomb.br
-            case "zstd": Bomb.zstd(blocks: 1_600)
-            case "deflate": try Bomb.zeros(200 << 20, .deflate)
+            case "zstd": Bomb.zstd(blocks: 400)
+            case "deflate": try Bomb.zeros(50 << 20, .deflate)
             default: try Bomb.gzip.get()
             }
         for _ in codings.dropFirst() {
@@ -42,7 +42,7 @@ struct DecodingLimitsTests {
         #expect(code == .contentTooLarge)
         #expect(count <= 4 << 20)
         let whole = try outcome(bomb, codings, .none)
-        #expect(whole.count == 200 << 20)
+        #expect(whole.count == (codings[0] == "br" ? 200 : 50) << 20)
         #expect(whole.code == nil)
     }
 

@@ -84,13 +84,12 @@ struct TransferCodingTests {
         try FileManager.default.removeItem(at: file)
     }
 
-    @Test("An unknown coding is an error that names it, and is not retried")
+    @Test("An unknown coding is an error that is not retried")
     func unknown() async throws {
         serve(CodedBody.text, "Transfer-Encoding: compress, chunked")
         let retrying = session.extending { $0.interceptors = [.retry(limit: 2)] }
         let error = try #require(await retrying.request(server.url).serializingData().response.error)
         #expect(error.code == .unsupportedCoding)
-        #expect(error.description.contains("\"compress\""))
         #expect(!error.isConnectivity)
         #expect(server.requests.count == 1)
     }

@@ -172,9 +172,4 @@ struct CookieFileTests {
         let last = try #require(jars.last)
         repeat { try? await last.save() } while try CookieJar(file: url).all != last.all
     }
-
-    /// Waits until the file is as expected. The suite's time limit ends a wait that never succeeds.
-    private func poll(_ isThere: @Sendable () -> Bool) async {
-        while !isThere() { await Task.yield() }
-    }
 }

@@ -36,7 +36,7 @@ struct CookieRobustnessTests {
         let clock = MovedClock()
         let jar = CookieJar(on: clock)
         let urls = try Self.urls.map { try RequestURL($0) }
-        for _ in 0..<500 {
+        for _ in 0..<rounds(50, nightly: 500) {
             let from = urls[Int.random(in: 0..<urls.count, using: &random)]
             jar.store((0..<3).map { _ in Self.field(&random) }, from: from)
             clock.advance(by: Double.random(in: -5...10, using: &random))
@@ -64,7 +64,7 @@ struct CookieRobustnessTests {
     @Test("Any text is parsed as a date or rejected, without a crash")
     func dates() {
         var random = SeededRandom(seed: 7)
-        for _ in 0..<20_000 {
+        for _ in 0..<rounds(2_000, nightly: 20_000) {
             guard let date = Date(cookieDate: Self.field(&random)) else { continue }
             #expect(date.timeIntervalSince1970 >= -11_644_473_600 && date.timeIntervalSince1970 < 253_402_300_800)
         }

@@ -16,7 +16,6 @@ struct CookieTests {
     func refused(name: String, value: String) throws {
         let error = #expect(throws: RequestError.self) { try Cookie(name: name, value: value, domain: "h.com") }
         #expect(error?.code == .invalidCookie)
-        #expect(value.count < 2 || error?.message.contains(value) == false)
     }
 
     @Test(

@@ -39,10 +39,10 @@ struct DownloadLeftoverTests {
 
     @Test("A folder contains the file, or a resumable partial file, or nothing", arguments: Ending.allCases)
     func endings(ending: Ending) async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let session = Session(transport: StubTransport { _ in ending.answer })
         let request = await session.download(
-            "http://h/", to: .file(folder.file("a")),
+            "http://h/", to: .file(folder["a"]),
             requestModifier: { if ending == .tooLarge { $0.options.maximumBodySize = 5 } }
         ).validate()
         switch ending {
@@ -54,8 +54,8 @@ struct DownloadLeftoverTests {
         case .cancelledUnstarted: request.cancel()
         case .cancelled, .cancelledWithRecord, .invalidated:
             request.resume()
-            let partial = folder.file(".a.larkspur")
-            while partial.fileSize != 10 { await Task.yield() }
+            let partial = folder[".a.larkspur"]
+            await poll { partial.fileSize == 10 }
             switch ending {
             case .cancelled: request.cancel()
             case .cancelledWithRecord: #expect(await request.cancelProducingResumeRecord()?.offset == 10)
@@ -63,7 +63,7 @@ struct DownloadLeftoverTests {
             }
         }
         if ending != .neverStarted { _ = await request.file.closed() }
-        #expect(folder.names == ending.leaves)
+        #expect(try folder.contents == ending.leaves)
     }
 
     @Test("A temporary file is removed if its request is cancelled after the file was complete")
@@ -111,9 +111,10 @@ struct DownloadLeftoverTests {
 
     @Test(
         "A destination on another volume gets a complete copy of the file, without leftovers",
-        .enabled(if: FileManager.default.isWritableFile(atPath: Folder.otherVolume.path)), arguments: [false, true])
+        .enabled(if: FileManager.default.isWritableFile(atPath: TemporaryFolder.otherVolume.path)),
+        arguments: [false, true])
     func acrossVolumes(replacing: Bool) async throws {
-        let folder = Folder.otherVolume.appendingPathComponent(UUID().uuidString)
+        let folder = TemporaryFolder.otherVolume.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let target = folder.appendingPathComponent("a")
@@ -145,12 +146,12 @@ struct DownloadLeftoverTests {
 
     @Test("A partial file with two names is replaced and not written to: the other name may be the finished file")
     func twoNames() throws {
-        let folder = try Folder()
-        try Data("whole".utf8).write(to: folder.file("a"))
-        try FileManager.default.linkItem(at: folder.file("a"), to: folder.file("b"))
-        let claimed = try WritableFile.claim(folder.file("b").path)
+        let folder = try TemporaryFolder()
+        try Data("whole".utf8).write(to: folder["a"])
+        try FileManager.default.linkItem(at: folder["a"], to: folder["b"])
+        let claimed = try WritableFile.claim(folder["b"].path)
         #expect(claimed.length == 0)
         try claimed.append(Data("other".utf8))
-        #expect(try Data(contentsOf: folder.file("a")) == Data("whole".utf8))
+        #expect(try Data(contentsOf: folder["a"]) == Data("whole".utf8))
     }
 }

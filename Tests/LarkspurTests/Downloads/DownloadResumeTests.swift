@@ -5,14 +5,14 @@ import Testing
 
 @Suite("Resumed downloads", .timeLimit(.minutes(3)))
 struct DownloadResumeTests {
-    private let folder: Folder
+    private let folder: TemporaryFolder
     private let log = TransportLog()
     private let url = "http://h/files/archive.zip"
     private let served = ServedFile()
 
-    init() throws { folder = try Folder() }
+    init() throws { folder = try TemporaryFolder() }
 
-    private var target: URL { folder.file("a") }
+    private var target: URL { folder["a"] }
 
     /// A session whose first response is truncated, and whose later responses come from the second file.
     private func session(
@@ -32,7 +32,7 @@ struct DownloadResumeTests {
     private func expectFile(_ served: ServedFile, _ response: DownloadResponse<URL>) throws {
         #expect(response.error == nil)
         #expect(try Data(contentsOf: target) == served.bytes)
-        #expect(folder.names == ["a"])
+        #expect(try folder.contents == ["a"])
     }
 
     @Test("A retry requests the rest, if the file is the same, and accepts only identity")
@@ -229,7 +229,7 @@ struct DownloadResumeTests {
         #expect(response.error?.isConnectivity == true)
         #expect(response.resumeRecord?.offset == 40_000)
         #expect(await failed.file.closed() == response.resumeRecord)
-        #expect(folder.names == [".a.larkspur", ".a.larkspur.json"])
+        #expect(try folder.contents == [".a.larkspur", ".a.larkspur.json"])
         let request = await session()
             .download(url + query, to: .file(target), options: startsOver ? [.startOver] : [])
         try expectFile(served, await request.serializingFile().response)
@@ -238,8 +238,8 @@ struct DownloadResumeTests {
 
     @Test("Bytes without their record, or with a damaged record, are not resumed", arguments: [nil, "{\"url\": "])
     func torn(record: String?) async throws {
-        try Data(repeating: 1, count: 500).write(to: folder.file(".a.larkspur"))
-        try record.map { try Data($0.utf8).write(to: folder.file(".a.larkspur.json")) }
+        try Data(repeating: 1, count: 500).write(to: folder[".a.larkspur"])
+        try record.map { try Data($0.utf8).write(to: folder[".a.larkspur.json"]) }
         let session = log.session { [served] request, _ in served.answer(to: request) }
         try expectFile(served, await session.download(url, to: .file(target)).serializingFile().response)
         #expect(log.requests[0]["Range"] == nil)
@@ -256,7 +256,7 @@ struct DownloadResumeTests {
         }
         let request = await cancelling.download(url, to: .file(target))
         request.resume()
-        while folder.file(".a.larkspur").fileSize != 40_000 { await Task.yield() }
+        await poll { folder[".a.larkspur"].fileSize == 40_000 }
         let record = try #require(await request.cancelProducingResumeRecord())
         #expect(await request.serializingFile().response.error?.isCancelled == true)
         #expect(record.url == url && record.validator == "\"one\"" && record.total == 100_000)
@@ -301,7 +301,7 @@ struct DownloadResumeTests {
         #expect(log.requests[1]["Range"] == "bytes=40000-")
         #expect(response.error?.code == (bytes < 100_000 ? .contentTooLarge : nil))
         _ = await request.file.closed()
-        #expect(folder.names == (bytes < 100_000 ? [] : ["a"]))
+        #expect(try folder.contents == (bytes < 100_000 ? [] : ["a"]))
     }
 
     @Test("A retry after a wrong checksum starts from the first byte")
@@ -324,7 +324,7 @@ struct DownloadResumeTests {
         let text = log.session(interceptor: Self.retrier) { _, number in .text(number == 1 ? "no JSON" : "[1]") }
         let request = await text.download(url, to: .file(target))
         #expect(try await request.serializingJSON().value[0] == 1)
-        #expect(folder.names == ["a"])
+        #expect(try folder.contents == ["a"])
     }
 }
 

@@ -11,7 +11,7 @@ struct FuzzerTests {
         let folder = Self.corpus.appendingPathComponent(fuzzer.rawValue)
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         #expect((1...12).contains(files.count))
-        let steps = fuzzer.usesSockets ? 8 : 100
+        let steps = fuzzer.usesSockets ? 8 : rounds(25, nightly: 100)
         for file in files {
             let bytes = [UInt8](try Data(contentsOf: file))
             #expect(bytes.count < 4_096)

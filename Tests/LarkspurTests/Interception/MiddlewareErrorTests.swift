@@ -37,7 +37,7 @@ struct MiddlewareErrorTests {
         #expect(error.stage == .sending)
     }
 
-    @Test("What next has thrown goes through unchanged, also past middleware outside")
+    @Test("An error of next passes through all middleware unchanged")
     func unchanged() async throws {
         let seen = Protected<[RequestError]>([])
         let watching: ClosureMiddleware.Intercept = { exchange, next in
@@ -107,7 +107,7 @@ struct MiddlewareErrorTests {
         #expect(journal.lines == ["middlewareFailed", "middlewareFailed"])
     }
 
-    @Test("A CancellationError that nobody's cancel has caused is a failure like others")
+    @Test("A CancellationError without a cancel is a failure like others")
     func strayCancellation() async throws {
         let error = try #require(await response { _, _ in throw CancellationError() }.error)
         #expect(error.code == .middlewareFailed)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("What middleware may do with next", .timeLimit(.minutes(3)))
+@Suite("Calls of next by middleware", .timeLimit(.minutes(3)))
 struct MiddlewareNextTests {
     private let log = TransportLog()
 

@@ -79,7 +79,7 @@ struct MiddlewareStreamTests {
         #expect(request.error == nil)
     }
 
-    @Test("What middleware answers is validated before a byte is handed on")
+    @Test("The response of middleware is validated before a byte is delivered")
     func validation() async throws {
         let request = await stream(chunks("fine")) { exchange, next in
             _ = try await next(exchange)

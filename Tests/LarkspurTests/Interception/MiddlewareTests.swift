@@ -49,7 +49,7 @@ struct MiddlewareTests {
         #expect(journal.lines == ["parent in", "child in", "child out", "parent out"])
     }
 
-    @Test("It knows the request, its session and which attempt this is, and a retry goes through all of it again")
+    @Test("Middleware gets the request, its session and the number of the attempt, and runs again for a retry")
     func retry() async throws {
         let knowing = ClosureMiddleware { [journal] exchange, next in
             journal.note("\(exchange.requestID) \(exchange.attempt) \(exchange.session.configuration.middleware.count)")
@@ -64,7 +64,7 @@ struct MiddlewareTests {
         #expect(request.attempts.map(\.hops.count) == [1, 1])
     }
 
-    @Test("What is added while a request runs counts for the next attempt, and after the finish it is ignored")
+    @Test("Middleware that is added during a request counts from the next attempt, and is ignored after the finish")
     func late() async throws {
         let recorder = EventRecorder()
         let request = await session(
@@ -178,7 +178,7 @@ struct MiddlewareTests {
     }
 
     @Test(
-        "What must not be sent is refused also if middleware asks for it",
+        "A request that must not be sent is refused also if middleware makes it",
         arguments: [
             ("line end", RequestError.Code.invalidRequest), ("length", .invalidRequest), ("method", .invalidRequest),
             ("scheme", .invalidURL), ("body", .bodyInGETRequest),

@@ -16,7 +16,7 @@ struct RequestCompressorTests {
         server = try MockServer { _ in .text("ok") }
     }
 
-    /// What arrived, after undoing its coding.
+    /// The head and the decoded body of the received request.
     private func received() throws -> (request: MockRequest, body: Data) {
         let request = try #require(server.requests.last)
         let codings = request.headers.values(for: "Content-Encoding")
@@ -80,17 +80,18 @@ struct RequestCompressorTests {
         #expect(server.requests.map(\.path) == ["/moved", "/there"])
     }
 
-    @Test("What goes wrong with a body goes wrong with it compressed")
+    @Test("A compressed body fails with the error of its original")
     func failing() async throws {
         let body = TransportBody.sequence(
             Pieces(elements: [[UInt8](repeating: 1, count: 5_000)], error: ForeignError()))
         let error = await session.upload(body, to: server.url, interceptor: .compressing(.gzip)).serializingData()
             .response.error
         #expect(error?.code == .bodyFailed)
-        #expect(error?.message.contains("a foreign error") == true)
+        let failure = (error?.underlying as? TransportError)?.underlying as? TransportError
+        #expect(failure?.underlying is ForeignError)
     }
 
-    @Test("A body that nobody wants any more is closed")
+    @Test("A body that is not read to its end is closed")
     func abandoned() async throws {
         let (sequence, feed) = AsyncStream<[UInt8]>.makeStream()
         let (ended, end) = AsyncStream<Void>.makeStream()

@@ -47,7 +47,7 @@ struct RetrierTests {
         #expect(journal.lines == ["s"])
     }
 
-    @Test("When nobody wants another attempt, the error stands and each was asked once")
+    @Test("If no retrier wants another attempt, the error stays, and each retrier was asked once")
     func nobodyWants() async throws {
         let session = session(answering("s", .doNotRetry))
         let request = await session.request("http://h/", interceptor: answering("r", .doNotRetry))
@@ -127,8 +127,6 @@ struct RetrierTests {
         #expect(both.retryError as? ForeignError == ForeignError(description: "no token"))
         #expect(both.originalError.code == .unacceptableStatus)
         #expect(both.originalError.stage == .validating)
-        #expect("\(error)".contains("no token"))
-        #expect("\(both)".contains("no token") && "\(both)".contains("401"))
         #expect(journal.lines == ["r"])
     }
 
@@ -140,7 +138,6 @@ struct RetrierTests {
         #expect(error.stage == .retrying)
         let original = try #require(error.underlying as? RequestError)
         #expect(original.code == .connectionLost)
-        #expect("\(error)".contains(original.message) && "\(error)".contains("only once"))
         #expect(log.count == 1)
     }
 

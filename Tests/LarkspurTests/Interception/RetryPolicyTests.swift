@@ -54,7 +54,7 @@ struct RetryPolicyTests {
         #expect(log.count == attempts)
     }
 
-    @Test("The method is the request's own, not the one that a redirect made of it")
+    @Test("The request's own method decides, not the method of a redirect")
     func redirectedMethod() async {
         let session = session { request, _ in
             request.method == "POST" ? .redirect(303, to: "/there") : .failure(.connectionLost)
@@ -317,7 +317,7 @@ struct RetryPolicyTests {
 
     // MARK: Refusals
 
-    @Test("A retrier's refusal leaves the error as it is, and says why nobody tries again")
+    @Test("A retrier's refusal keeps the error, and adds the reason of the refusal")
     func refusal() async throws {
         let asked = Counter()
         let session = session(
@@ -330,7 +330,7 @@ struct RetryPolicyTests {
         let error = try #require(await response(session.request("http://h/")).error)
         #expect(
             error.code == .unacceptableStatus && error.stage == .validating && error.responseData == Data("why".utf8))
-        #expect(error.retryRefusal == "closed for today" && "\(error)".contains("closed for today"))
+        #expect(error.retryRefusal == "closed for today")
         #expect(asked.value == 0)
     }
 }

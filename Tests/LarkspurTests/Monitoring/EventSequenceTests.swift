@@ -64,7 +64,7 @@ struct EventSequenceTests {
             made.eventMonitor(finished)
             _ = await made.serializingString().response
         }
-        while request != nil { await Task.yield() }
+        await poll { request == nil }
     }
 
     @Test("A cancelled reader gets no further events, and the request continues")

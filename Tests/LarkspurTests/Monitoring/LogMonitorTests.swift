@@ -22,7 +22,7 @@ struct LogMonitorTests {
         return journal.lines.joined()
     }
 
-    @Test("It has the settings of its initializer")
+    @Test("A monitor has the settings of its initializer")
     func design() {
         let session = Session(
             interceptor: .composed(RetryPolicy()), eventMonitors: [LogMonitor(level: .headers)])

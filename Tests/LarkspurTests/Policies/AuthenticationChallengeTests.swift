@@ -47,7 +47,7 @@ struct AuthenticationChallengeTests {
             .init("Basic", parameters: [.init("realm", "a"), .init("charset", "UTF-8")]), .init("Bearer")),
         Row("Bearer", "Basic realm=a", is: .init("Bearer"), basic("a")),
         Row(", ,,Bearer,, ,Basic realm=a,", is: .init("Bearer"), basic("a")),
-        // What breaks the grammar
+        // Fields that break the grammar
         Row(""),
         Row(" , "),
         Row("realm=a, charset=b"),

@@ -204,7 +204,7 @@ struct AuthenticationTests {
         #expect(sent == [nil])
     }
 
-    @Test("What an adapter or the URL says of who sends the request stands")
+    @Test("Credentials from an adapter or the URL are not replaced")
     func ownField() async throws {
         let adapted = await session.request(server.url).authenticate(with: credential, preemptively: true)
             .adapt(using: .adapter { request, _ in request.headers["Authorization"] = "Bearer t" })

@@ -106,7 +106,7 @@ struct CredentialStoreTests {
                 200, 200, 200, 200,
             ])
         #expect(sent == [nil, "ada", "ada", "eve", "eve", nil, "ada"])
-        // Nobody has a credential for the third.
+        // The store has no credential for the third realm.
         #expect(await statuses(session, "https://h/c/x") == [401])
         #expect(sent.suffix(1) == ["ada"])
     }
@@ -120,7 +120,7 @@ struct CredentialStoreTests {
         #expect(sent == [nil, "ada", nil, "eve"])
     }
 
-    @Test("Of two challenges that can be answered each is answered once")
+    @Test("Each of two challenges with a credential is answered once")
     func both() async throws {
         try store.set(ada, for: "https://h", realm: "a")
         try store.set(eve, for: "https://h", realm: "b")
@@ -142,7 +142,7 @@ struct CredentialStoreTests {
         #expect(sent == [nil, "eve", nil, "eve"])
     }
 
-    @Test("What was accepted and is refused is the answer, is asked for the next time, and so may be changed")
+    @Test("A credential that is refused after it was accepted is not repeated, and can be changed for the next request")
     func changed() async throws {
         let users = Protected(ada)
         try store.set(ada, for: "https://h")
@@ -193,7 +193,7 @@ struct CredentialStoreTests {
         #expect(log.requests.map(\.url.host) == ["h", "h", "h", "h", "other", "other", "third"])
     }
 
-    @Test("What a request says itself of who sends it stands")
+    @Test("A request's own credentials are not replaced")
     func own() async throws {
         try store.set(ada, for: "https://h")
         let session = session(["https://h/": ("a", ada)])
@@ -271,7 +271,7 @@ struct CredentialStoreTests {
         #expect(bytes == Data("in".utf8))
     }
 
-    @Test("What can be neither an origin nor sent by Basic is refused where it is set")
+    @Test("An invalid origin, and a credential that Basic cannot send, are refused when they are set")
     func invalid() throws {
         for origin in ["", "h", "ftp://h/", "https://"] {
             let error = #expect(throws: RequestError.self) { try store.set(ada, for: origin) }

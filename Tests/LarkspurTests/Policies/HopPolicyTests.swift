@@ -207,7 +207,7 @@ struct HopPolicyTests {
     // MARK: Ends
 
     @Test(
-        "What is no redirect is delivered, Location or not",
+        "A response that is no redirect is delivered, with or without a Location",
         arguments: [200, 201, 204, 300, 304, 305, 306, 309, 400, 401, 404, 500])
     func otherStatus(status: Int) throws {
         #expect(isDelivered(hop(try request(), status, location: "/b")))

@@ -31,7 +31,9 @@ struct RedirectWaitTests {
     enum End: CaseIterable { case cancel, total, attempt }
     enum Kind: CaseIterable { case data, stream }
 
-    @Test("R4: nobody waits for a handler that does not listen", arguments: End.allCases, Kind.allCases)
+    @Test(
+        "R4: the end of a request does not wait for a handler that ignores its cancel", arguments: End.allCases,
+        Kind.allCases)
     func ends(end: End, kind: Kind) async throws {
         defer { gate.open() }
         let handler = Redirector { [gate] _ in
@@ -157,7 +159,7 @@ struct RedirectWaitTests {
         #expect(try folder.contents == ["end", "moved"])
     }
 
-    @Test("A download that goes on is still one where a handler makes the request anew")
+    @Test("A download still resumes if a handler returns a new request")
     func resumed() async throws {
         let folder = try TemporaryFolder()
         let (served, cut) = (ServedFile(), ServedFile(cut: 20_000))

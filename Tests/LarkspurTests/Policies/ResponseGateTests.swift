@@ -42,7 +42,7 @@ struct ResponseGateTests {
         #expect(log.count == 1)
     }
 
-    @Test("It is asked about each attempt's answer, and not about redirects that are followed")
+    @Test("A gate is asked about each attempt's response, and not about followed redirects")
     func delivered() async throws {
         let session = log.session { request, number in
             if request.url.path == "/a" { return .redirect(to: "/b") }
@@ -58,7 +58,7 @@ struct ResponseGateTests {
         #expect(journal.lines == ["503", "200"])
     }
 
-    @Test("It is asked where there is a head, whatever happens to the body", arguments: [false, true])
+    @Test("A gate is asked once the head has arrived, also if the body fails", arguments: [false, true])
     func failures(hasHead: Bool) async {
         let head = StubAnswer.Step.head(ResponseHead(status: 200))
         let failure = StubAnswer.Step.fail(TransportError(.connectionLost))
@@ -83,7 +83,7 @@ struct ResponseGateTests {
         }
     }
 
-    @Test("It sees the head before the body, and ends a body without end", arguments: Kind.allCases)
+    @Test("A gate gets the head before the body, and can end an endless body", arguments: Kind.allCases)
     func endless(kind: Kind) async throws {
         let server = try MockServer { _ in
             MockResponse([.head(ResponseHead(status: 200)), .generated(count: nil) { _ in Data(count: 1_000) }])
@@ -180,7 +180,7 @@ struct ResponseGateTests {
         #expect(journal.lines == (1...cancelling).map { "\($0)" })
     }
 
-    @Test("One that comes while the response is under way is asked; after the end it is ignored, and monitors are told")
+    @Test("A gate that is added during the response is asked; after the end it is ignored, with an event")
     func late() async throws {
         let (transport, recorder) = (HeldTransport(), EventRecorder())
         let request = await Session(transport: transport).request("http://h/")

@@ -96,7 +96,9 @@ struct ResponseValidatorTests {
         #expect(await error(answer(200, contentType), .standard) == nil)
     }
 
-    @Test("Accept is the one that was sent: a session's or an adapter's counts", arguments: ["session", "adapter"])
+    @Test(
+        "The Accept field of the sent request counts, also if the session or an adapter sets it",
+        arguments: ["session", "adapter"])
     func sentAccept(origin: String) async {
         let accept: HTTPHeaders = ["Accept": "application/json"]
         let session = log.session(
@@ -141,25 +143,11 @@ struct ResponseValidatorTests {
         #expect(await error(answer(200, "x/y", body: ""), accept: ["a/b"], method: .head, .standard) == nil)
     }
 
-    @Test("The error names what came, and what was expected in order of the alphabet")
-    func contentTypeMessage() async throws {
-        let error = try #require(await error(answer(200, "Image/PNG;x=y"), .contentType(["text/z", "text/a", " b/c"])))
-        #expect(error.message.contains("image/png"))
-        #expect(error.message.contains("b/c, text/a, text/z"))
-        let weighted = try #require(
-            await self.error(answer(200, nil), accept: ["x/y;q=0, Text/HTML;q=0.9;level=1, a/b"], .standard))
-        #expect(weighted.message == "the response names no content type; expected a/b, text/html")
-    }
-
     // MARK: Status
 
-    @Test("Any sequence of status codes can be named")
+    @Test("Any sequence of status codes can be accepted")
     func statuses() async {
-        for (acceptable, words) in [
-            ([204, 200, 205], "200, 204 to 205"), ([], "none"), (Array(200..<300), "200 to 299"),
-        ] {
-            #expect(await error(answer(404), .status(acceptable))?.message.hasSuffix("; expected \(words)") == true)
-        }
+        #expect(await error(answer(404), .status([200, 405]))?.code == .unacceptableStatus)
         #expect(await error(answer(404), .status([200, 404])) == nil)
         #expect(await error(answer(404), .status(Set([404]))) == nil)
         #expect(await error(answer(404), .status(400...499)) == nil)
@@ -262,12 +250,10 @@ struct ResponseValidatorTests {
         let foreign = try #require(await error(answer(), ResponseValidator { _ in throw ForeignError() }))
         #expect(foreign.code == .validationFailed)
         #expect(foreign.underlying is ForeignError)
-        #expect(foreign.message == "a foreign error")
         #expect(foreign.isValidation)
         let code = RequestError.Code(rawValue: "mine")
         let own = try #require(await error(answer(), ResponseValidator { _ in throw RequestError(code, "my words") }))
         #expect(own.code == code)
-        #expect(own.message == "my words")
         #expect(own.isValidation)
         #expect(own.statusCode == 200)
     }

@@ -24,7 +24,7 @@ struct LimitRegressions {
         #expect(clock.sleepers == 0)
     }
 
-    @Test("What runs when its limit is replaced goes on, and ends with the new one")
+    @Test("Running work goes on when its limit is replaced, and ends with the new limit")
     func replacedWhileRunning() async throws {
         let gate = Gate()
         let old = Deadline(.attempt, .seconds(5), on: clock)
@@ -35,14 +35,14 @@ struct LimitRegressions {
         await clock.waitForSleepers(1)
         old.retire(for: new)
         new.start {}
-        while clock.sleepers != 1 { await Task.yield() }
+        await poll { clock.sleepers == 1 }
         clock.advance(by: .seconds(10))
         let error = await #expect(throws: RequestError.self) { try await result.value }
-        #expect(error?.message.contains("10") == true)
+        #expect(error?.isTimeout == true && new.hasPassed && !old.hasPassed)
         gate.open()
     }
 
-    @Test("What runs when its limit is taken away goes on to its own end")
+    @Test("Running work goes on to its own end when its limit is removed")
     func takenAway() async throws {
         let gate = Gate()
         let deadline = Deadline(.attempt, .seconds(5), on: clock)

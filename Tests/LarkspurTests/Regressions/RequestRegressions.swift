@@ -51,7 +51,7 @@ struct RequestRegressions {
         #expect(depths.withLock { $0 } == [0])
     }
 
-    @Test("A reader of a session's events keeps no request that it has heard the end of")
+    @Test("A reader of a session's events keeps no request whose end it has received")
     func heardRequests() async throws {
         let events = await session.events
         weak var core: RequestCore?
@@ -64,12 +64,11 @@ struct RequestRegressions {
         for await event in events {
             if case .finish = event.event { break }
         }
-        for _ in 0..<100_000 where core != nil { await Task.yield() }
-        #expect(core == nil)
+        await poll { core == nil }
         withExtendedLifetime(events) {}
     }
 
-    @Test("A closure, validator or handler that mentions its own request does not keep it")
+    @Test("A closure, validator or handler that captures its own request does not keep it")
     func selfMention() async throws {
         weak var core: RequestCore?
         func perform() async throws {
@@ -86,12 +85,11 @@ struct RequestRegressions {
             await done.pass()
         }
         try await perform()
-        // The closure's own frame may still be on its way out.
-        for _ in 0..<10_000 where core != nil { await Task.yield() }
-        #expect(core == nil)
+        // The frame of the closure may still hold it for a moment.
+        await poll { core == nil }
     }
 
-    @Test("What the urlRequest bridge refused is not sent because the URL had a user in it")
+    @Test("A request that the urlRequest bridge refused is not sent, also if the URL had a user")
     func forgivenProblem() async {
         let request = await session.request(
             "http://user:password@example.com", method: .post,

@@ -94,7 +94,7 @@ struct TimeoutRegressions {
             }
             for error in errors {
                 #expect(error?.isTimeout == true && error?.stage == .sending && error?.isConnectivity == true)
-                #expect(error?.attempts == 1 && error?.message.contains("total timeout of 2") == true)
+                #expect(error?.attempts == 1 && error?.timeoutName == "total")
             }
         }
     #endif

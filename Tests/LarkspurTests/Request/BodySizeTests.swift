@@ -14,7 +14,7 @@ struct BodySizeTests {
     }
 
     @Test(
-        "A body may be as large as was said, and not a byte larger",
+        "A body may be as large as its limit, and not a byte larger",
         arguments: [MockResponse.Framing.chunked, .untilClose, .automatic])
     func exact(_ framing: MockResponse.Framing) async throws {
         for count in [999, 1_000, 1_001] {
@@ -33,7 +33,6 @@ struct BodySizeTests {
         server.on("GET", "/", MockResponse([.head(head), .stall]))
         let error = try #require(await session.request(server.url).serializingData().response.error)
         #expect(error.code == .contentTooLarge)
-        #expect(error.message.contains("maximumBodySize"))
         #expect(error.responseData == nil)
         try await server.wait { $0.connectionCount == 0 }
     }
@@ -46,7 +45,7 @@ struct BodySizeTests {
         try await server.wait { $0.connectionCount == 0 }
     }
 
-    @Test("A length that announces no body is no matter: of a HEAD, of a 304; nor is the body of a redirect")
+    @Test("A length without a body, of a HEAD or a 304, does not count; nor does the body of a redirect")
     func bodiless() async throws {
         let length = HeaderField(name: "Content-Length", value: "5000")
         server.on("HEAD", "/", MockResponse([.head(ResponseHead(status: 200, fields: [length]))]))

@@ -126,14 +126,14 @@ struct BufferBudgetTests {
 
     @Test("Downloads that wait for the disk stop their peers, and all of them arrive")
     func downloads() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let bytes = MockResponse.pattern(from: 0, count: 300_000)
         let chunks = [UInt8](bytes).pieces(of: 16_384).map { Data($0) }
         let session = Session(transport: StubTransport { _ in .response(chunks: chunks) })
         try await withThrowingTaskGroup { group in
             for number in 0..<100 {
                 group.addTask {
-                    let request = await session.download("http://h/", to: .file(folder.file("\(number)")))
+                    let request = await session.download("http://h/", to: .file(folder["\(number)"]))
                     let file = try await request.serializingFile().value
                     #expect(try Data(contentsOf: file) == bytes)
                 }

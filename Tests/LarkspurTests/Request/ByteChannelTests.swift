@@ -29,7 +29,7 @@ struct ByteChannelTests {
         #expect(positions.withLock { $0 } == [100, 160, 230])
     }
 
-    @Test("What has arrived is read before the error that ended it")
+    @Test("Bytes that have arrived are read before the error that ended the body")
     func failure() async throws {
         let channel = ByteChannel()
         channel.receive(Data([1]))

@@ -9,7 +9,7 @@ struct CancelledStreamTests {
 
     enum End: CaseIterable, Sendable { case request, token, session, task }
 
-    /// Whether the response is whole when the request is cancelled, or is still under way.
+    /// Whether the response is complete when the request is cancelled, or still being received.
     enum Body: CaseIterable, Sendable { case whole, open }
 
     /// A session's end does not concern a request that has finished.
@@ -23,18 +23,20 @@ struct CancelledStreamTests {
             transport: StubTransport { _ in body == .whole ? answer : StubAnswer(answer.steps + [.stall]) })
     }
 
-    /// Reads one element, has the request cancelled, and reads on: nothing more may come.
+    /// Reads one element, cancels the request, and reads on: no further element may come.
     private func read<Elements: AsyncSequence & Sendable>(
         _ elements: Elements, of request: DataStreamRequest, _ session: Session, until end: End, _ body: Body,
         count: Int
     ) async {
-        // A task of its own: one of the ends is its cancel.
+        let recorder = EventRecorder()
+        request.eventMonitor(recorder)
+        // A separate task, because one of the ends cancels it.
         let reading = Task {
             var iterator = elements.makeAsyncIterator()
             #expect(try await iterator.next() != nil)
             switch body {
-            case .whole: while request.status != .finished { await Task.yield() }
-            case .open: while request.hub.sent < count { await Task.yield() }
+            case .whole: await recorder.wait { $0.contains { $0.name == "finish" } }
+            case .open: await poll { request.hub.sent >= count }
             }
             switch end {
             case .request: request.cancel()
@@ -60,11 +62,11 @@ struct CancelledStreamTests {
         await read(request.bytes, of: request, session, until: end, body, count: 3)
     }
 
-    @Test("No line comes after a cancel, of the chunk that is being read either", arguments: ends)
+    @Test("No line comes after a cancel, also not from the chunk that is being read", arguments: ends)
     func lines(end: End, body: Body) async {
         let session = session(body, ["one\ntwo\nthr", "ee\nfour"])
         let request = await session.streamRequest(url)
-        await read(request.lines, of: request, session, until: end, body, count: 17)
+        await read(request.lines, of: request, session, until: end, body, count: 18)
     }
 
     @Test("No text comes after a cancel", arguments: ends)
@@ -92,10 +94,11 @@ struct CancelledStreamTests {
 
     @Test("Every reader of a cancelled request ends, the slow ones too", arguments: Body.allCases)
     func readers(body: Body) async throws {
-        let request = await session(body, ["a", "b", "c"]).streamRequest(url)
+        let recorder = EventRecorder()
+        let request = await session(body, ["a", "b", "c"]).streamRequest(url).eventMonitor(recorder)
         let iterators = (0..<5).map { _ in request.bytes.makeAsyncIterator() }
         for iterator in iterators { #expect(try await iterator.next() == Data("a".utf8)) }
-        if body == .whole { while request.status != .finished { await Task.yield() } }
+        if body == .whole { await recorder.wait { $0.contains { $0.name == "finish" } } }
         request.cancel()
         for iterator in iterators {
             await #expect(throws: CancellationError.self) { try await iterator.next() }
@@ -117,7 +120,7 @@ struct CancelledStreamTests {
             executor.runWhatIsThere()
             await clock.waitForSleepers()
             clock.advance(by: .seconds(1))
-            while request.hub.sent == 0 { await Task.yield() }
+            await poll { request.hub.sent == 1 }
             request.cancel()
             executor.letGo()
             await #expect(throws: CancellationError.self) { try await reading.value }
@@ -137,12 +140,14 @@ struct CancelledStreamTests {
     @Test("A handler gets its completion next, and the completion says why", arguments: Body.allCases)
     func handlers(body: Body) async {
         let (events, end) = AsyncStream.makeStream(of: String.self)
+        let recorder = EventRecorder()
         let request = await session(body, ["a\nb\n", "c\n"]).streamRequest(url, startsAutomatically: false)
+            .eventMonitor(recorder)
         request.responseStream(using: LineParser()) { stream in
             switch stream.event {
             case .stream(let line):
                 end.yield((try? line.get()) ?? "failure")
-                if body == .whole { while request.status != .finished { await Task.yield() } }
+                if body == .whole { await recorder.wait { $0.contains { $0.name == "finish" } } }
                 stream.cancel()
             case .complete(let completion):
                 end.yield("complete \(completion.error?.code.rawValue ?? "well")")
@@ -153,7 +158,7 @@ struct CancelledStreamTests {
         #expect(await events.reduce(into: []) { $0.append($1) } == ["a", "complete cancelled"])
     }
 
-    @Test("A total limit that passes leaves what came in time to the reader")
+    @Test("A total timeout leaves the bytes that came in time to the reader")
     func timeouts() async throws {
         let clock = ManualClock()
         let answer = StubAnswer(StubAnswer.response(chunks: [Data("a".utf8), Data("b".utf8)]).steps + [.stall])
@@ -162,7 +167,7 @@ struct CancelledStreamTests {
         let request = await session.streamRequest(url).timeout(.total(.seconds(5)))
         let iterator = request.bytes.makeAsyncIterator()
         #expect(try await iterator.next() == Data("a".utf8))
-        while request.hub.sent < 2 { await Task.yield() }
+        await poll { request.hub.sent == 2 }
         await clock.waitForSleepers()
         clock.advance(by: .seconds(5))
         #expect(try await iterator.next() == Data("b".utf8))

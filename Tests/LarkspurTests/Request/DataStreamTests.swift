@@ -177,7 +177,7 @@ struct DataStreamTests {
         #expect(request.attempts.first?.hops.map(\.metrics?.responseBodyBytes) == [100_000, 7])
     }
 
-    @Test("Whoever leaves the loop cancels the request, unless it said otherwise", arguments: [true, false])
+    @Test("Leaving the loop cancels the request, unless the option says otherwise", arguments: [true, false])
     func leaving(_ automatically: Bool) async throws {
         let recorder = EventRecorder()
         let answer = StubAnswer(chunks("a", "b").steps + (automatically ? [.stall] : []))
@@ -233,7 +233,7 @@ struct DataStreamTests {
         gate.open()
     }
 
-    @Test("A body that nobody iterates does not cancel what it was made from")
+    @Test("A body that is never iterated does not cancel its request")
     func uniterated() async throws {
         let request = await session(chunks("a")).streamRequest(url)
         _ = request.bytes

@@ -15,7 +15,7 @@ struct DownloadProgressTests {
         TransferProgress(completed: completed, total: total)
     }
 
-    @Test("It begins with the head, never falls, and ends with all of the body, for data too")
+    @Test("Progress begins with the head, never falls, and ends with the whole body, for data requests too")
     func data() async throws {
         let session = log.session { _, _ in
             .response(headers: ["Content-Length": "6"], chunks: [Data("one".utf8), Data("two".utf8)])
@@ -24,7 +24,7 @@ struct DownloadProgressTests {
         let values = await values(request)
         #expect(values.last == progress(6, 6))
         #expect(values == values.sorted { $0.completed < $1.completed })
-        // Who comes after the end is told where it ended.
+        // A reader that comes after the end gets the last value.
         #expect(await self.values(request) == [progress(6, 6)])
     }
 
@@ -38,7 +38,7 @@ struct DownloadProgressTests {
         #expect(await values(head.request("http://h/", method: .head)).isEmpty)
     }
 
-    @Test("It counts what goes over the wire, also where that is decoded")
+    @Test("Progress counts the bytes of the network, also if they are decoded")
     func coded() async throws {
         let bytes = Data(CodedBody.gzip.bytes)
         let session = log.session { _, _ in
@@ -52,7 +52,7 @@ struct DownloadProgressTests {
         _ = try? await FileManager.default.removeItem(at: download.serializingFile().value)
     }
 
-    @Test("A body that is not the answer does not count, nor does a length that nobody can send")
+    @Test("The body of a redirect does not count, nor does an impossible length")
     func redirected() async throws {
         let session = log.session { _, number in
             number == 1
@@ -64,16 +64,16 @@ struct DownloadProgressTests {
         #expect(await values(lying.request("http://h/a")).allSatisfy { $0.completed == 0 })
     }
 
-    @Test("A download that is continued begins with what is there, and a retry does not bring it down")
+    @Test("A resumed download begins with the stored bytes, and a retry does not lower the progress")
     func continued() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         var cut = ServedFile()
         cut.cut = 40_000
         let session = log.session(
             interceptor: .retrier { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry }
         ) { [cut] request, number in (number == 1 ? cut : ServedFile()).answer(to: request) }
         let seen = Protected<[TransferProgress]>([])
-        let request = await session.download("http://h/", to: .file(folder.file("a")))
+        let request = await session.download("http://h/", to: .file(folder["a"]))
         request.downloadProgress { value in seen.withLock { $0.append(value) } }
         let values = await values(request)
         #expect(values.last == progress(100_000, 100_000))
@@ -81,13 +81,13 @@ struct DownloadProgressTests {
         #expect(log.requests.last?["Range"] == "bytes=40000-")
     }
 
-    @Test("Foundation's value ends with all of it, and cancels the request")
+    @Test("Foundation's Progress ends complete, and its cancel cancels the request")
     func foundation() async throws {
         let session = log.session { _, _ in .response(headers: ["Content-Length": "3"], chunks: [Data("one".utf8)]) }
         let request = await session.request("http://h/")
         let progress = request.makeDownloadProgress()
         _ = try await request.serializingData().value
-        while progress.completedUnitCount < 3 { await Task.yield() }
+        await poll { progress.completedUnitCount == 3 }
         #expect(progress.isFinished && progress.totalUnitCount == 3)
         let other = await log.session { _, _ in StubAnswer([.stall]) }.request("http://h/")
         let task = other.serializingData()
@@ -95,7 +95,7 @@ struct DownloadProgressTests {
         #expect(await task.response.error?.isCancelled == true)
     }
 
-    @Test("Foundation's value is read by some threads while another writes it")
+    @Test("Foundation's Progress can be read by some threads while another one writes it")
     func readMeanwhile() async {
         let keys: [ProgressUserInfoKey] = [.throughputKey, .estimatedTimeRemainingKey, .fileURLKey, .fileTotalCountKey]
         let values = (0..<20_000).map { _ in SharedProgress(totalUnitCount: 1) }
@@ -121,7 +121,7 @@ struct DownloadProgressTests {
         #expect(values.allSatisfy { $0.userInfo.count == keys.count && $0.isFinished })
     }
 
-    @Test("The rate is that of the last seconds, and says how long the rest takes")
+    @Test("The rate is that of the last seconds, and gives the time that the rest takes")
     func rate() throws {
         let start = ContinuousClock.now
         var rate = TransferRate()

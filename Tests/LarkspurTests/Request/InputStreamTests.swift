@@ -16,7 +16,7 @@ struct InputStreamTests {
         .response(chunks: [UInt8](data).pieces(of: size).map { Data($0) })
     }
 
-    /// Reads on a thread of its own, as whoever has such a stream must.
+    /// Reads on a separate thread, because reading blocks.
     private func reading<Value: Sendable>(
         _ request: DataStreamRequest, _ work: @escaping @Sendable (InputStream) throws -> Value
     ) async throws -> Value {
@@ -33,7 +33,7 @@ struct InputStreamTests {
     }
 
     @Test(
-        "It gives every byte in order, and then the end, however much is read at a time",
+        "The stream gives every byte in order, and then the end, for reads of any size",
         arguments: [7, 65_536, 1 << 20])
     func whole(size: Int) async throws {
         let request = await session(chunks(body)).streamRequest(url)
@@ -60,7 +60,7 @@ struct InputStreamTests {
             var total = 0
             while case let count = stream.read(by: size, times: 1).bytes.count, count > 0 {
                 total += count
-                // What waits in the stream itself is 256 KiB.
+                // The stream's own buffer has 256 KiB.
                 #expect(received.value - total <= buffer + 256 * 1_024 + 3 * size)
             }
             return total
@@ -68,7 +68,7 @@ struct InputStreamTests {
         #expect(total == 500 * size)
     }
 
-    @Test("Of a body that breaks it gives what has come, and then the error")
+    @Test("The stream of a body that fails gives the received bytes, and then the error")
     func broken() async throws {
         let answer = StubAnswer(chunks(body).steps + [.fail(TransportError(.connectionLost))])
         let request = await session(answer).streamRequest(url)
@@ -98,7 +98,7 @@ struct InputStreamTests {
         #expect(error is CancellationError)
     }
 
-    @Test("Closing it, or letting go of it, ends the transfer", arguments: [true, false])
+    @Test("Closing or releasing the stream ends the transfer", arguments: [true, false])
     func left(isClosed: Bool) async throws {
         let request = await session(StubAnswer(chunks(Data([7])).steps + [.stall])).streamRequest(url)
         try await reading(request) { stream in
@@ -111,7 +111,7 @@ struct InputStreamTests {
         #expect(await isCancelled(request))
     }
 
-    @Test("One that is never opened leaves the request to others")
+    @Test("A stream that is never opened leaves the request to other readers")
     func unopened() async throws {
         let request = await session(chunks(body)).streamRequest(url)
         try await reading(request) { $0.close() }
@@ -123,7 +123,7 @@ struct InputStreamTests {
             } == body)
     }
 
-    @Test("Foundation's decoders, and bodies of other requests, are made of it")
+    @Test("Foundation's decoders and the bodies of other requests can read the stream")
     func readers() async throws {
         let json = await session(chunks(Data(#"{"name": "Ada"}"#.utf8), of: 3)).streamRequest(url)
         let name = try await reading(json) { stream in

@@ -18,7 +18,7 @@ final class RequestModel {
         case over
     }
 
-    /// What requests met on their way, so that a test can see that the mix covers it.
+    /// The situations that requests met, so that a test can check that the mix covers them.
     enum Event: CaseIterable {
         case cancel, awaiterTakesUp, otherTakesUp, endWithoutTask, endInTask, asynchronousWork, redirect, retry,
             lateWork
@@ -266,7 +266,7 @@ final class RequestModel {
         if let awaiter { ask(awaiter) }
     }
 
-    // MARK: Those who finish, and those who come late
+    // MARK: Ends, and late callers
 
     private func stepUnwinder() {
         let exchange = core.read { $0.cancelledExchange }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("R4: every handler is answered exactly once, whatever happens in which order", .timeLimit(.minutes(3)))
 struct RequestModelTests {
-    static let interleavings = 20_000
+    static let interleavings = rounds(5_000, nightly: 20_000)
 
     /// Sessions whose requests need a task at different steps, or at none.
     private static let sessions: [Session] = [

@@ -53,7 +53,7 @@ struct RequestPhaseTests {
         #expect(phase.receiving(.cancel).verdict != .illegal)
     }
 
-    @Test("R3: once somebody unwinds, the pipeline is told to give up", arguments: RequestPhase.Event.allCases)
+    @Test("R3: once the request unwinds, the pipeline is told to give up", arguments: RequestPhase.Event.allCases)
     func abandoned(_ event: RequestPhase.Event) {
         guard ![.start, .cancel, .receive, .finishUnwinding].contains(event) else { return }
         #expect(RequestPhase.unwinding.receiving(event).verdict == .abandon)

@@ -18,7 +18,7 @@ struct RequestSequenceTests {
     }
 
     @Test(
-        "They have every hop of every attempt, in order, for as many readers as there are, whenever those come",
+        "The sequences have every hop of every attempt, in order, for any number of readers at any time",
         arguments: [0, 1, 2])
     func everything(readersBefore: Int) async throws {
         let request = await request()
@@ -87,7 +87,7 @@ struct RequestSequenceTests {
         #expect(await responses.next() == nil)
     }
 
-    @Test("What never was sent is in none of them, and they end all the same (R4)")
+    @Test("A request that was never sent is in none of the sequences, and they still end (R4)")
     func nothingSent() async {
         let unbuilt = await log.session().request("no url")
         for await _ in unbuilt.requests { Issue.record("nothing was sent") }
@@ -95,12 +95,12 @@ struct RequestSequenceTests {
         let lost = await log.session { _, _ in .failure(.connectionRefused) }.request("http://h/")
         for await _ in lost.responses { Issue.record("nothing came") }
         #expect(await rest(of: lost.requests.makeAsyncIterator()).count == 1)
-        // A request that is let go of before its start takes its sequences along.
+        // A request that is released before its start ends its sequences.
         var orphan = await log.session().request("http://h/", startsAutomatically: false).requests.makeAsyncIterator()
         #expect(await orphan.next() == nil)
     }
 
-    @Test("Readers that went away are let go of, and hold nothing up")
+    @Test("Readers that have stopped are released, and delay no other reader")
     func goneReaders() async throws {
         let transport = HeldTransport()
         let session = Session(transport: transport)
@@ -117,7 +117,7 @@ struct RequestSequenceTests {
         #expect(try await task.value == "text")
     }
 
-    @Test("4,000 readers that come from 8 tasks while hops are under way: each has all of them once, in order")
+    @Test("4,000 readers that 8 tasks start during the hops: each gets every hop once, in order")
     func racing() async {
         let session = log.session { request, _ in
             let number = Int(request.url.path.dropFirst()) ?? 0

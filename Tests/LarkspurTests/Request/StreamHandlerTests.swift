@@ -30,7 +30,7 @@ struct StreamHandlerTests {
             }
         }
 
-        /// What came, once the completion has.
+        /// The notes up to the completion; waits for it.
         func lines() async -> [String] {
             await end.arrived()
             return journal.lines
@@ -136,7 +136,7 @@ struct StreamHandlerTests {
     }
 
     @Test(
-        "A message that is no value is a failure in the stream, which goes on, unless that is to cancel it",
+        "A message that cannot be decoded is a failure in the stream, which continues unless the option cancels it",
         arguments: [false, true])
     func decoding(_ cancels: Bool) async throws {
         let notes = Notes<Int>()
@@ -188,14 +188,14 @@ struct StreamHandlerTests {
     func completion() async throws {
         let answer = StubAnswer.response(chunks: Array(repeating: Data(count: 1_000), count: 500))
         let request = await session(answer).streamRequest(url, bufferSize: 1_000)
-        _ = request.bytes  // let go of before it was iterated: nobody waits for it
+        _ = request.bytes  // released before it is iterated, so no reader waits
         let completion = await request.completion
         #expect(completion.error == nil)
         #expect(completion.metrics?.responseBodyBytes == 500_000)
         #expect(await request.completion.head?.status == 200)
     }
 
-    @Test("Awaiting the completion takes nothing from those who read")
+    @Test("Awaiting the completion takes no bytes from the readers")
     func completionBesideReader() async throws {
         let request = await session(chunks("a", "b", "c")).streamRequest(url, bufferSize: 4)
         let bytes = request.bytes
@@ -217,7 +217,7 @@ struct StreamHandlerTests {
         request.cancel()
     }
 
-    @Test("Whoever waits for a request that never starts is answered when its session ends")
+    @Test("A caller that waits for a request that never starts is answered when its session ends")
     func neverStarted() async throws {
         let notes = Notes<Data>()
         let waiting: Task<Void, any Error>
@@ -244,7 +244,7 @@ struct StreamHandlerTests {
         #expect(try Data(contentsOf: file) == MockResponse.pattern(from: 0, count: 300 * 997))
     }
 
-    @Test("An error of what a stream is made to says of which request it was, as one of data does")
+    @Test("An error of a stream names its request, as an error of a data request does")
     func facts() async throws {
         let request = await session(chunks("{}\n")).streamRequest(
             "http://h/p?q", method: .post, startsAutomatically: false)
@@ -266,14 +266,15 @@ struct StreamHandlerTests {
         let refused = await #expect(throws: RequestError.self) { for try await _ in events {} }
         #expect(told.withLock { $0.count } == 1)
         for error in try told.withLock({ $0 }) + [#require(thrown), #require(refused)] {
-            #expect("\(error)".hasSuffix(" [POST http://h/p, status 200]"), "\(error)")
+            let error = try #require(error as? RequestError)
+            #expect(error.url?.path == "/p" && error.statusCode == 200)
         }
     }
 
     // MARK: The server's side
 
-    /// What the kernels may hold of one connection: the last number of the buffers that they let grow, for either end. Under
-    /// load they do grow as far.
+    /// The bytes that the kernel may hold for one connection: the maximum of its growing buffers, for both ends. Under load
+    /// they do grow as far.
     private static let kernelBuffers: UInt64 = {
         let limits = ["tcp_rmem", "tcp_wmem"].compactMap { name -> UInt64? in
             let text = try? String(contentsOfFile: "/proc/sys/net/ipv4/\(name)", encoding: .utf8)
@@ -282,7 +283,7 @@ struct StreamHandlerTests {
         return limits.count == 2 ? limits[0] + limits[1] : 32 << 20
     }()
 
-    @Test("A server whose body nobody takes is stopped: it is asked for what the buffers hold, and no more")
+    @Test("A server whose body is not read is paused: it sends as much as the buffers hold, and no more")
     func acceptedBytes() async throws {
         let most = Self.kernelBuffers + 4 << 20
         let (size, asked) = (4 * most + 256 << 20, Protected(UInt64(0)))

@@ -43,7 +43,7 @@ import Testing
             case none, cancel, withdrawal, awaiter, cancelledAwaiter, serializer, closure, validator, invalidation
         }
 
-        @Test("What is left to an awaiter who is long in coming holds up nobody else", arguments: Interlude.allCases)
+        @Test("Work that is left to a slow awaiter delays no other caller", arguments: Interlude.allCases)
         func leftToAwaiter(_ interlude: Interlude) async throws {
             let executor = HeldExecutor()
             let request = await session.request("http://example.com")
@@ -85,7 +85,7 @@ import Testing
             }
         }
 
-        @Test("An awaiter who is long in coming wants the answer all the same, whoever else gives up")
+        @Test("A slow awaiter still gets the response if other callers give up")
         func stillWanted() async throws {
             let executor = HeldExecutor()
             let (entered, goesOn) = (Gate(), Gate())
@@ -107,7 +107,7 @@ import Testing
             #expect(await awaiter.value.value == Data("text".utf8))
         }
 
-        @Test("Of several awaiters none has to wait for what another has left to do", arguments: [true, false])
+        @Test("No awaiter has to wait for work that is left to another one", arguments: [true, false])
         func severalAwaiters(isHeldFirst: Bool) async throws {
             let executor = HeldExecutor()
             let data = await session.request("http://example.com").serializingData()
@@ -125,7 +125,9 @@ import Testing
             case secondSerializer, closure, slowSerializer, validator, monitor, interceptor, handler, suspension
         }
 
-        @Test("What is added while the hop runs counts, and everybody is answered", arguments: Surprise.allCases)
+        @Test(
+            "Options and handlers that are added during the hop count, and every caller is answered",
+            arguments: Surprise.allCases)
         func surprises(_ surprise: Surprise) async throws {
             let noticed = Gate()
             let recorder = EventRecorder()
@@ -236,7 +238,7 @@ import Testing
 
         enum Rival: CaseIterable { case serializer, closure, validator, handler, cancel, awaiter, withdrawal }
 
-        @Test("R4: the hop's end racing what comes in between answers everybody once", arguments: Rival.allCases)
+        @Test("R4: if the hop's end races another event, every caller is answered once", arguments: Rival.allCases)
         func races(_ rival: Rival) async {
             for _ in 0..<500 {
                 let transport = HeldTransport()

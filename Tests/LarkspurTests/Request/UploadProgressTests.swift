@@ -31,7 +31,7 @@ struct UploadProgressTests {
         #expect(try await request.serializingData().value.isEmpty)
     }
 
-    @Test("It never falls and never exceeds the total, over redirects and retries")
+    @Test("Progress never falls and never exceeds the total, over redirects and retries")
     func monotonic() async throws {
         let session = Session(
             transport: transport,
@@ -45,7 +45,7 @@ struct UploadProgressTests {
         first.answer(307, ["Location": "http://h/2"])
         let second = try #require(await hops.next())
         second.send(2)
-        // Who comes now is told where it stands.
+        // A reader that comes now gets the current value.
         var late = request.uploadProgress.makeAsyncIterator()
         #expect(await late.next() == progress(7), "what is sent once more is not counted again")
         second.finish(TransportError(.connectionLost))
@@ -76,7 +76,7 @@ struct UploadProgressTests {
         #expect(await values.next() == nil)
     }
 
-    @Test("Who comes late is told where it stands, and after the end the last value and the end")
+    @Test("A late reader gets the current value, and after the end the last value and the end")
     func late() async throws {
         let request = await session().upload(Data(count: 10), to: "http://h/").resume()
         var hops = transport.hops
@@ -92,7 +92,7 @@ struct UploadProgressTests {
         #expect(await after.next() == nil)
     }
 
-    @Test("A closure gets the last value; cancelling ends the sequence; a request that is let go of does, too (R4)")
+    @Test("A closure gets the last value; a cancel and the release of the request end the sequence (R4)")
     func ends() async throws {
         let told = AsyncStream<TransferProgress>.makeStream()
         let request = await session().upload(Data(count: 10), to: "http://h/")
@@ -113,22 +113,24 @@ struct UploadProgressTests {
 
     @Test("Foundation's Progress follows, and cancels, pauses and resumes the request")
     func foundation() async throws {
-        let request = await session().upload(Data(count: 10), to: "http://h/")
+        let recorder = EventRecorder()
+        let request = await session().upload(Data(count: 10), to: "http://h/").eventMonitor(recorder)
         let followed = request.makeUploadProgress()
         #expect(followed.isIndeterminate && followed.isPausable && followed.isCancellable)
         request.resume()
         var hops = transport.hops
         let hop = try #require(await hops.next())
-        // Its handlers are called on threads of Foundation's.
+        // Foundation calls the handlers of a Progress on its own threads.
         followed.pause()
-        while request.status != .suspended { await Task.yield() }
+        await recorder.wait { $0.last?.name == "suspend" }
+        #expect(request.status == .suspended)
         followed.resume()
-        while request.status != .resumed { await Task.yield() }
+        await recorder.wait { $0.last?.name == "resume" }
+        #expect(request.status == .resumed)
         hop.send(10)
-        while !followed.isFinished { await Task.yield() }
+        await poll { followed.isFinished }
         #expect(followed.completedUnitCount == 10 && followed.totalUnitCount == 10)
         followed.cancel()
-        while request.status != .cancelled { await Task.yield() }
         #expect(await request.serializingData().response.error?.isCancelled == true)
     }
 
@@ -143,12 +145,12 @@ struct UploadProgressTests {
         let hop = try #require(await hops.next())
         if length == nil { hop.send(7) }
         hop.answer(200)
-        while !followed.isFinished { await Task.yield() }
+        await poll { followed.isFinished }
         #expect(followed.fractionCompleted == 1)
         #expect(followed.totalUnitCount == (length == nil ? 7 : 1))
     }
 
-    @Test("10,000 observers that come while it goes on hear rising values only, and all of them the last")
+    @Test("10,000 observers that start during an upload get rising values only, and each one gets the last")
     func racing() async throws {
         let request = await session().upload(Data(count: 10_000), to: "http://h/").resume()
         var hops = transport.hops

@@ -28,7 +28,7 @@ struct SerializerRulesTests {
         let second = request.serializingData()
         #expect(try await first.value == "1")
         #expect(try await second.value == Data("1".utf8))
-        #expect(try await first.value == "1", "a value may be awaited again")
+        #expect(try await first.value == "1", "a value can be awaited again")
         #expect(exchanges.value == 1)
     }
 

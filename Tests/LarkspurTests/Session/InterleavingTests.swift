@@ -3,12 +3,11 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-/// Whole requests against each other, in an order that chance decides: attempts, refusals, refreshes, delays, deadlines,
-/// cancels, over a transport without a network and on a clock that stands still until it is moved.
-@Suite("Random interleavings of whole requests", .timeLimit(.minutes(3)))
+/// Whole requests at the same time, in random order: attempts, refusals, refreshes, delays, deadlines and cancels, over
+/// a transport without a network and on a clock that moves only when the test advances it.
+@Suite("Random interleavings of complete requests", .timeLimit(.minutes(3)))
 struct InterleavingTests {
-    /// Fewer where every step takes ten times as long.
-    static let count = ProcessInfo.processInfo.environment["LARKSPUR_INTERLEAVINGS"].flatMap(Int.init) ?? 10_000
+    static let count = rounds(1_000, nightly: 10_000)
     static let lanes = 4
 
     @Test("R4: each is answered exactly once, within its limits, and nothing is left", arguments: 0..<lanes)
@@ -26,10 +25,10 @@ struct InterleavingTests {
     }
 }
 
-/// One session with a few requests, and what chance does to them.
+/// One session with a few requests, and random actions on them.
 private final class PlayedWorld: Sendable {
     private static let retries = 2
-    /// What refusals may add: see `AuthenticationInterceptor`.
+    /// The additional attempts that refused credentials may cause: see `AuthenticationInterceptor`.
     private static let refusals = 2
 
     private struct Played: Sendable {
@@ -57,7 +56,7 @@ private final class PlayedWorld: Sendable {
 
     private func draw(_ range: ClosedRange<Int>) -> Int { chance.withLock { Int.random(in: range, using: &$0) } }
 
-    /// Plays to the end, and says what went wrong.
+    /// Plays to the end, and returns the faults.
     func run() async -> [String] {
         weak var gone: Session?
         var faults: [String] = []
@@ -67,10 +66,10 @@ private final class PlayedWorld: Sendable {
             let played = await start(session)
             await play(played)
             for one in played { faults += await check(one) }
-            while await !session.requests.isEmpty { await Task.yield() }
+            await poll { await session.requests.isEmpty }
         }
-        // Who was answered, or cancelled, takes its leave in its own time; that it does is what the test's limit is for.
-        while clock.sleepers > 0 || gone != nil { await Task.yield() }
+        // A finished or cancelled request still unwinds for a moment.
+        await poll { clock.sleepers == 0 && gone == nil }
         return faults
     }
 
@@ -143,7 +142,8 @@ private final class PlayedWorld: Sendable {
         return played
     }
 
-    /// Moves the clock, cancels, lets others go first. What still hangs at the end hangs on a peer that says nothing.
+    /// Advances the clock, cancels, and yields to other tasks, so that each seed interleaves them in another way. A
+    /// request that is left at the end waits for a silent peer, and is cancelled.
     private func play(_ played: [Played]) async {
         for _ in 0..<draw(4...20) {
             switch draw(0...9) {

@@ -133,7 +133,7 @@ struct SessionLifetimeTests {
         #expect(core == nil)
     }
 
-    @Test("A session is let go of when its last request has finished")
+    @Test("A session is released when its last request has finished")
     func sessionReleased() async throws {
         weak var session: Session?
         func perform() async throws -> String {

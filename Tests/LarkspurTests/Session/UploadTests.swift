@@ -51,7 +51,7 @@ struct UploadTests {
         #expect(server.requests.allSatisfy { $0.body == Data(repeating: 7, count: 100_000) })
     }
 
-    @Test("What is wrong with a file surfaces in the response, and nothing is sent")
+    @Test("A problem with the file is the error of the response, and nothing is sent")
     func missingFile() async throws {
         let missing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         let response = await session.upload(missing, to: server.url).serializingData().response

@@ -238,9 +238,10 @@ struct ServerSentEventsTests {
         await pass(.seconds(20))  // sixty since the head, twenty since the second event
         await clock.waitForSleepers()
         #expect(request.status == .resumed)
-        while request.error == nil {
+        // The silence counts from the moment at which the reader waits.
+        await poll {
             clock.advance(by: .seconds(20))
-            await Task.yield()
+            return request.error != nil
         }
         #expect(request.error?.code == .timedOut)
         await clock.waitForSleepers()

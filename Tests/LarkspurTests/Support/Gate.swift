@@ -3,30 +3,23 @@ import Larkspur
 /// A gate that blocks waiting tasks until it is opened. A cancel does not end the wait, like code that ignores
 /// cancellation.
 final class Gate: Sendable {
-    private let box = Protected<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>], arrivals: Int)>(
-        (false, [], 0))
-    private let watchers = Protected<[(count: Int, continuation: CheckedContinuation<Void, Never>)]>([])
+    private let box = Protected<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
+    private let arrivals = Counter()
 
     /// Waits until the gate is open.
     func pass() async {
         await withCheckedContinuation { continuation in
-            let (isOpen, arrivals) = box.withLock { box -> (Bool, Int) in
-                box.arrivals += 1
+            let isOpen = box.withLock { box in
                 if !box.isOpen { box.waiting.append(continuation) }
-                return (box.isOpen, box.arrivals)
+                return box.isOpen
             }
             if isOpen { continuation.resume() }
-            tell(arrivals)
+            arrivals.increment()
         }
     }
 
     /// Waits until so many tasks have reached the gate, whether it is open or not.
-    func arrived(_ count: Int = 1) async {
-        await withCheckedContinuation { continuation in
-            watchers.withLock { $0.append((count, continuation)) }
-            tell(box.withLock { $0.arrivals })
-        }
-    }
+    func arrived(_ count: Int = 1) async { await arrivals.reached(count) }
 
     func open() {
         let waiting = box.withLock { box in
@@ -36,27 +29,62 @@ final class Gate: Sendable {
         }
         for continuation in waiting { continuation.resume() }
     }
-
-    private func tell(_ arrivals: Int) {
-        let reached = watchers.withLock { watchers in
-            defer { watchers.removeAll { $0.count <= arrivals } }
-            return watchers.filter { $0.count <= arrivals }.map { $0.continuation }
-        }
-        for continuation in reached { continuation.resume() }
-    }
 }
 
-/// A counter for any thread.
+/// A counter for any thread. Tests can wait for a value.
 final class Counter: Sendable {
-    private let box = Protected(0)
+    private typealias Watcher = (count: Int, continuation: CheckedContinuation<Void, Never>)
 
-    var value: Int { box.withLock { $0 } }
+    private let box = Protected<(value: Int, watchers: [Watcher])>((0, []))
+
+    var value: Int { box.withLock { $0.value } }
 
     @discardableResult
     func increment() -> Int {
-        box.withLock { value in
-            value += 1
-            return value
+        let (value, ready) = box.withLock { box in
+            box.value += 1
+            let value = box.value
+            if box.watchers.isEmpty { return (value, [Watcher]()) }
+            defer { box.watchers.removeAll { $0.count <= value } }
+            return (value, box.watchers.filter { $0.count <= value })
+        }
+        for watcher in ready { watcher.continuation.resume() }
+        return value
+    }
+
+    /// Waits until the counter has reached this value.
+    func reached(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isReached = box.withLock { box in
+                if box.value < count { box.watchers.append((count, continuation)) }
+                return box.value >= count
+            }
+            if isReached { continuation.resume() }
+        }
+    }
+}
+
+/// Opens a gate when it is released.
+final class ReleaseProbe: Sendable {
+    private let released: Gate
+
+    init(opening released: Gate) { self.released = released }
+    deinit { released.open() }
+}
+
+/// Waits for a state that no event reports, such as the release of an object or the size of a file. The time limit of the
+/// suite ends a wait for a state that never comes.
+func poll(until isReached: () async throws -> Bool) async rethrows {
+    while try await !isReached() { await Task.yield() }
+}
+
+/// Waits for a state that no event reports. The task that looks for it has a low priority, and is not awaited, because that
+/// would give it a higher priority than the tasks that it waits for.
+func pollInBackground(until isReached: @escaping @Sendable () -> Bool) async {
+    await withCheckedContinuation { continuation in
+        Task.detached(priority: .background) {
+            await poll(until: isReached)
+            continuation.resume()
         }
     }
 }

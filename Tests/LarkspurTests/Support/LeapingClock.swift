@@ -1,6 +1,6 @@
 import Larkspur
 
-/// A clock without waiting: each sleep advances it at once.
+/// A clock without waiting: each sleep advances it at once, and is recorded.
 final class LeapingClock: Clock, Sendable {
     struct Instant: InstantProtocol {
         fileprivate let offset: Duration
@@ -10,12 +10,16 @@ final class LeapingClock: Clock, Sendable {
         static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.offset < rhs.offset }
     }
 
-    private let box = Protected(Instant(offset: .zero))
+    private let box = Protected((now: Instant(offset: .zero), sleeps: [Duration]()))
 
-    var now: Instant { box.withLock { $0 } }
+    var now: Instant { box.withLock { $0.now } }
+    var sleeps: [Duration] { box.withLock { $0.sleeps } }
     var minimumResolution: Duration { .nanoseconds(1) }
 
     func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        box.withLock { $0 = max($0, deadline) }
+        box.withLock {
+            $0.sleeps.append($0.now.duration(to: deadline))
+            $0.now = max($0.now, deadline)
+        }
     }
 }

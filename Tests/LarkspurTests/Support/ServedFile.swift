@@ -40,22 +40,3 @@ struct ServedFile: Sendable {
         return answer
     }
 }
-
-/// A folder of a test, removed with the object.
-final class Folder: Sendable {
-    let url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-
-    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
-
-    /// A folder on another volume, as most Linux systems have one.
-    static let otherVolume = URL(fileURLWithPath: "/dev/shm")
-
-    deinit { url.removeFolder() }
-
-    func file(_ name: String) -> URL { url.appendingPathComponent(name) }
-
-    /// The names of its files, including hidden ones.
-    var names: [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []).sorted()
-    }
-}

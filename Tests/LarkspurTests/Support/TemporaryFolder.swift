@@ -4,6 +4,9 @@ import Larkspur
 final class TemporaryFolder: Sendable {
     let url: URL
 
+    /// A folder on another volume, as most Linux systems have one.
+    static let otherVolume = URL(fileURLWithPath: "/dev/shm")
+
     init() throws {
         url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
@@ -20,6 +23,7 @@ final class TemporaryFolder: Sendable {
         return self[name]
     }
 
+    /// The names of its files, including hidden ones.
     var contents: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() } }
 }
 

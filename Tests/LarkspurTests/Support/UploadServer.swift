@@ -110,15 +110,3 @@ extension MockRequest {
     /// The declared length of the body, whether or not all of it was read.
     fileprivate var length: UInt64 { headers["Content-Length"].flatMap { UInt64($0) } ?? bodyCount }
 }
-
-/// A clock on which every sleep ends at once and is recorded.
-struct InstantClock: Clock {
-    let sleeps = Protected<[Duration]>([])
-
-    let now = ContinuousClock().now
-    var minimumResolution: Duration { .nanoseconds(1) }
-
-    func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
-        sleeps.withLock { $0.append(now.duration(to: deadline)) }
-    }
-}

@@ -37,7 +37,7 @@ struct CertificateTests {
         for count in 0..<Certificate.own.count {
             #expect(throws: RequestError.self) { try Certificate(Array(Certificate.own.prefix(count))) }
         }
-        for _ in 0..<20_000 {
+        for _ in 0..<rounds(1_000, nightly: 20_000) {
             var bytes = Certificate.own
             for _ in 0..<Int.random(in: 1...4, using: &random) {
                 bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)

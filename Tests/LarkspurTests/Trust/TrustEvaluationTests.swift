@@ -56,7 +56,7 @@ struct TrustEvaluationTests {
         let session = session { _ in throw TrustError(.pinMismatch, "not this one") }
         for _ in 0..<3 {
             let error = await error(session)
-            #expect(error?.code == .pinMismatch && error?.message.contains("not this one") == true)
+            #expect(error?.code == .pinMismatch)
         }
         #expect(calls.lines == ["a"])
     }
@@ -151,7 +151,7 @@ struct TrustEvaluationTests {
     func changing() async {
         let session = session(showing: { $0 }) { _ in }
         let error = await error(session)
-        #expect(error?.code == .untrusted && error?.message.contains("100") == true, "\(String(describing: error))")
+        #expect(error?.code == .untrusted)
         #expect(calls.lines.count == 100)
     }
 
@@ -167,7 +167,7 @@ struct TrustEvaluationTests {
         }
         give.yield(session)
         let error = await error(session)
-        #expect(error?.code == .untrusted && error?.message.contains("removed") == true)
+        #expect(error?.code == .untrusted)
         #expect(calls.lines.count == 6)
         give.finish()
     }
@@ -239,22 +239,16 @@ struct TrustEvaluationTests {
         let error = await error(session)
         #expect(error?.code == .untrusted)
         let inner = error?.underlying as? RequestError
-        #expect(inner?.code == .untrusted && inner?.message.contains("the peer that it evaluates") == true)
+        #expect(inner?.code == .untrusted)
         #expect(calls.lines.count == 1)
         give.finish()
     }
 }
 
 extension Session {
-    /// Waits until so many requests wait for trust evaluators. No event reports it, so the count is polled in the
-    /// background. An awaited task would get a higher priority than the requests.
+    /// Waits until so many requests wait for trust evaluators.
     fileprivate nonisolated func waitUntilJudging(_ count: Int) async {
         let trust = context.trust
-        await withCheckedContinuation { continuation in
-            Task.detached(priority: .background) {
-                while trust?.waiting != count { await Task.yield() }
-                continuation.resume()
-            }
-        }
+        await pollInBackground { trust?.waiting == count }
     }
 }

@@ -14,7 +14,7 @@ extension ResumableUploadProtocol: CustomTestStringConvertible {
 struct ResumableUploadTests {
     private let folder: TemporaryFolder
     private let file: URL
-    private let clock = InstantClock()
+    private let clock = LeapingClock()
     private let session: Session
 
     init() throws {
@@ -137,7 +137,7 @@ struct ResumableUploadTests {
         let error = await failure(of: session.resumableUpload(file, to: server.url, using: .tus, retryLimit: limit))
         #expect(error?.statusCode == 503)
         #expect(server.methods.count == limit + 1)
-        let sleeps = clock.sleeps.withLock { $0 }
+        let sleeps = clock.sleeps
         #expect(sleeps.count == limit)
         for (number, sleep) in sleeps.enumerated() {
             let longest = Duration.milliseconds(250 << number)

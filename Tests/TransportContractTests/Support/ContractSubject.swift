@@ -1,3 +1,4 @@
+import CTestWidth
 import Larkspur
 import Testing
 
@@ -108,14 +109,20 @@ extension [PeerStep] {
 extension [UInt8] {
     /// Returns bytes that depend on their position, so that a lost, repeated or swapped piece is visible.
     static func pattern(_ count: Int) -> [UInt8] {
-        count <= table.count ? Array(table[..<count]) : computed(count)
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            if let start = buffer.baseAddress { test_fill_pattern(start, count) }
+            initialized = count
+        }
     }
 
-    /// The pattern, computed once: in an unoptimised build with a sanitizer, computing a byte takes a thousand times as
-    /// long as copying it.
-    private static let table = computed(4 << 20)
-
-    private static func computed(_ count: Int) -> [UInt8] {
-        (0..<UInt64(count)).map { UInt8(truncatingIfNeeded: ($0 &* 0x9E37_79B9_7F4A_7C15) >> 37) }
+    /// Compares as memory: an unoptimised build compares arrays element by element.
+    static func == (left: [UInt8], right: [UInt8]) -> Bool {
+        guard left.count == right.count else { return false }
+        return left.withUnsafeBytes { left in
+            right.withUnsafeBytes { right in
+                guard let first = left.baseAddress, let second = right.baseAddress else { return true }
+                return memcmp(first, second, left.count) == 0
+            }
+        }
     }
 }

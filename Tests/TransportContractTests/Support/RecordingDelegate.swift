@@ -67,7 +67,7 @@ final class RecordingDelegate: TransportDelegate {
             if trace.depth > 0 { trace.faults.append("T5: \(what.name) came while another event was being delivered") }
             if locks > 0 { trace.faults.append("R1: \(what.name) was delivered under a lock") }
             trace.depth += 1
-            trace.records.append(Trace.Record(what: what, task: task, thread: thread))
+            trace.add(Trace.Record(what: what, task: task, thread: thread))
         }
         // This yields so that an event that must not come now has the chance to come.
         if hook != nil { sched_yield() }

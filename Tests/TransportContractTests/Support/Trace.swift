@@ -13,11 +13,22 @@ struct Trace: Sendable {
         let thread: String
     }
 
-    var records: [Record] = []
+    private(set) var records: [Record] = []
+    private(set) var bodyCount = 0
+    private(set) var isCompleted = false
     /// The violations that the delegate detected during its calls.
     var faults: [String] = []
     /// The number of running calls of the delegate.
     var depth = 0
+
+    mutating func add(_ record: Record) {
+        records.append(record)
+        switch record.what {
+        case .event(.body(let bytes)): bodyCount += bytes.count
+        case .event(.completed): isCompleted = true
+        default: break
+        }
+    }
 
     var events: [TransportEvent] {
         records.compactMap { if case .event(let event) = $0.what { event } else { nil } }
@@ -37,8 +48,6 @@ struct Trace: Sendable {
     }
 
     var body: [UInt8] { Array(chunks.reduce(into: Data()) { $0.append($1) }) }
-    var bodyCount: Int { chunks.reduce(0) { $0 + $1.count } }
-    var isCompleted: Bool { !completions.isEmpty }
     var isSuccess: Bool { completions.first.map { $0 == nil } ?? false }
     var error: TransportError? { completions.first ?? nil }
     var failure: TransportError.Code? { error?.code }
@@ -56,7 +65,11 @@ struct Trace: Sendable {
 extension Trace.What {
     var name: String {
         switch self {
-        case .event(let event): String("\(event)".prefix { $0 != "(" })
+        case .event(.head): "head"
+        case .event(.body): "body"
+        case .event(.bodySent): "bodySent"
+        case .event(.metrics): "metrics"
+        case .event(.completed): "completed"
         case .question(let question): String("\(question)".prefix { $0 != "(" })
         }
     }
@@ -114,5 +127,15 @@ extension Trace {
 
     private func auditSent() -> [String] {
         zip(sent, sent.dropFirst()).filter { $0 > $1 }.map { "T11: bodySent fell from \($0) to \($1)" }
+    }
+}
+
+extension TransportError {
+    /// The timeout that has passed, such as "total" or "first byte". Only the message has it.
+    var timeoutName: String? {
+        guard code == .timedOut, let end = message.range(of: " timeout of "),
+            let start = message[..<end.lowerBound].range(of: "the ", options: .backwards)
+        else { return nil }
+        return String(message[start.upperBound..<end.lowerBound])
     }
 }

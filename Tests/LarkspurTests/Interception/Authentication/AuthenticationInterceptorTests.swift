@@ -71,7 +71,7 @@ struct AuthenticationInterceptorTests {
 
     // MARK: Refused
 
-    @Test("A refusal renews the credential, and the whole chain makes the request anew")
+    @Test("A refusal refreshes the credential, and the whole chain adapts the request again")
     func refused() async throws {
         let adapted = Journal()
         let keys = keys(.revoked)
@@ -126,7 +126,7 @@ struct AuthenticationInterceptorTests {
         #expect(refreshes.value == 2)
     }
 
-    @Test("A request whose credential somebody else replaces is no endless loop either")
+    @Test("A request whose credential is replaced each time does not repeat without end")
     func overwritten() async throws {
         let chain = Interceptor(adapt: { request, _ in request.headers["Authorization"] = "mine" })
         let session = log.session(.validating, interceptor: .composed(.authentication(keys(.new)), chain)) {
@@ -165,7 +165,7 @@ struct AuthenticationInterceptorTests {
         #expect(try await session.request("http://h/").serializingString().value == "ok")
     }
 
-    @Test("What is refused after a refresh has failed, and before the next request, shares the failure")
+    @Test("A request that is refused after a failed refresh, and was sent before it, shares the failure")
     func sharedFailure() async throws {
         let keys = keys(.revoked) { _, _ in throw ForeignError() }
         let transport = StubTransport(clock: clock) { request in

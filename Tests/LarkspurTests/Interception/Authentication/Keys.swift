@@ -36,15 +36,9 @@ struct KeyAuthenticator: Authenticator {
 typealias Keys = AuthenticationInterceptor<KeyAuthenticator>
 
 extension AuthenticationInterceptor where A == KeyAuthenticator {
-    /// Waits until so many requests wait for a refresh. Nobody tells of it, so it is looked at again and again; in the
-    /// background and without being waited for as a task, which would raise it above what it waits for.
-    func waitUntilWaiting(_ isReached: @escaping @Sendable (Int) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            Task.detached(priority: .background) {
-                while !isReached(self.waiting) { await Task.yield() }
-                continuation.resume()
-            }
-        }
+    /// Waits until so many requests wait for a refresh.
+    func waitUntilWaiting(_ count: Int) async {
+        await pollInBackground { self.waiting == count }
     }
 }
 

@@ -25,7 +25,7 @@ struct RefreshStateTests {
         return (state, try #require(begun))
     }
 
-    @Test("Who knows an older credential than the one that is there does not wait")
+    @Test("A request with an older credential than the current one does not wait")
     func renewedMeanwhile() async {
         var state = State(credential: .revoked, window: nil)
         let known = state.version
@@ -41,7 +41,7 @@ struct RefreshStateTests {
         #expect(!begins && state.refresh == nil)
     }
 
-    @Test("What a cancelled refresh brings all the same is kept")
+    @Test("The late result of a cancelled refresh is kept")
     func lateResult() async throws {
         var (state, refresh) = try await abandoned()
         _ = state.end(refresh, .success(.new), .keep)
@@ -50,7 +50,7 @@ struct RefreshStateTests {
         #expect(state.credential == .new, "once")
     }
 
-    @Test("A cancelled refresh neither fails anybody nor replaces what was set meanwhile")
+    @Test("A cancelled refresh fails no request and does not replace a credential that was set meanwhile")
     func lateFailure() async throws {
         var (state, refresh) = try await abandoned()
         _ = state.end(refresh, .failure(.missingCredential), .clear)

@@ -69,7 +69,7 @@ struct SingleFlightTests {
             throw ForeignError()
         }
         let tasks = await start(1_000, session(keys))
-        await keys.waitUntilWaiting { $0 == 1_000 }
+        await keys.waitUntilWaiting(1_000)
         gate.open()
         for task in tasks {
             let error = await task.response.error?.authenticationError
@@ -93,20 +93,20 @@ struct SingleFlightTests {
         }
         let session = session(keys)
         let tasks = await start(1_000, session)
-        await keys.waitUntilWaiting { $0 == 1_000 }
+        await keys.waitUntilWaiting(1_000)
         await clock.waitForSleepers()
         clock.advance(by: .seconds(9))
         #expect(keys.waiting == 1_000)
         clock.advance(by: .seconds(1))
         for task in tasks { #expect(await task.response.error?.authenticationError?.code == .refreshTimedOut) }
         await cancelled.pass()
-        // What the lost refresh brings in the end is not taken.
+        // The late result of the abandoned refresh is ignored.
         gate.open()
         #expect(keys.credential == .old)
         #expect(refreshes.value == 1)
     }
 
-    @Test("Cancelling some of those who wait leaves the refresh to the others")
+    @Test("Cancelling some of the waiting requests leaves the refresh to the others")
     func someCancelled() async throws {
         let keys = keys(.old) { [gate] _, _ in
             await gate.pass()
@@ -119,10 +119,10 @@ struct SingleFlightTests {
             return await group.reduce(into: []) { $0.append($1) }
         }
         let tasks = requests.map { $0.serializingString() }
-        await keys.waitUntilWaiting { $0 == 100 }
+        await keys.waitUntilWaiting(100)
         for request in requests[..<99] { request.cancel() }
         for task in tasks[..<99] { #expect(await task.response.error?.isCancelled == true) }
-        await keys.waitUntilWaiting { $0 == 1 }
+        await keys.waitUntilWaiting(1)
         gate.open()
         #expect(try await tasks[99].value == "ok")
         #expect(refreshes.value == 1)
@@ -142,7 +142,7 @@ struct SingleFlightTests {
         }
         let session = session(keys)
         let tasks = await start(10, session)
-        await keys.waitUntilWaiting { $0 == 10 }
+        await keys.waitUntilWaiting(10)
         await gate.arrived()
         await session.cancelAllRequests()
         for task in tasks { #expect(await task.response.error?.isCancelled == true) }
@@ -164,9 +164,9 @@ struct SingleFlightTests {
         let log = TransportLog()
         let session = log.session(.validating, interceptor: .authentication(keys)) { request, _ in .guarding(request) }
         let first = await session.request("http://h/").serializingString()
-        await keys.waitUntilWaiting { $0 == 1 }
+        await keys.waitUntilWaiting(1)
         let second = await session.request("http://h/").serializingString()
-        await keys.waitUntilWaiting { $0 == 2 }
+        await keys.waitUntilWaiting(2)
         gate.open()
         #expect(try await first.value == "ok")
         #expect(try await second.value == "ok")
@@ -174,7 +174,7 @@ struct SingleFlightTests {
     }
 
     @Test(
-        "Who waits goes on with a credential that is set meanwhile, and the refresh is cancelled",
+        "Waiting requests continue with a credential that is set meanwhile, and the refresh is cancelled",
         arguments: [true, false])
     func replaced(byAnother: Bool) async throws {
         let cancelled = Gate()
@@ -187,7 +187,7 @@ struct SingleFlightTests {
             return Key(text: "late")
         }
         let tasks = await start(10, session(keys))
-        await keys.waitUntilWaiting { $0 == 10 }
+        await keys.waitUntilWaiting(10)
         await gate.arrived()
         keys.credential = byAnother ? .new : nil
         for task in tasks {
@@ -260,7 +260,7 @@ struct SingleFlightTests {
         #expect(refreshes.value == 1)
     }
 
-    @Test("What a refresh leaves behind is exempt no longer than it lasts")
+    @Test("A task that a refresh leaves behind is exempt only until the refresh ends")
     func noLongerExempt() async throws {
         let log = TransportLog()
         let left = Protected<Task<String, any Error>?>(nil)

@@ -89,7 +89,7 @@ struct TokenTests {
     }
 
     @Test(
-        "What the server has against a token request is thrown with its code",
+        "The server's error for a token request is thrown with its code",
         arguments: [
             ("invalid_grant", 400, OAuth2Error.Code.invalidGrant), ("invalid_client", 401, .invalidClient),
             ("invalid_request", 400, .invalidRequest), ("invalid_scope", 400, .invalidScope),
