@@ -20,10 +20,11 @@ struct BodyPreview {
         }
         let shown = text.prefix(limit)
         let rest = text.utf8.count - shown.utf8.count
-        let lines = shown.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map {
+        var lines = shown.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map {
             String($0).replacing("\t", with: "    ").printable
         }
-        return lines + (rest > 0 ? ["… \(UInt64(rest).byteText) more"] : [])
+        if rest > 0 { lines.append("… \(UInt64(rest).byteText) more") }
+        return lines
     }
 
     /// Returns the redacted text of the body, or nil if the body is not text or does not match its type.

@@ -70,7 +70,8 @@ struct LogFormat: Sendable {
     private func block(
         _ mark: String, first: String? = nil, _ headers: HTTPHeaders, _ redaction: Redaction, body: [String]
     ) -> [String] {
-        var lines = (first.map { [$0] } ?? []) + headers.map { "\($0.name): \(redaction.value(of: $0))".printable }
+        var lines = first.map { [$0] } ?? []
+        lines += headers.map { "\($0.name): \(redaction.value(of: $0))".printable }
         if level >= .body, !body.isEmpty { lines += [""] + body }
         return lines.map { paint(mark, .gray) + ($0.isEmpty ? "" : " \($0)") }
     }
