@@ -21,6 +21,7 @@ extension Session {
     ///   - startsAutomatically: Whether a serializer starts the request. Nil, the default, uses the session's
     ///     configuration.
     ///   - requestModifier: A last change, before the parameters are encoded; called for each attempt.
+    @_specialize(where Parameters == JSON)  // calls without parameters, which are most, are then not generic
     public func request<Parameters: Encodable & Sendable>(
         _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil,
         parameters: Parameters? = Optional<JSON>.none, encoder: (any ParameterEncoder)? = nil,
