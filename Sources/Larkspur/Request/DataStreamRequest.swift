@@ -43,7 +43,7 @@ extension DataStreamRequest {
 /// A streamed body, chunk by chunk.
 ///
 /// If the body is incomplete, iterating throws a ``RequestError`` at its end, or `CancellationError` if the request was
-/// cancelled. After a cancellation no chunk is delivered, not even one that had arrived.
+/// cancelled. After a cancellation no chunk is delivered, not even a buffered one.
 public struct DataStream: AsyncSequence, Sendable {
     let request: DataStreamRequest
     private let automaticallyCancelling: Bool

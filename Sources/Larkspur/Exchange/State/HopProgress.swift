@@ -12,7 +12,7 @@ final class HopProgress {
         case applying
     }
 
-    /// The one that runs the next steps when the hop has ended.
+    /// The party that runs the next steps at the hop's end.
     enum Waiter {
         case pipeline(Continuation)
         /// The pipeline, which has the head already. It learns about the end from the channel, or asks for it.

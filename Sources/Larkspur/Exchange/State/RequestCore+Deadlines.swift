@@ -57,7 +57,7 @@ extension RequestCore {
         if after.$attempt != before.$attempt { watch(.attempt, after.attempt) }
     }
 
-    /// Replaces a timeout by another one that began at the same time.
+    /// Replaces a timeout. The new one began at the same time.
     ///
     /// - Parameter count: The number of timeout settings that `limit` was computed from. If there are more by now, the
     ///   caller that added them replaces the timeout.

@@ -135,7 +135,7 @@ extension RequestCore {
         act(on: action)
     }
 
-    /// Withdraws a serializer before the finish. If it was the last one that was wanted, cancels the request.
+    /// Withdraws a serializer before the finish. If no other serializer is wanted, cancels the request.
     func withdraw(_ slot: Int, automaticallyCancelling: Bool) {
         let (job, exchange) = box.withLock { ($0.queue[slot].job, $0.cancelledExchange) }
         guard let job else { return }
