@@ -16,7 +16,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
     private let turn = clarkspur_turn_open()
     private let watcher = UnsafeMutablePointer<clarkspur_http2_watcher>.allocate(capacity: 1)
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let queue = Protected(CurlTaskQueue())
 
     // Guarded by the turn. A thread cannot race with itself, and every event reads these properties: unchecked.

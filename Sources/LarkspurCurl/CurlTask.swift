@@ -5,7 +5,7 @@ final class CurlTask: TransportTask {
     let request: TransportRequest
     private let transport: CurlTransport
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let box: Protected<State>
 
     private struct State {

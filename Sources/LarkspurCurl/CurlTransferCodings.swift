@@ -7,7 +7,7 @@ struct CurlTransferCodings {
     private(set) var isChunked = false
     /// Whether a line begins with `chunked`, which every version of libcurl then decodes.
     private var hasLineOfChunks = false
-    /// Whether the body is compressed inside the chunks, or up to the end of the connection.
+    /// Whether `Transfer-Encoding` lists `gzip` or `deflate`, with or without `chunked` after it.
     private(set) var isCompressed = false
 
     /// Whether libcurl leaves the chunks in the body. From 8.7 on it ignores a line that begins with another coding.

@@ -25,7 +25,7 @@ public struct MockResponse: Sendable {
     public enum Step: Sendable {
         /// Sends an interim response such as 103.
         case interim(Int, HTTPHeaders = [:])
-        /// Sends status and fields, and declares the end of the body.
+        /// Sends the status line and the header fields. The framing decides how the end of the body is marked.
         case head(ResponseHead, Framing = .automatic)
         /// Sends bytes of the body, framed as the head declares.
         case body(Data)

@@ -58,8 +58,8 @@ public struct PeerTrust: Sendable {
         self.hostError = hostError
     }
 
-    /// Returns the error that keeps the request from the peer after this answer to `TransportQuestion.serverTrust`; nil
-    /// if it may be sent.
+    /// Returns the error with which the request fails after this answer to `TransportQuestion.serverTrust`; nil if the
+    /// request may be sent.
     package func fault(after answer: TrustDecision?) -> TransportError? {
         switch answer {
         case .trusted: nil

@@ -61,7 +61,7 @@ final class JoinedBodyStream: TransportBodyStream {
 
     private enum State {
         case idle(Cursor)
-        /// A `read` has the cursor. It runs other streams' code, and so holds no lock.
+        /// A call of `read` has taken the cursor. It calls the streams of the parts, so it does not hold the lock.
         case reading
         case ended
     }

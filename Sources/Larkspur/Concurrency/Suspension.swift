@@ -51,7 +51,7 @@ package func suspended<Value: Sendable>(
         // The isolation is passed explicitly; otherwise the closure would not be isolated to the actor.
         await suspended(isolation: isolation) { continuation in
             body(continuation)
-            // A cancellation before `body` called `giveUp` too early, when there was no continuation to resume.
+            // If the task was cancelled before `body` ran, the cancellation handler called `giveUp` before a continuation existed. So call it again.
             if Task.isCancelled { giveUp() }
         }
     } onCancel: {

@@ -19,7 +19,7 @@ actor CookieFile {
     private let path: String
     private let keepsSessionCookies: Bool
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private nonisolated let box = Protected(State())
 
     init(_ path: String, keepsSessionCookies: Bool) {

@@ -12,7 +12,7 @@ public final class CookieJar: Sendable {
     private let clock: WallClock
     private let file: CookieFile?
 
-    // Guarded by boxes
+    // Mutable state, guarded by the locks of `Protected`
     private let box: Protected<CookieStore>
     /// Whether the jar has ever held a cookie, in eight copies. Every hop reads one of them, so that threads do not
     /// contend for one lock.

@@ -9,7 +9,7 @@ extension StringProtocol {
 }
 
 extension String {
-    /// The decoded text of a form's key or value; the text itself if its escapes are not valid.
+    /// The decoded text of a form's key or value; if its escapes are not valid, only `+` is decoded.
     var formDecoded: String {
         let text = replacing("+", with: " ")
         return text.removingPercentEncoding ?? text

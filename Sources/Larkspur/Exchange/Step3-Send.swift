@@ -99,7 +99,7 @@ private final class Passage: Sendable {
     private let pipeline: RequestPipeline
     private let request: OutgoingRequest
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let box: Protected<State>
 
     init(_ pipeline: RequestPipeline, _ request: OutgoingRequest, _ attempt: Int) {

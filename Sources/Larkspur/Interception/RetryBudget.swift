@@ -46,7 +46,7 @@ final class RetryAccount: Sendable {
     private let slotLength: Duration
     private let elapsed: @Sendable () -> Duration
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let balance: Protected<Balance>
 
     init(_ budget: RetryBudget, on clock: any Clock<Duration>) {

@@ -27,7 +27,7 @@ public final class CredentialStore: Sendable {
     /// The maximum number of folders that are kept for one origin. Outside of them, the server asks again.
     private static let limitOfFolders = 64
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let origins = Protected<[RequestURL.Origin: OriginCredentials]>([:])
 
     /// Creates a store without credentials.

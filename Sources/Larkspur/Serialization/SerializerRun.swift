@@ -21,9 +21,9 @@ final class SerializerRun: Sendable {
 }
 
 extension RequestCore {
-    /// Runs a serializer with a mark for this request.
+    /// Runs a serializer, with this run added to the task-local ``SerializerRun/current``.
     ///
-    /// Prompt serializers await nothing, so they run without a mark.
+    /// If the serializer awaits a response of its own request, the request finds the entry and returns an error. Otherwise the task would wait for itself. Prompt serializers await nothing, so they need no entry.
     func run(
         _ job: SerializerJob, _ exchange: CompletedExchange
     ) async -> (response: AnyResponse, failure: RequestError?) {

@@ -123,8 +123,8 @@ extension DataResponse {
 
 /// One attached serializer with its status and its waiters.
 struct SerializerSlot {
-    /// A task that waits for the response. Its continuation is nil while the task works for the response, after which
-    /// it asks again.
+    /// A task that awaits the response. Its continuation is nil while the task itself runs the request's next steps
+    /// (`takeUpHop`). The task then checks for the response again.
     typealias Waiter = (number: UInt64, continuation: Suspension<Answer>?)
     typealias Handler = @Sendable (AnyResponse) async -> Void
     typealias Call = (handler: Handler, response: AnyResponse)
@@ -224,7 +224,7 @@ struct SerializerSlot {
         return Delivery(waiters: takeWaiters(), released: (job, discarded))
     }
 
-    /// Ends a slot that has its response and queues its handler. Returns the remaining work for its waiters.
+    /// Marks the held response as delivered, and appends the handler to `calls`. Returns the work to do after unlocking; nil if the slot holds no response.
     mutating func deliver(queueing calls: inout [Call]) -> Delivery? {
         guard case .held(let response) = status, let job = job.take() else { return nil }
         status = .delivered(response)
@@ -232,8 +232,8 @@ struct SerializerSlot {
         return Delivery(waiters: takeWaiters(), released: (job, nil))
     }
 
-    /// Returns the continuation of the only waiter, which then works for the response. With several waiters one might
-    /// wait for another.
+    /// Returns the continuation of the only waiter, whose task then runs the request's next steps. Returns nil if there are
+    /// several waiters, because one might have to wait for another.
     mutating func takeSoleWaiter() -> Suspension<Answer>? {
         guard waiters.count == 1, let (number, continuation) = waiters.first else { return nil }
         waiters.first = (number, nil)

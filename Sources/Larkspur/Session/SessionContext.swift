@@ -19,7 +19,7 @@ package final class SessionContext: SessionStateProvider {
     /// The retries that the session's budget still allows; nil without a limit.
     let retryAccount: RetryAccount?
 
-    // Guarded by boxes
+    // Mutable state, guarded by the locks of `Protected`
     private let owner = Protected(Owner())
     /// The requests and tasks, spread over several locks, because every event of the transport needs one of them.
     private let shards = (0..<Shard.count).map { _ in Protected(Shard()) }

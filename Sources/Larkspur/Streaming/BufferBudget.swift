@@ -67,7 +67,7 @@ package final class BufferBudget: Sendable {
         self.whenEmpty = whenEmpty
     }
 
-    /// The number of bytes that all channels hold or may receive at any time.
+    /// The number of bytes that the channels hold now, plus the bytes that the transport may still deliver to them.
     package var held: UInt64 { box.withLock { $0.held } }
 
     fileprivate func add(allowing position: UInt64) -> UInt64 {

@@ -60,7 +60,7 @@ package final class ByteChannel: Sendable {
     package let capacity: UInt64
     private let share: BufferShare?
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let box = Protected(State())
 
     package init(capacity: UInt64 = 1 << 20, budget: BufferBudget? = nil) {

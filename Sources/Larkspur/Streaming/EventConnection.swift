@@ -33,7 +33,7 @@ final class IdleTimer: Sendable {
     private let timeout: Duration
     private let clock: any Clock<Duration>
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let box = Protected(State())
 
     init(_ timeout: Duration, on clock: any Clock<Duration>) {

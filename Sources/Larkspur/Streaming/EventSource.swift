@@ -45,7 +45,7 @@ final class EventSource: Sendable {
     /// The session, held while the stream may connect again. Between two connections no request holds it.
     private let session: Session?
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     let box: Protected<State>
 
     init(

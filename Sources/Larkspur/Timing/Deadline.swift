@@ -20,7 +20,7 @@ final class Deadline: Sendable {
     private let clock: any Clock<Duration>
     private let elapsed: @Sendable () -> Duration
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let status = Protected(Status.running(timer: nil, interruption: nil))
 
     /// Creates a deadline.

@@ -21,7 +21,7 @@ public final class ResumableUpload: Sendable {
     let plan: ResumableUploadPlan
     let feed = ProgressFeed()
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let box: Protected<State>
 
     private struct State {

@@ -13,7 +13,7 @@ package final class RequestCore: Sendable {
     /// The refreshes and trust evaluations that the request was made for, so that it does not wait for them.
     let sharedWork = SharedWork.current
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     let box: Protected<RequestState>
 
     init(
@@ -37,7 +37,7 @@ package final class RequestCore: Sendable {
 
     // MARK: Start, cancel, suspend
 
-    /// The request object, from the start to the finish.
+    /// The request object while it is kept alive: from its start until its finish. It is kept earlier if a serializer waits for `resume()`, or if the request is cancelled.
     var owner: (any Request)? { read { $0.keptOwner } }
 
     /// Sets the request object that owns this core. Its initializer calls this.

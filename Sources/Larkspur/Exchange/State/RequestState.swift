@@ -29,7 +29,7 @@ struct RequestState: ~Copyable {
     unowned var owner: (any Request)?
 
     // Released at the finish
-    /// The request object, kept alive from the start on.
+    /// The request object, kept alive from the start on; earlier if a serializer waits for `resume()`, or if the request is cancelled.
     private(set) var keptOwner: (any Request)?
     /// The session, kept alive until the finish. Nil while the request has serializers and waits for `resume()`: such a
     /// request is failed when its session ends.

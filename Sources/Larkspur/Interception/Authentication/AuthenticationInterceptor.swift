@@ -33,7 +33,7 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     private let clock: any Clock<Duration>
     private let elapsed: @Sendable () -> Duration
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let box: Protected<State>
 
     /// Creates an interceptor.

@@ -28,7 +28,7 @@ public final class DigestAuthentication: RequestInterceptor {
     private let protectsBodies: Bool
     private let makeNonce: @Sendable () -> String
 
-    // Guarded by the box
+    // Mutable state, guarded by the lock of `Protected`
     private let challenges = Protected<[RequestURL.Origin: CurrentChallenge]>([:])
 
     /// Creates an interceptor.

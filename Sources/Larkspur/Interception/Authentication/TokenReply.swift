@@ -32,7 +32,7 @@ struct TokenReply: Decodable, Sendable {
         lifetime = (number ?? text.flatMap(Double.init)).flatMap { $0 >= 0 && $0 <= 1e9 ? $0 : nil }
     }
 
-    /// Returns the token; nil if it is empty or not a bearer token. It is refreshed `leeway` before its end, but
+    /// Returns the token; nil if it is empty or not a bearer token. It is refreshed `leeway` before its expiry, but
     /// not in the first half of its lifetime.
     func token(at date: Date, leeway: Duration) -> BearerToken? {
         guard (type ?? "bearer").lowercased() == "bearer", !accessToken.isEmpty else { return nil }
