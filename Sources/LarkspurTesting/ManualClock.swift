@@ -18,7 +18,7 @@ public final class ManualClock: Clock, Sendable {
     private struct Sleeper {
         let number: Int
         let deadline: Instant
-        let continuation: Suspension<Result<Void, any Error>>
+        let continuation: Continuation<Result<Void, any Error>>
     }
 
     private struct State {
@@ -50,7 +50,7 @@ public final class ManualClock: Clock, Sendable {
             state.numbers += 1
             return state.numbers
         }
-        let result = await suspended { (continuation: Suspension<Result<Void, any Error>>) in
+        let result = await suspended { (continuation: Continuation<Result<Void, any Error>>) in
             let (isOver, watchers) = box.withLock { state -> (Bool, [CheckedContinuation<Void, Never>]) in
                 if deadline <= state.now { return (true, []) }
                 state.sleepers.append(Sleeper(number: number, deadline: deadline, continuation: continuation))

@@ -26,7 +26,7 @@ struct MockRoute: Sendable {
 
 /// The state that a server's callers and its thread share: routes and log.
 final class MockServerState: Sendable {
-    private typealias Waiter = Suspension<Result<Void, any Error>>
+    private typealias Waiter = Continuation<Result<Void, any Error>>
 
     private struct Key: Hashable {
         let method: String?

@@ -51,7 +51,7 @@ actor CookieFile {
 
     /// Schedules one write that covers all changes made before it runs.
     nonisolated func setNeedsWriting(_ cookies: @escaping @Sendable () -> [Cookie]) {
-        guard box.withLock({ $0.isDue.raise() }) else { return }
+        guard box.withLock({ $0.isDue.setOnce() }) else { return }
         // Unstructured, one at a time: storing a cookie must not wait for the disk.
         Task { await writeDue(cookies) }
     }

@@ -37,7 +37,7 @@ final class FileThread: SerialExecutor {
     private func add(_ job: UnownedJob) {
         let isFirst = box.withLock { state in
             state.jobs.append(job)
-            return state.isStarted.raise()
+            return state.isStarted.setOnce()
         }
         if isFirst { start() }
         jobsAvailable.signal()

@@ -63,6 +63,6 @@ extension RequestCore {
     /// - Parameter isRetry: Whether the request repeats a failed request, so that it deposits nothing.
     func depositForRetries(isRetry: Bool = false) {
         guard let account = context.retryAccount else { return }
-        if box.withLock({ $0.hasDeposited.raise() }), !isRetry { account.add() }
+        if box.withLock({ $0.hasDeposited.setOnce() }), !isRetry { account.add() }
     }
 }

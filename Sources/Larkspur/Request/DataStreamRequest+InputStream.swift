@@ -19,7 +19,7 @@ extension DataStreamRequest {
 private final class BodyInputStream: InputStream {
     // Immutable
     private let pipe: BodyPipe
-    private let isCut: Flag
+    private let isCut: AtomicFlag
     private let failure: Protected<(any Error)?>
     /// Signalled when the pipe has bytes, or has ended.
     private let isReadable = DispatchSemaphore(value: 0)

@@ -28,7 +28,7 @@ extension DataStreamRequest {
 private final class StreamWriter: Sendable {
     enum Job: Sendable { case write(Data), close }
 
-    private typealias Waiter = Suspension<Result<Void, RequestError>>
+    private typealias Waiter = Continuation<Result<Void, RequestError>>
 
     private let work = Protected<(job: Job, waiter: Waiter)?>(nil)
     private let hasWork = DispatchSemaphore(value: 0)

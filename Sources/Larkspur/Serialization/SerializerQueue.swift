@@ -28,7 +28,7 @@ struct SerializerQueue {
     var solePrompt: SerializerJob.Prompt? { slots.count == 1 && !slots[0].needsTask ? slots[0].job?.prompt : nil }
 
     /// Takes the only waiter of the only slot, if that slot runs no user code.
-    mutating func takeSoleWaiter() -> Suspension<SerializerSlot.Answer>? {
+    mutating func takeSoleWaiter() -> Continuation<SerializerSlot.Answer>? {
         slots.count == 1 && !slots[0].needsTask ? slots[0].takeSoleWaiter() : nil
     }
 

@@ -125,7 +125,7 @@ extension DataResponse {
 struct SerializerSlot {
     /// A task that awaits the response. Its continuation is nil while the task itself runs the request's next steps
     /// (`takeUpHop`). The task then checks for the response again.
-    typealias Waiter = (number: UInt64, continuation: Suspension<Answer>?)
+    typealias Waiter = (number: UInt64, continuation: Continuation<Answer>?)
     typealias Handler = @Sendable (AnyResponse) async -> Void
     typealias Call = (handler: Handler, response: AnyResponse)
 
@@ -234,7 +234,7 @@ struct SerializerSlot {
 
     /// Returns the continuation of the only waiter, whose task then runs the request's next steps. Returns nil if there are
     /// several waiters, because one might have to wait for another.
-    mutating func takeSoleWaiter() -> Suspension<Answer>? {
+    mutating func takeSoleWaiter() -> Continuation<Answer>? {
         guard waiters.count == 1, let (number, continuation) = waiters.first else { return nil }
         waiters.first = (number, nil)
         return continuation

@@ -133,7 +133,7 @@ package final class SessionContext: SessionStateProvider {
 
     package func cancelRequestsForSessionInvalidation(with error: (any Error)?) {
         let reason = RequestError(.sessionInvalidated, "the session was invalidated", underlying: error)
-        let isFirst = owner.withLock { $0.isInvalidated.raise() }
+        let isFirst = owner.withLock { $0.isInvalidated.setOnce() }
         if isFirst { for monitor in monitors { monitor.postInvalidation(error) } }
         for request in end(.invalidated) { request.handle.core.cancel(reason) }
     }

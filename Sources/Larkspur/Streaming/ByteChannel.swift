@@ -4,7 +4,7 @@
 /// that it may deliver up to: `capacity` bytes beyond the reader's position. The channel holds at most one chunk more
 /// than that. A channel with a share of a ``BufferBudget`` may hold less.
 package final class ByteChannel: Sendable {
-    private typealias Reader = Suspension<Result<Data?, any Error>>
+    private typealias Reader = Continuation<Result<Data?, any Error>>
     /// Tells the transport the position that it may deliver up to.
     package typealias Allow = @Sendable (UInt64) -> Void
     /// Consumes bytes and returns true. Returns false if there is no room; the owner then calls `deliver()` when there
@@ -149,7 +149,7 @@ package final class ByteChannel: Sendable {
         let isMine = box.withLock { state in
             guard state.consumer != nil else { return false }
             if state.isDelivering { state.deliversAgain = true }
-            return state.isDelivering.raise()
+            return state.isDelivering.setOnce()
         }
         guard isMine else { return }
         while let (consumer, bytes) = nextDelivery() {

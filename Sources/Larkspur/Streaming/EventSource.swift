@@ -62,7 +62,7 @@ final class EventSource: Sendable {
                     policy: policy, lastEventID: lastEventID, maximumEventSize: maximumEventSize), request: request))
     }
 
-    func claim() -> Bool { box.withLock { $0.isClaimed.raise() } }
+    func claim() -> Bool { box.withLock { $0.isClaimed.setOnce() } }
 
     // MARK: The reconnection
 

@@ -20,7 +20,7 @@ public struct LiveBody: AsyncSequence, Sendable {
     init(_ body: HopBody) {
         let isTaken = Protected(false)
         open = {
-            guard isTaken.withLock({ $0.raise() }) else {
+            guard isTaken.withLock({ $0.setOnce() }) else {
                 return Iterator { throw RequestError(.receivingFailed, "a live body can be iterated only once") }
             }
             let iterator = body.makeAsyncIterator()

@@ -71,7 +71,7 @@ struct ParsedElements<Parser: StreamParser> {
     /// The request whose body is parsed. Errors get the head and the attempts of its exchange.
     @usableFromInline let request: DataStreamRequest?
     /// The flag that is raised when the request is cancelled.
-    @usableFromInline let isCut: Flag?
+    @usableFromInline let isCut: AtomicFlag?
     @usableFromInline var place = Place.open
     @usableFromInline var chunk = Data()
     @usableFromInline var used = 0

@@ -44,7 +44,7 @@ final class StreamHub: BodyReceiver {
     /// The maximum number of bytes to hold. Three quarters of it wait with the hop, because all readers share them.
     let limit: UInt64
     /// Raised when the request is cancelled. Readers check it before each element.
-    let isCut = Flag()
+    let isCut = AtomicFlag()
     private let box = Protected(State())
 
     init(limit: Int) { self.limit = UInt64(max(4, limit)) }
@@ -120,7 +120,7 @@ final class StreamHub: BodyReceiver {
     func begin(_ exchange: CompletedExchange) {}
 
     func receive(_ bytes: Data) async {
-        await suspended { (continuation: Suspension<Void>) in
+        await suspended { (continuation: Continuation<Void>) in
             if hasRoom(or: { continuation.resume() }) { continuation.resume() }
         }
         deliver(bytes)

@@ -134,7 +134,7 @@ final class Deadline: Sendable {
 
 /// The user's code while it runs, and the caller that waits for it.
 private final class InterruptibleWork<Value: Sendable>: Sendable {
-    typealias Waiter = Suspension<Result<Value, any Error>>
+    typealias Waiter = Continuation<Result<Value, any Error>>
 
     private let box = Protected<(waiter: Waiter?, task: Task<Void, Never>?)>((nil, nil))
 

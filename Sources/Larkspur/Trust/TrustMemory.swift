@@ -17,7 +17,7 @@ struct TrustPeer: Hashable {
 /// A state machine without side effects: each event returns the work to do after unlocking. Each waiter appears in
 /// exactly one `Action` later (R4).
 struct TrustMemory {
-    typealias Waiter = Suspension<TransportError?>
+    typealias Waiter = Continuation<TransportError?>
 
     struct Action {
         /// The evaluation to start.

@@ -8,7 +8,7 @@
 /// Then it runs even if no task awaits it, and keeps its session alive.
 public final class ResumableUpload: Sendable {
     private typealias Outcome = Result<DataResponse<Data>, any Error>
-    private typealias Waiter = Suspension<Outcome>
+    private typealias Waiter = Continuation<Outcome>
 
     private enum Phase {
         case idle

@@ -29,7 +29,7 @@ final class PlayedTransport: Transport {
 /// A transport's task that the model plays itself.
 final class PlayedTask: TransportTask {
     let id: TransportTaskID
-    let isCancelled = Flag()
+    let isCancelled = AtomicFlag()
 
     init(id: TransportTaskID) {
         self.id = id
@@ -45,11 +45,11 @@ final class PlayedTask: TransportTask {
 final class PlayedAwaiter {
     let slot: Int
     let number: UInt64
-    let continuation: Suspension<SerializerSlot.Answer>
+    let continuation: Continuation<SerializerSlot.Answer>
     private let task: Task<Void, Never>
 
     init(slot: Int, number: UInt64, log: HandlerLog) {
-        let box = Protected<Suspension<SerializerSlot.Answer>?>(nil)
+        let box = Protected<Continuation<SerializerSlot.Answer>?>(nil)
         task = Task.immediate {
             _ = await suspended { continuation in box.withLock { $0 = continuation } }
             log.note(slot)

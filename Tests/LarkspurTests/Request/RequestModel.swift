@@ -30,7 +30,7 @@ final class RequestModel {
 
     private let core: RequestCore
     private let pipeline: RequestPipeline
-    private let continuation: HopProgress.Continuation
+    private let continuation: HopProgress.OutcomeContinuation
     private var random: SeededRandom
     private var machine = Machine.absent
     private var unwinder = Worker.absent
@@ -49,7 +49,7 @@ final class RequestModel {
     private var wishes: Int
 
     /// - Parameter continuation: What hops wait on. It was resumed before, and is never resumed here.
-    init(seed: UInt64, request: DataRequest, session: Session, continuation: HopProgress.Continuation) {
+    init(seed: UInt64, request: DataRequest, session: Session, continuation: HopProgress.OutcomeContinuation) {
         self.request = request
         self.continuation = continuation
         core = request.handle.core

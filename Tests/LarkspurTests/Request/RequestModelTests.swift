@@ -41,9 +41,9 @@ struct RequestModelTests {
         }
     }
 
-    private func spentContinuation() async -> HopProgress.Continuation {
-        let box = Protected<HopProgress.Continuation?>(nil)
-        _ = await suspended { (continuation: HopProgress.Continuation) in
+    private func spentContinuation() async -> HopProgress.OutcomeContinuation {
+        let box = Protected<HopProgress.OutcomeContinuation?>(nil)
+        _ = await suspended { (continuation: HopProgress.OutcomeContinuation) in
             box.withLock { $0 = continuation }
             continuation.resume(returning: .notBegun(.proceed))
         }

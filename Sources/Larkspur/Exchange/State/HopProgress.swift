@@ -3,7 +3,7 @@
 /// The request's lock guards it, and it is never used outside that lock. Accesses therefore cannot overlap, and the most
 /// frequent ones are exempt from the exclusivity check.
 final class HopProgress {
-    typealias Continuation = Suspension<HopOutcome>
+    typealias OutcomeContinuation = Continuation<HopOutcome>
 
     enum Pace {
         /// The transport has this pace. A new task is suspended.
@@ -14,7 +14,7 @@ final class HopProgress {
 
     /// The party that runs the next steps at the hop's end.
     enum Waiter {
-        case pipeline(Continuation)
+        case pipeline(OutcomeContinuation)
         /// The pipeline, which has the head already. It learns about the end from the channel, or asks for it.
         case reader(ByteChannel?)
         /// The thread that delivers the hop's end. No task waits.

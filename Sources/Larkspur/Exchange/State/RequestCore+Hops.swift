@@ -3,7 +3,7 @@ extension RequestCore {
     /// Performs a hop in the request's task. Returns at the hop's end, or at its head if the body is not kept in memory.
     func perform(_ request: OutgoingRequest, _ plan: AttemptPlan, for session: Session) async throws(Exit) -> HopOutcome
     {
-        let outcome = await suspended { (continuation: HopProgress.Continuation) in
+        let outcome = await suspended { (continuation: HopProgress.OutcomeContinuation) in
             let isGated = receiver == nil && plan.gatesSeeHead
             let verdict = beginHop(request, for: session, .pipeline(continuation), isGated: isGated)
             if verdict != .proceed { continuation.resume(returning: .notBegun(verdict)) }

@@ -107,7 +107,7 @@ extension RequestCore {
             if let error = selfAwait {
                 return DataResponse(exchange: read { $0.cancelledExchange }, result: .failure(error))
             }
-            let answer = await suspended { [number] (continuation: Suspension<SerializerSlot.Answer>) in
+            let answer = await suspended { [number] (continuation: Continuation<SerializerSlot.Answer>) in
                 let answer = box.withLock { $0.answer((number, continuation), in: slot) }
                 if let answer { continuation.resume(returning: answer) }
             } onCancel: { [number] in

@@ -9,7 +9,7 @@ extension RequestState {
     }
 
     /// Leaves the end of a hop to the awaiter if there is exactly one. With several, one could have to wait for another.
-    mutating func leaveToAwaiter(_ hop: HopProgress, _ error: TransportError?) -> Suspension<SerializerSlot.Answer>? {
+    mutating func leaveToAwaiter(_ hop: HopProgress, _ error: TransportError?) -> Continuation<SerializerSlot.Answer>? {
         guard case .nobody = hop.waiter, phase == .transferring, hop.isDelivered(with: error),
             let awaiter = queue.takeSoleWaiter()
         else { return nil }

@@ -307,13 +307,13 @@ struct RequestState: ~Copyable {
         /// The body is discarded. It has no reader that would allow the transport to deliver it.
         case allowAll(any TransportTask)
         /// Resume the pipeline. The task is released after unlocking, because that runs code of the transport (R1).
-        case complete(HopProgress.Continuation, HopOutcome, any TransportTask)
+        case complete(HopProgress.OutcomeContinuation, HopOutcome, any TransportTask)
         /// End the body of a hop whose head was delivered before.
         case endBody(ByteChannel?, TransportError?, any TransportTask)
         /// Run the next steps on this thread, because no task waits for the hop.
         case resume(CompletedExchange, Session?, any TransportTask)
         /// Resume the awaiter of the response, which runs the next steps.
-        case leave(to: Suspension<SerializerSlot.Answer>)
+        case leave(to: Continuation<SerializerSlot.Answer>)
     }
 
     /// Handles an event of the transport. An event of a hop that is not in flight is ignored.

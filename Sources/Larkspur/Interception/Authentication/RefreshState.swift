@@ -4,7 +4,7 @@
 /// unlocking. Each waiter is answered by exactly one action (rule R4 of <doc:Concurrency>).
 struct RefreshState<Credential: Sendable> {
     typealias Outcome = Result<Void, any Error>
-    typealias Waiter = Suspension<Outcome>
+    typealias Waiter = Continuation<Outcome>
 
     /// The reason why a request waits for a refresh.
     enum WaitReason {

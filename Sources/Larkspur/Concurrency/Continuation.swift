@@ -3,7 +3,7 @@
 /// Debug builds trap if a continuation is not resumed exactly once (R4). Release builds skip the check, which costs one
 /// allocation for each wait.
 #if DEBUG
-    package struct Suspension<Value>: Sendable {
+    package struct Continuation<Value>: Sendable {
         private let continuation: CheckedContinuation<Value, Never>
         private let handover: Protected<Void>
 
@@ -20,7 +20,7 @@
         package func resume() where Value == Void { resume(returning: ()) }
     }
 #else
-    package typealias Suspension<Value> = UnsafeContinuation<Value, Never>
+    package typealias Continuation<Value> = UnsafeContinuation<Value, Never>
 #endif
 
 /// Passes a continuation to `body`, waits until it is resumed, and returns the value.
@@ -29,11 +29,11 @@
 /// thread sanitizer does not see that atomic and reports a false data race. So debug builds take a lock on both sides,
 /// which the sanitizer sees.
 func suspended<Value>(
-    isolation: isolated (any Actor)? = #isolation, _ body: (Suspension<Value>) -> Void
+    isolation: isolated (any Actor)? = #isolation, _ body: (Continuation<Value>) -> Void
 ) async -> sending Value {
     #if DEBUG
         let handover = Protected<Void>(())
-        let value = await withCheckedContinuation { body(Suspension($0, handover)) }
+        let value = await withCheckedContinuation { body(Continuation($0, handover)) }
         handover.withLock { _ in }
         return value
     #else
@@ -44,7 +44,7 @@ func suspended<Value>(
 /// Waits like `suspended(_:)`, and calls `giveUp` if the task is cancelled before or during the wait. `giveUp` must
 /// resume the continuation if it was not resumed yet. It can be called twice.
 package func suspended<Value: Sendable>(
-    isolation: isolated (any Actor)? = #isolation, _ body: (Suspension<Value>) -> Void,
+    isolation: isolated (any Actor)? = #isolation, _ body: (Continuation<Value>) -> Void,
     onCancel giveUp: @Sendable () -> Void
 ) async -> Value {
     await withTaskCancellationHandler {

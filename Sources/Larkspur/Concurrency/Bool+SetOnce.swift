@@ -1,6 +1,6 @@
 extension Bool {
     /// Sets the value to true; returns whether it was false before.
-    mutating func raise() -> Bool {
+    mutating func setOnce() -> Bool {
         defer { self = true }
         return !self
     }

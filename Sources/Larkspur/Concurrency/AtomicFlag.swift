@@ -2,7 +2,7 @@ internal import CLarkspur
 
 /// A flag that is set once, by `raise()`, and read without a lock. Readers of a stream check it for each line.
 @usableFromInline
-final class Flag: Sendable {
+final class AtomicFlag: Sendable {
     /// The address of the value, which only atomic operations access. An integer, because pointers are not `Sendable`.
     private let address: UInt
 
