@@ -5,8 +5,8 @@ import PackageDescription
 /// main-actor caller awaits a value that is there.
 let settings: [SwiftSetting] = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
-/// Folders and files that a build of `LarkspurTests` leaves out, with commas between them: builds for sanitizers are slow, and
-/// need not have tests that are not run with them.
+/// Folders and files that a build of `LarkspurTests` leaves out, with commas between them: builds for sanitizers are
+/// slow, and need not have tests that are not run with them.
 let leftOut = Context.environment["LARKSPUR_TESTS_LEFT_OUT"]?.split(separator: ",").map(String.init) ?? []
 
 let package = Package(

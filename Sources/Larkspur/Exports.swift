@@ -1,5 +1,5 @@
-// `import Larkspur` is enough everywhere: users need no `#if` for where URLRequest and its kin live. The files of this module
-// see all of it too.
+// `import Larkspur` is enough everywhere: users need no `#if` for where URLRequest and its kin live. The files of this
+// module see all of it too.
 @_exported import Foundation
 @_exported import LarkspurTransport
 

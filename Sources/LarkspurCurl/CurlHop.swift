@@ -91,7 +91,8 @@ final class CurlHop {
 
     var request: TransportRequest { task.request }
 
-    /// The earliest time at which a timeout of this hop passes, and that timeout's name and length. The time is `CurlClock.never` if no timeout applies.
+    /// The earliest time at which a timeout of this hop passes, and that timeout's name and length. The time is
+    /// `CurlClock.never` if no timeout applies.
     var deadline: (time: CurlClock.Instant, limit: StaticString, length: CompactDuration) {
         let limits = request.timeouts
         var next = (time: CurlClock.never, limit: "total" as StaticString, length: CompactDuration())

@@ -55,9 +55,10 @@
 ///   returns.
 /// - T20 Before body bytes are sent a second time within a hop, the transport asks `.bodyFromStart` if the body is a
 ///   stream. A refusal ends the task with `.bodyNotReplayable`. Data and files are read again without a question.
-/// - T25 For a request with `asksForTrust`, the transport asks `.serverTrust` about every TLS connection that the request
-///   is to use, new or reused. It asks before it sends the first byte. A refusal ends the task with the code that it
-///   names; `.platformDefault` uses the platform's own verdict. All other requests are sent if that verdict is positive.
+/// - T25 For a request with `asksForTrust`, the transport asks `.serverTrust` about every TLS connection that the
+///   request is to use, new or reused. It asks before it sends the first byte. A refusal ends the task with the code
+///   that it names; `.platformDefault` uses the platform's own verdict. All other requests are sent if that verdict is
+///   positive.
 ///
 /// **Lifetime**
 /// - T21 A task keeps its delegate alive until it has delivered `.completed`, and releases it then.

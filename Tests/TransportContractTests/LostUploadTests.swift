@@ -53,7 +53,8 @@
             try await transport.run(TransportRequest(url: try RequestURL(server.url + "/"))).check(.response("ok"))
             var request = TransportRequest(method: "PUT", url: try RequestURL(server.url + "/dies"))
             request.body = .data(Data(count: Self.size))
-            // After 3.6 s the first sending's first-byte timeout would pass, after 4 s the total, after 4.6 s the second's.
+            // After 3.6 s the first sending's first-byte timeout would pass, after 4 s the total, after 4.6 s the
+            // second's.
             request.timeouts.firstByte = .milliseconds(3_600)
             request.timeouts.total = .seconds(4)
             let trace = try await transport.run(request)

@@ -51,7 +51,8 @@ package func suspended<Value: Sendable>(
         // The isolation is passed explicitly; otherwise the closure would not be isolated to the actor.
         await suspended(isolation: isolation) { continuation in
             body(continuation)
-            // If the task was cancelled before `body` ran, the cancellation handler called `giveUp` before a continuation existed. So call it again.
+            // If the task was cancelled before `body` ran, the cancellation handler called `giveUp` before a
+            // continuation existed. So call it again.
             if Task.isCancelled { giveUp() }
         }
     } onCancel: {

@@ -20,8 +20,9 @@ public struct DownloadRecord: Codable, Hashable, Sendable {
 }
 
 extension DownloadRecord {
-    /// Creates a record; nil if the download cannot be resumed. It can be resumed if the request is a GET without a `Range`
-    /// of its own, and the response has status 200, no content coding, a strong validator, and not `Accept-Ranges: none`.
+    /// Creates a record; nil if the download cannot be resumed. It can be resumed if the request is a GET without a
+    /// `Range` of its own, and the response has status 200, no content coding, a strong validator, and not
+    /// `Accept-Ranges: none`.
     init?(of hop: Hop, url: String, partialFile: URL) {
         let asksForPart = hop.request.headers["Range"] != nil && hop.request.options.resumption == nil
         guard hop.request.method == .get, !asksForPart, let head = hop.head, head.status == 200, head.isPlain,

@@ -40,6 +40,9 @@ public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiter
 }
 
 extension RequestContent {
+    /// Returns JSON content of a literal of constants, nested in any way: `.json(["a": 1, "list": [1, "x"]])`.
+    public static func json(_ value: JSON) -> RequestContent { .encoded(value, by: .json) }
+
     /// Returns JSON content of values of different types: `.json(["name": name, "age": age])`.
     @_disfavoredOverload
     public static func json(_ parameters: MixedParameters) -> RequestContent { .encoded(parameters, by: .json) }

@@ -127,7 +127,8 @@ extension RequestError {
         public static let malformedMessage = Code(rawValue: "malformedMessage")
         /// The body's content coding is damaged, ends early or continues after its end.
         public static let undecodableContent = Code(rawValue: "undecodableContent")
-        /// The body has too many content or transfer codings, or a coding that is not supported or whose library is missing.
+        /// The body has too many content or transfer codings, or a coding that is not supported or whose library is
+        /// missing.
         public static let unsupportedCoding = Code(.unsupportedCoding)
         /// The downloaded file does not match its expected checksum.
         public static let checksumMismatch = Code(rawValue: "checksumMismatch")

@@ -1,7 +1,7 @@
 /// A snapshot of the request's settings, read in one access to its state. Each step decides by it.
 ///
-/// Settings may change while the request runs. Each transition of the state therefore returns a new plan. After user code has
-/// run, `RequestCore.currentPlan()` returns one.
+/// Settings may change while the request runs. Each transition of the state therefore returns a new plan. After user
+/// code has run, `RequestCore.currentPlan()` returns one.
 struct AttemptPlan: Sendable {
     private let all: RequestSettings
     let deadlines: Deadlines
@@ -25,14 +25,15 @@ struct AttemptPlan: Sendable {
     /// The response gates that have not been called in this attempt.
     var gates: ArraySlice<ResponseGate> { settings.gates.dropFirst(passedGates) }
 
-    /// Whether response gates are called as soon as the transport delivers a head. With middleware they are called later,
-    /// because middleware may return another response.
+    /// Whether response gates are called as soon as the transport delivers a head. With middleware they are called
+    /// later, because middleware may return another response.
     var gatesSeeHead: Bool { !settings.gates.isEmpty && settings.middleware.isEmpty }
 
     var isObserved: Bool { !settings.monitors.isEmpty }
 
-    /// Whether user code is known to run after the hop. The driver then opens the request's task before the hop, so that
-    /// the user code has the caller's task-local values. Later steps do not rely on it: each decides by a newer plan.
+    /// Whether user code is known to run after the hop. The driver then opens the request's task before the hop, so
+    /// that the user code has the caller's task-local values. Later steps do not rely on it: each decides by a newer
+    /// plan.
     var callsUserAfterHop: Bool {
         serializersNeedTask || !settings.gates.isEmpty || settings.redirectHandler != nil
             || settings.validators.contains { !$0.isOwn }

@@ -50,8 +50,8 @@ package enum HopPolicy {
         }
     }
 
-    /// Returns the request that corrects the one just sent: without `Expect` after a 417, with a credential after a 401,
-    /// or for the whole file if the server cannot continue it. Nil if there is nothing to correct.
+    /// Returns the request that corrects the one just sent: without `Expect` after a 417, with a credential after a
+    /// 401, or for the whole file if the server cannot continue it. Nil if there is nothing to correct.
     private static func corrected(_ request: OutgoingRequest, after head: ResponseHead) -> OutgoingRequest? {
         // The server does not support `Expect: 100-continue` (RFC 9110, section 10.1.1).
         if head.status == 417, request.headers["Expect"] != nil, request.body.isReplayable {
@@ -136,7 +136,8 @@ package enum HopPolicy {
         return next
     }
 
-    /// Whether two requests have the same target. Cookies are compared, too: servers set one and redirect to the same URL.
+    /// Whether two requests have the same target. Cookies are compared, too: servers set one and redirect to the same
+    /// URL.
     private static func isSame(_ lhs: OutgoingRequest, _ rhs: OutgoingRequest) -> Bool {
         lhs.method == rhs.method && lhs.url.origin == rhs.url.origin && lhs.url.target == rhs.url.target
             && lhs.headers["Cookie"] == rhs.headers["Cookie"]

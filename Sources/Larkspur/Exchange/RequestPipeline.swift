@@ -11,16 +11,17 @@
 /// 7. Retry: retriers are asked about a failure. A retry continues with step 1.
 /// 8. Serialize: serializers run, and the request finishes.
 ///
-/// The pipeline is a value without state. Each step is a function that does its work and calls the next step. A step that has to
-/// run user code or to wait does not do so; it returns work for a task. It decides this by its plan (`AttemptPlan`). So every
-/// request takes the same steps, on any thread. Drivers call them (`RequestPipeline+Drivers.swift`).
+/// The pipeline is a value without state. Each step is a function that does its work and calls the next step. A step
+/// that has to run user code or to wait does not do so; it returns work for a task. It decides this by its plan
+/// (`AttemptPlan`). So every request takes the same steps, on any thread. Drivers call them
+/// (`RequestPipeline+Drivers.swift`).
 ///
 /// After a cancel, a step that changes the state throws `RequestCore.Exit`, because another task finishes the request.
 struct RequestPipeline: Sendable {
     let core: RequestCore
     let session: Session
-    /// Whether each step returns to the driver before the next one. Middleware needs it to drive the hop loop alone, and tests
-    /// to play events between two steps.
+    /// Whether each step returns to the driver before the next one. Middleware needs it to drive the hop loop alone,
+    /// and tests to play events between two steps.
     var isStepwise = false
 
     typealias Exit = RequestCore.Exit

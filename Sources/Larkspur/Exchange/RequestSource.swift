@@ -1,6 +1,7 @@
-/// A last change to a request before its parameters are encoded; made at each attempt.
+/// A closure that changes a request before its parameters are encoded. It is called for each attempt.
 public typealias RequestModifier = @Sendable (inout OutgoingRequest) async throws -> Void
 
+/// The source that each attempt builds its request from.
 struct RequestSource: Sendable {
     enum Origin: Sendable {
         case parts(any URLConvertible, HTTPMethod, HTTPHeaders)
@@ -11,11 +12,11 @@ struct RequestSource: Sendable {
     private let origin: Origin
     private let modifier: RequestModifier?
     private let content: RequestContent?
-    /// Whether fields that are for one origin, the session's included, were meant for another one than this request's.
+    /// Whether the fields of the request and of the session belong to another origin.
     private let isElsewhere: Bool
-    /// Whether nothing comes between the parts and the session's fields.
+    /// Whether the session's fields can be added at once: there is no modifier and no content.
     private let isDirect: Bool
-    /// Whether building runs code of the user's: a convertible, a modifier, or what makes the content.
+    /// Whether building calls user code: a convertible, a modifier, or the closure of a content.
     let runsUserCode: Bool
 
     init(
@@ -37,28 +38,42 @@ struct RequestSource: Sendable {
 
     /// - Parameter method: Nil uses the method of a complete request, and for a URL the default method.
     init(
-        _ target: any OutgoingRequestConvertible, _ method: HTTPMethod?, _ headers: HTTPHeaders,
+        _ target: any RequestTarget, _ method: HTTPMethod?, _ headers: HTTPHeaders,
         default defaultMethod: HTTPMethod = .get, modifier: RequestModifier?, content: RequestContent?
     ) {
         let origin: Origin =
             if let url = Self.url(target) {
                 .parts(url, method ?? defaultMethod, headers)
             } else {
-                .convertible(target, method, headers)
+                .convertible(target as? any OutgoingRequestConvertible ?? NoTarget(target), method, headers)
             }
         self.init(origin, modifier: modifier, content: content)
     }
 
     /// Returns the target as a URL; nil for a complete request.
-    private static func url(_ target: any OutgoingRequestConvertible) -> (any URLConvertible)? {
+    private static func url(_ target: any RequestTarget) -> (any URLConvertible)? {
         // The general casts take several times as long.
         if let text = target as? String { return text }
         if let url = target as? URL { return url }
         if let url = target as? RequestURL { return url }
-        return target is any URLRequestConvertible ? nil : target as? any URLConvertible
+        return target is any OutgoingRequestConvertible ? nil : target as? any URLConvertible
     }
 
-    /// Parts or convertible, then the request's limits, the modifier, the content, the session's fields that are missing.
+    /// Fails a request whose target has neither a URL nor a complete request.
+    private struct NoTarget: OutgoingRequestConvertible {
+        let type: String
+
+        init(_ target: any RequestTarget) { type = "\(Swift.type(of: target))" }
+
+        func asOutgoingRequest() throws -> OutgoingRequest {
+            throw RequestError(
+                .requestCreationFailed,
+                "\(type) conforms to RequestTarget alone; conform to URLConvertible or OutgoingRequestConvertible")
+        }
+    }
+
+    /// Builds the request in a task: URL or complete request, timeouts, modifier, content, and the session's fields
+    /// that are missing.
     func buildWithUserCode(
         in context: SessionContext, within limits: [RequestTimeouts.Limit]
     ) async throws(RequestError) -> OutgoingRequest {
@@ -70,7 +85,7 @@ struct RequestSource: Sendable {
         return request
     }
 
-    /// The same where there is no code of the user's.
+    /// Builds the request without user code.
     func build(
         in context: SessionContext, within limits: [RequestTimeouts.Limit] = []
     ) throws(RequestError) -> OutgoingRequest {
@@ -93,7 +108,7 @@ struct RequestSource: Sendable {
             case .parts(let url, let method, let headers):
                 let url = try context.baseURL.map { try url.asRequestURL(relativeTo: $0.get()) } ?? url.asRequestURL()
                 var headers = headers
-                // Where nothing comes between, at once: a change to the request would copy it.
+                // A later change would copy the request.
                 if isDirect { headers.addMissing(from: context.configuration.headers) }
                 return OutgoingRequest(
                     method: method, url: url, headers: headers, options: context.configuration.options)

@@ -25,7 +25,8 @@ extension RequestPipeline {
         core.context.configuration.interceptors + plan.settings.interceptors
     }
 
-    /// Returns the request as changed by adapters and by the receiver of the body. After a cancel no further one is called.
+    /// Returns the request as changed by adapters and by the receiver of the body. After a cancel no further one is
+    /// called.
     private func adapted(
         _ built: OutgoingRequest, _ plan: AttemptPlan
     ) async throws -> OutgoingRequest {

@@ -1,8 +1,8 @@
 /// The third step: the request is sent, through middleware if there is any.
 ///
-/// Middleware runs around the hop loop, and inside validation and retries. While its code runs, the phase is `.preparing` before
-/// the first hop, `.receiving` while a live body is open, and `.settling` otherwise. In each of these phases a cancel takes
-/// effect at once.
+/// Middleware runs around the hop loop, and inside validation and retries. While its code runs, the phase is
+/// `.preparing` before the first hop, `.receiving` while a live body is open, and `.settling` otherwise. In each of
+/// these phases a cancel takes effect at once.
 extension RequestPipeline {
     func intercept(_ request: OutgoingRequest, _ plan: AttemptPlan) -> Next {
         guard !plan.settings.middleware.isEmpty else { return .wait(request, plan, HopLoop()) }
@@ -202,8 +202,8 @@ private final class Passage: Sendable {
 
     // MARK: Results
 
-    /// Returns the exchange for a response of middleware. If the response came from a hop of this attempt, the exchange has
-    /// that hop's request and metrics.
+    /// Returns the exchange for a response of middleware. If the response came from a hop of this attempt, the exchange
+    /// has that hop's request and metrics.
     func exchange(of response: ExchangeResponse) -> CompletedExchange {
         let (ended, latest) = box.withLock { state in
             (state.hops.last { $0.given === response.hop }?.ended, state.latest)

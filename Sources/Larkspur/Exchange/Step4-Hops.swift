@@ -44,8 +44,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Handles a failed hop. If it failed because a trust evaluator has to judge the server, the hop is sent again after
-    /// the evaluator has accepted the server.
+    /// Handles a failed hop. If it failed because a trust evaluator has to judge the server, the hop is sent again
+    /// after the evaluator has accepted the server.
     private func judgeFailure(
         _ exchange: CompletedExchange, _ plan: AttemptPlan, _ inquiry: TrustInquiry?, _ loop: HopLoop
     ) throws(Exit) -> Next {

@@ -1,5 +1,5 @@
-/// The fifth step, for bodies that are not kept in memory: the head is validated, then the body goes to the receiver in chunks,
-/// with back pressure.
+/// The fifth step, for bodies that are not kept in memory: the head is validated, then the body goes to the receiver in
+/// chunks, with back pressure.
 extension RequestPipeline {
     func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> CompletedExchange {
         guard let hop = head.hop else { throw .abandon }
@@ -11,8 +11,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Validates a response by its head and passes its body to the receiver. If validation refuses the response, the error
-    /// gets the first bytes of the body.
+    /// Validates a response by its head and passes its body to the receiver. If validation refuses the response, the
+    /// error gets the first bytes of the body.
     ///
     /// - Parameters:
     ///   - end: Ends the hop. Returns the exchange and the error of the hop.
@@ -39,8 +39,8 @@ extension RequestPipeline {
         return failed(failure(try core.failure(from: hopError)), ended)
     }
 
-    /// The maximum time to wait for the body of a refused response, which only explains the error. The wait is on the system's
-    /// clock, so that tests with a manual clock need not advance it.
+    /// The maximum time to wait for the body of a refused response, which only explains the error. The wait is on the
+    /// system's clock, so that tests with a manual clock need not advance it.
     private static let refusedBodyTimeout = Duration.seconds(1)
 
     /// Returns the first bytes of a refused body, for its error.
@@ -62,8 +62,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Passes the whole body to the receiver. Returns the error if that fails. It runs on the receiver's actor, so that chunks
-    /// do not change threads.
+    /// Passes the whole body to the receiver. Returns the error if that fails. It runs on the receiver's actor, so that
+    /// chunks do not change threads.
     private func pass<Chunks: AsyncSequence & Sendable>(
         _ body: Chunks, of head: CompletedExchange, to receiver: any BodyReceiver, on actor: isolated (any Actor)?
     ) async -> (any Error)? where Chunks.Element == Data {

@@ -52,7 +52,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Runs a serializer within the attempt's timeout. After a failure there is no timeout, because the attempt is over.
+    /// Runs a serializer within the attempt's timeout. After a failure there is no timeout, because the attempt is
+    /// over.
     private func run(
         _ job: SerializerJob, _ exchange: CompletedExchange, _ limit: Deadline?
     ) async -> (response: AnyResponse, failure: RequestError?) {

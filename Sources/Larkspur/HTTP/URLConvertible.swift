@@ -1,11 +1,16 @@
+/// A target of a request: a URL in any form, or a complete request.
+///
+/// Conform to ``URLConvertible`` or ``OutgoingRequestConvertible``. A type that conforms to neither fails its requests
+/// with ``RequestError/Code-swift.struct/requestCreationFailed``.
+public protocol RequestTarget: Sendable {}
+
 /// A type that can be converted to the URL of a request.
 ///
 /// The conversion runs when each attempt is built, so a value can compute its URL. A thrown error is delivered with the
 /// response, not where the request is created.
 ///
-/// As an ``OutgoingRequestConvertible`` it is a GET of its URL. A session calls only `asRequestURL` of such a type, with
-/// the method and the fields of the call. If the type is also an ``URLRequestConvertible``, its complete request is used.
-public protocol URLConvertible: OutgoingRequestConvertible {
+/// If a type is also an ``OutgoingRequestConvertible``, a session uses its complete request.
+public protocol URLConvertible: RequestTarget {
     /// Returns the URL. A thrown error fails the request in the stage `building`.
     func asRequestURL() throws -> RequestURL
 
@@ -16,9 +21,6 @@ public protocol URLConvertible: OutgoingRequestConvertible {
 
 extension URLConvertible {
     public func asRequestURL(relativeTo base: RequestURL) throws -> RequestURL { try asRequestURL() }
-
-    /// Returns a GET of the URL.
-    public func asOutgoingRequest() throws -> OutgoingRequest { OutgoingRequest(url: try asRequestURL()) }
 }
 
 extension RequestURL: URLConvertible {
@@ -83,29 +85,22 @@ public protocol URLRequestConvertible: OutgoingRequestConvertible {
     func asURLRequest() throws -> URLRequest
 }
 
-/// A type that can be converted to a request: a URL in any form, or a complete request without a `URLRequest`.
+/// A type that can be converted to a complete request without a `URLRequest`.
 ///
-/// Examples of complete requests are a router that keeps the order of fields, and a request whose body `URLRequest`
-/// cannot carry. For a URL conform to ``URLConvertible``, which a session resolves relative to its base URL.
-public protocol OutgoingRequestConvertible: Sendable {
+/// Examples are a router that keeps the order of fields, and a request whose body `URLRequest` cannot carry. For a URL
+/// conform to ``URLConvertible``, which a session resolves relative to its base URL.
+public protocol OutgoingRequestConvertible: RequestTarget {
     /// Returns the request; called for each attempt.
     func asOutgoingRequest() throws -> OutgoingRequest
 }
 
 extension URLRequestConvertible {
-    public func asOutgoingRequest() throws -> OutgoingRequest { try outgoingRequest() }
-
-    private func outgoingRequest() throws -> OutgoingRequest {
+    public func asOutgoingRequest() throws -> OutgoingRequest {
         let request = try asURLRequest()
         var outgoing = OutgoingRequest(url: try request.requestURL())
         outgoing.urlRequest = request
         return outgoing
     }
-}
-
-extension URLRequestConvertible where Self: URLConvertible {
-    /// Returns the complete request, not a GET of the URL.
-    public func asOutgoingRequest() throws -> OutgoingRequest { try outgoingRequest() }
 }
 
 extension URLRequest: URLRequestConvertible {

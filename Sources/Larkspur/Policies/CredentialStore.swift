@@ -18,10 +18,12 @@ public final class CredentialStore: Sendable {
     private struct OriginCredentials {
         /// The credentials by realm; the key nil is for all other realms.
         var credentials: [String?: Credential] = [:]
-        /// The credential that is sent before the server asks for one.
-        var preemptive: Credential?
+        /// The credential that is sent before the server asks for one, and its realm.
+        var preemptive: (realm: String?, credential: Credential)?
         /// The folders where the server accepted a credential: paths up to a slash, the latest last.
         var folders: [(path: String, proof: CredentialProof)] = []
+
+        var preemptiveProof: CredentialProof? { preemptive.map { CredentialProof($0.credential, .basic) } }
     }
 
     /// The maximum number of folders that are kept for one origin. Outside of them, the server asks again.
@@ -40,8 +42,9 @@ public final class CredentialStore: Sendable {
     ///   - origin: A URL, of which only scheme, host and port count.
     ///   - realm: The server's name for the protected area, compared exactly; nil for all realms without a credential
     ///     of their own.
-    ///   - preemptively: Whether requests to the origin send the credential with the Basic scheme before the server asks. This
-    ///     saves a round trip, but shows the password to a server that would accept Digest. It ends with the first refusal.
+    ///   - preemptively: Whether requests to the origin send the credential with the Basic scheme before the server
+    ///     asks. This saves a round trip, but shows the password to a server that would accept Digest. It ends with the
+    ///     first refusal.
     /// - Throws: ``RequestError/Code/invalidURL`` for an origin that is not an http or https URL, and
     ///   ``RequestError/Code/invalidCredential`` for a credential that the Basic scheme cannot carry.
     public func set(
@@ -51,13 +54,10 @@ public final class CredentialStore: Sendable {
         _ = try credential?.basicField()
         origins.withLock { origins in
             var entry = origins[origin] ?? OriginCredentials()
-            if preemptively {
-                entry.preemptive = credential
-            } else if entry.preemptive == entry.credentials[realm] {
-                entry.preemptive = nil
-            }
+            if entry.preemptive?.realm == realm { entry.preemptive = nil }
+            if preemptively, let credential { entry.preemptive = (realm, credential) }
             entry.credentials[realm] = credential
-            entry.folders = entry.preemptive.map { [("/", CredentialProof($0, .basic))] } ?? []
+            entry.folders = []
             origins[origin] = entry.credentials.isEmpty ? nil : entry
         }
     }
@@ -70,7 +70,7 @@ public final class CredentialStore: Sendable {
         origins.withLock { origins in
             guard !origins.isEmpty, let entry = origins[url.origin] else { return nil }
             let folder = entry.folders.filter { url.path.hasPrefix($0.path) }.max { $0.path.count < $1.path.count }
-            return Authentication(entry.credentials, for: url, accepted: folder?.proof)
+            return Authentication(entry.credentials, for: url, accepted: folder?.proof ?? entry.preemptiveProof)
         }
     }
 
@@ -78,7 +78,9 @@ public final class CredentialStore: Sendable {
         origins.withLock { origins in
             // The credential may have been replaced while the request was in flight.
             guard var entry = origins[url.origin], entry.credentials.values.contains(proof.credential) else { return }
-            let isKnown = entry.folders.contains { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
+            let isPreemptive = entry.preemptiveProof?.isSame(as: proof) == true
+            let isKnown =
+                isPreemptive || entry.folders.contains { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
             guard isKnown != isGood else { return }
             if isGood {
                 let folder = url.path.prefix(through: url.path.lastIndex(of: "/") ?? url.path.startIndex)
@@ -88,6 +90,7 @@ public final class CredentialStore: Sendable {
                 entry.folders.append((String(folder), proof))
                 if entry.folders.count > Self.limitOfFolders { entry.folders.removeFirst() }
             } else {
+                if isPreemptive { entry.preemptive = nil }
                 entry.folders.removeAll { url.path.hasPrefix($0.path) && $0.proof.isSame(as: proof) }
             }
             origins[url.origin] = entry

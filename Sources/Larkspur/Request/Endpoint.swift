@@ -1,4 +1,4 @@
-/// One thing that can be asked of a server: where, with what, and how its answer is read.
+/// A request of an API with the type of its response: method, path, fields, body, and the serializer.
 ///
 ///     extension Endpoint where Response == [User] {
 ///         static func users(page: Int) -> Self { Endpoint(.get, "users", query: ["page": page]) }
@@ -10,14 +10,14 @@
 ///     let session = Session(configuration: SessionConfiguration { $0.baseURL = "https://api.example.com/v1" })
 ///     let ada = try await session.send(.create(NewUser(name: "Ada")))
 ///
-/// It is a value that knows no session: base URL, credentials and everything else that all requests share stay with the
-/// session it is sent by.
+/// An endpoint is a value that is independent of a session. The base URL, credentials and all other settings that
+/// requests share belong to the session that sends it.
 public struct Endpoint<Response: Sendable>: Sendable {
-    /// How it is asked.
+    /// The HTTP method.
     public var method: HTTPMethod
-    /// Relative to the session's base URL, or absolute.
+    /// The URL, relative to the session's base URL or absolute.
     public var path: any URLConvertible
-    /// Fields beside the session's.
+    /// The header fields that are added to the session's.
     public var headers: HTTPHeaders
     /// Options that take precedence over the session's: a login has `usesCredentials` false.
     public var options = RequestOptions()
@@ -25,7 +25,7 @@ public struct Endpoint<Response: Sendable>: Sendable {
     let body: RequestContent?
     let serialize: @Sendable (DataRequest) -> DataTask<Response>
 
-    /// An endpoint whose answer is read by a serializer.
+    /// Creates an endpoint whose response is serialized by a serializer.
     ///
     /// - Parameter query: Keys and values that are added to the path's own query.
     public init(
@@ -49,7 +49,7 @@ public struct Endpoint<Response: Sendable>: Sendable {
 }
 
 extension Endpoint where Response: Decodable {
-    /// An endpoint whose answer is read by the session's decoder.
+    /// Creates an endpoint whose response is decoded by the session's decoder.
     public init(
         _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
         headers: HTTPHeaders = [:], body: RequestContent? = nil

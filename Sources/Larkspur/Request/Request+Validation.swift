@@ -3,6 +3,9 @@ extension Request {
     ///
     /// Validators run in the order in which they were added, after the session's. The first failure fails the attempt.
     /// A stream or a download is validated by its head, before the first byte is delivered.
+    ///
+    /// Attach validators before the request finishes. Later ones have no effect, and monitors get
+    /// `ignoreOption`.
     @discardableResult
     public func validate() -> Self { validate(using: .standard) }
 

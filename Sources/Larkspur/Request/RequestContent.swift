@@ -3,7 +3,7 @@
 ///     let note = await session.request(url, method: .post, body: .json(["text": text, "stars": 5]))
 ///     let log = await session.upload(.sequence { lines() }, to: url)
 ///
-/// A content is a value, so a constant or a function can have it. Its errors are delivered with the response.
+/// A content is a value, so a constant or a function can return it. Its errors are delivered with the response.
 public struct RequestContent: Sendable {
     let write: @Sendable (inout OutgoingRequest) throws -> Void
 
@@ -80,7 +80,7 @@ public struct RequestContent: Sendable {
 /// A type that can be the content of an upload: `Data`, the `URL` of a file, a ``MultipartFormData``, a
 /// ``TransportBody``, or a type of your own.
 public protocol RequestContentConvertible: Sendable {
-    /// Returns the content; called once, when the request is created.
+    /// Returns the content; called for each attempt, in the request's task.
     func asRequestContent() -> RequestContent
 }
 

@@ -26,9 +26,6 @@ extension DataStreamRequest {
     }
 
     /// An event of a stream: any number of values, then one completion.
-    #if compiler(>=6.3)
-        @nonexhaustive(warn)
-    #endif
     public enum Event<Value: Sendable>: Sendable {
         /// The next value, or the error in its place.
         case stream(Result<Value, RequestError>)

@@ -68,7 +68,8 @@ struct SerializerQueue {
         return deliveries
     }
 
-    /// Claims the work of running the serializers that were attached after the finish. Returns true if the caller must do it, and false if another task does it or none is left.
+    /// Claims the work of running the serializers that were attached after the finish. Returns true if the caller must
+    /// do it, and false if another task does it or none is left.
     mutating func beginLateWork() -> Bool {
         guard lateWorker == .idle, delivered < slots.count else { return false }
         lateWorker = .running

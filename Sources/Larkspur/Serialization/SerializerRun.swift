@@ -23,7 +23,8 @@ final class SerializerRun: Sendable {
 extension RequestCore {
     /// Runs a serializer, with this run added to the task-local ``SerializerRun/current``.
     ///
-    /// If the serializer awaits a response of its own request, the request finds the entry and returns an error. Otherwise the task would wait for itself. Prompt serializers await nothing, so they need no entry.
+    /// If the serializer awaits a response of its own request, the request finds the entry and returns an error.
+    /// Otherwise the task would wait for itself. Prompt serializers await nothing, so they need no entry.
     func run(
         _ job: SerializerJob, _ exchange: CompletedExchange
     ) async -> (response: AnyResponse, failure: RequestError?) {

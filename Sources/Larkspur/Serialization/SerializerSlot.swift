@@ -224,7 +224,8 @@ struct SerializerSlot {
         return Delivery(waiters: takeWaiters(), released: (job, discarded))
     }
 
-    /// Marks the held response as delivered, and appends the handler to `calls`. Returns the work to do after unlocking; nil if the slot holds no response.
+    /// Marks the held response as delivered, and appends the handler to `calls`. Returns the work to do after
+    /// unlocking; nil if the slot holds no response.
     mutating func deliver(queueing calls: inout [Call]) -> Delivery? {
         guard case .held(let response) = status, let job = job.take() else { return nil }
         status = .delivered(response)
@@ -232,8 +233,8 @@ struct SerializerSlot {
         return Delivery(waiters: takeWaiters(), released: (job, nil))
     }
 
-    /// Returns the continuation of the only waiter, whose task then runs the request's next steps. Returns nil if there are
-    /// several waiters, because one might have to wait for another.
+    /// Returns the continuation of the only waiter, whose task then runs the request's next steps. Returns nil if there
+    /// are several waiters, because one might have to wait for another.
     mutating func takeSoleWaiter() -> Continuation<Answer>? {
         guard waiters.count == 1, let (number, continuation) = waiters.first else { return nil }
         waiters.first = (number, nil)

@@ -12,7 +12,7 @@ extension Session {
     ///     request has a body.
     ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
     ///   - headers: The header fields. They replace fields of a complete request with the same names.
-    ///   - body: The content of the request.
+    ///   - body: The content of the request. A GET with a body fails, so name the method.
     ///   - destination: The place of the file. Nil, the default, is a temporary file, which the caller owns.
     ///   - options: What happens to an earlier file and to missing folders.
     ///   - interceptor: An interceptor for this request, called after those of the session.
@@ -20,7 +20,7 @@ extension Session {
     ///     configuration.
     ///   - requestModifier: A last change, before the parameters are encoded; called for each attempt.
     public func download<Parameters: Encodable & Sendable>(
-        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil,
+        _ target: any RequestTarget, method: HTTPMethod? = nil,
         parameters: Parameters? = Optional<JSON>.none, encoder: (any ParameterEncoder)? = nil,
         headers: HTTPHeaders = [:], body: RequestContent? = nil, to destination: Destination? = nil,
         options: [DownloadOption] = [], interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
@@ -32,9 +32,10 @@ extension Session {
     }
 
     /// Downloads to a file, with a literal of different types: `["name": name, "all": true]`. Nil sends no parameters.
+    /// A nested literal needs `as JSON`.
     @_disfavoredOverload
     public func download(
-        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil, parameters: MixedParameters?,
+        _ target: any RequestTarget, method: HTTPMethod? = nil, parameters: MixedParameters?,
         encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], body: RequestContent? = nil,
         to destination: Destination? = nil, options: [DownloadOption] = [],
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,

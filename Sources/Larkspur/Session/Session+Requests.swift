@@ -16,14 +16,15 @@ extension Session {
     ///     body, they go into the query; an encoder that makes a body of them fails with `.invalidRequest`.
     ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
     ///   - headers: The header fields. They replace fields of a complete request with the same names.
-    ///   - body: The content of the request. It replaces the body of a complete request.
+    ///   - body: The content of the request. It replaces the body of a complete request. A GET with a body fails, so
+    ///     name the method. For `Data` write `.data(data)`.
     ///   - interceptor: An interceptor for this request, called after those of the session.
     ///   - startsAutomatically: Whether a serializer starts the request. Nil, the default, uses the session's
     ///     configuration.
     ///   - requestModifier: A last change, before the parameters are encoded; called for each attempt.
     @_specialize(where Parameters == JSON)  // calls without parameters, which are most, are then not generic
     public func request<Parameters: Encodable & Sendable>(
-        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil,
+        _ target: any RequestTarget, method: HTTPMethod? = nil,
         parameters: Parameters? = Optional<JSON>.none, encoder: (any ParameterEncoder)? = nil,
         headers: HTTPHeaders = [:], body: RequestContent? = nil, interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
@@ -36,7 +37,7 @@ extension Session {
     /// Makes a request with a literal of constants, nested in any way:
     /// `["page": 1, "tags": ["a", 2], "all": true]`. Nil sends no parameters.
     public func request(
-        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil, parameters: JSON?,
+        _ target: any RequestTarget, method: HTTPMethod? = nil, parameters: JSON?,
         encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], body: RequestContent? = nil,
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
@@ -49,7 +50,7 @@ extension Session {
     /// Makes a request with a literal of variables of different types: `["name": name, "age": age]`.
     @_disfavoredOverload
     public func request(
-        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil, parameters: MixedParameters,
+        _ target: any RequestTarget, method: HTTPMethod? = nil, parameters: MixedParameters,
         encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], body: RequestContent? = nil,
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil

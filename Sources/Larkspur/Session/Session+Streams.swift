@@ -13,14 +13,16 @@ extension Session {
     ///     request has a body.
     ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
     ///   - headers: The header fields. They replace fields of a complete request with the same names.
-    ///   - body: The content of the request, which may be a sequence: `.sequence(moves)`.
+    ///   - body: The content of the request, which may be a sequence: `.sequence(moves)`. A GET with a body fails, so
+    ///     name the method.
     ///   - bufferSize: The number of bytes that may wait for their readers, before the server has to wait; 1 MiB by
     ///     default.
     ///   - interceptor: An interceptor for this request, called after those of the session.
-    ///   - startsAutomatically: Whether a reader starts the request. Nil, the default, uses the session's configuration.
+    ///   - startsAutomatically: Whether a reader starts the request. Nil, the default, uses the session's
+    ///     configuration.
     ///   - requestModifier: A last change, before the parameters are encoded; called for each attempt.
     public func streamRequest<Parameters: Encodable & Sendable>(
-        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil,
+        _ target: any RequestTarget, method: HTTPMethod? = nil,
         parameters: Parameters? = Optional<JSON>.none, encoder: (any ParameterEncoder)? = nil,
         headers: HTTPHeaders = [:], body: RequestContent? = nil, bufferSize: Int = 1 << 20,
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
@@ -32,10 +34,10 @@ extension Session {
     }
 
     /// Makes a request whose response body is read while it is received, with a literal of different types:
-    /// `["name": name, "all": true]`. Nil sends no parameters.
+    /// `["name": name, "all": true]`. Nil sends no parameters. A nested literal needs `as JSON`.
     @_disfavoredOverload
     public func streamRequest(
-        _ target: any OutgoingRequestConvertible, method: HTTPMethod? = nil, parameters: MixedParameters?,
+        _ target: any RequestTarget, method: HTTPMethod? = nil, parameters: MixedParameters?,
         encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], body: RequestContent? = nil,
         bufferSize: Int = 1 << 20, interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil

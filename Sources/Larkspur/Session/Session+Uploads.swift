@@ -1,5 +1,5 @@
-// Requests that are made for their body. The body is made when the request is built, again for each attempt. Its errors are
-// delivered with the response.
+// Requests that are made for their body. The body is made when the request is built, again for each attempt. Its errors
+// are delivered with the response.
 
 extension Session {
     /// Uploads data, a file or a form.
@@ -19,18 +19,19 @@ extension Session {
     ///     configuration.
     ///   - requestModifier: A last change, before the content is set; called for each attempt.
     public func upload(
-        _ content: any RequestContentConvertible, to target: any OutgoingRequestConvertible,
+        _ content: any RequestContentConvertible, to target: any RequestTarget,
         method: HTTPMethod? = nil, headers: HTTPHeaders = [:], interceptor: (any RequestInterceptor)? = nil,
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
         upload(
-            content.asRequestContent(), to: target, method: method, headers: headers, interceptor: interceptor,
+            RequestContent { try content.asRequestContent().write(&$0) }, to: target, method: method, headers: headers,
+            interceptor: interceptor,
             startsAutomatically: startsAutomatically, requestModifier: requestModifier)
     }
 
     /// Uploads content of any kind: `.sequence { lines() }`, `.inputStream(stream)`, `.joined([…])`, `.json(value)`.
     public func upload(
-        _ content: RequestContent, to target: any OutgoingRequestConvertible, method: HTTPMethod? = nil,
+        _ content: RequestContent, to target: any RequestTarget, method: HTTPMethod? = nil,
         headers: HTTPHeaders = [:], interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
@@ -44,7 +45,7 @@ extension Session {
     ///     let request = await session.upload(multipart: { $0.append(photo, name: "photo") }, to: url)
     public func upload(
         multipart build: @escaping @Sendable (inout MultipartFormData) throws -> Void,
-        to target: any OutgoingRequestConvertible, method: HTTPMethod? = nil, headers: HTTPHeaders = [:],
+        to target: any RequestTarget, method: HTTPMethod? = nil, headers: HTTPHeaders = [:],
         interceptor: (any RequestInterceptor)? = nil, startsAutomatically: Bool? = nil,
         requestModifier: RequestModifier? = nil
     ) -> UploadRequest {

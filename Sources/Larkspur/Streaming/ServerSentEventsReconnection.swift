@@ -153,8 +153,8 @@ struct ServerSentEventsReconnection: Sendable {
         return RequestError(.unacceptableContentType, "the response is \(what), expected text/event-stream")
     }
 
-    /// Reconnects after network errors and after the statuses that the policy lists. Other errors end the stream, because
-    /// another connection would fail too.
+    /// Reconnects after network errors and after the statuses that the policy lists. Other errors end the stream,
+    /// because another connection would fail too.
     private mutating func lose(_ error: RequestError?) -> Action {
         guard let error else { return wait(after: nil) }
         let isPassing = error.code == .unacceptableStatus && policy.retriedStatusCodes.contains(error.statusCode ?? 0)

@@ -12,7 +12,8 @@ struct TrustPeer: Hashable {
     }
 }
 
-/// The verdicts of a session's evaluators, and the running evaluations. Requests to the same peer join the same evaluation.
+/// The verdicts of a session's evaluators, and the running evaluations. Requests to the same peer join the same
+/// evaluation.
 ///
 /// A state machine without side effects: each event returns the work to do after unlocking. Each waiter appears in
 /// exactly one `Action` later (R4).

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Larkspur
 
-/// The names and values that messages of errors must have, so that a reader finds the cause and the remedy. Other suites
-/// compare the codes of these errors.
+/// The names and values that messages of errors must have, so that a reader finds the cause and the remedy. Other
+/// suites compare the codes of these errors.
 @Suite("Names in error messages", .timeLimit(.minutes(3)))
 struct ErrorMessageTests {
     private let log = TransportLog()

@@ -79,6 +79,26 @@ struct CredentialStoreTests {
         #expect(sent.last == .some(nil))
     }
 
+    @Test("A refused preemptive credential is not sent again after another realm's credential is set")
+    func refusedPreemptive() async throws {
+        try store.set(ada, for: "https://h", realm: "a", preemptively: true)
+        let session = session(["https://h/e": ("e", eve)])
+        #expect(await statuses(session, "https://h/e/") == [401])
+        #expect(sent == ["ada"])
+        try store.set(eve, for: "https://h", realm: "e")
+        #expect(await statuses(session, "https://h/x") == [200])
+        #expect(sent.last == .some(nil))
+    }
+
+    @Test("A credential that is set for one realm leaves the preemptive one of another realm alone")
+    func preemptiveRealms() async throws {
+        try store.set(ada, for: "https://h", realm: "a", preemptively: true)
+        try store.set(ada, for: "https://h", realm: "b")
+        try store.set(nil, for: "https://h", realm: "c", preemptively: true)
+        #expect(await statuses(session([:]), "https://h/x") == [200])
+        #expect(sent == ["ada"])
+    }
+
     @Test("A credential whose characters Basic cannot carry is refused when it is set")
     func characters() throws {
         for (username, password) in [("a:b", "p"), ("a\nb", "p"), ("a", "p\u{7F}")] {

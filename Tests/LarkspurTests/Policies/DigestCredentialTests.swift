@@ -10,7 +10,8 @@ private func parameters(of request: TransportRequest?) -> AuthenticationChalleng
     AuthenticationChallenge.parse([request?["Authorization"] ?? ""]).first ?? AuthenticationChallenge("none")
 }
 
-/// Knows one user, and gives each nonce so many uses. It accepts an answer with the next number and the right hash only.
+/// Knows one user, and gives each nonce so many uses. It accepts an answer with the next number and the right hash
+/// only.
 private final class DigestServer: Sendable {
     private let box = Protected((nonce: 1, uses: 0))
     private let lives: Int

@@ -3,8 +3,8 @@ import LarkspurTesting
 @testable import Larkspur
 
 /// A world of one request without a driver: every party that acts on the request takes one step at a time, and a seeded
-/// generator says which party is next. The request's state and its machine are the real ones; the user, the transport, the
-/// awaiters and the threads that call the machine are played.
+/// generator says which party is next. The request's state and its machine are the real ones; the user, the transport,
+/// the awaiters and the threads that call the machine are played.
 final class RequestModel {
     private enum Worker { case absent, between, running(Int) }
 

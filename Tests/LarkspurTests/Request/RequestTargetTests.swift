@@ -37,7 +37,7 @@ struct RequestTargetTests {
         let session = log.session()
         let url = try #require(URL(string: "http://h/url"))
         let own = OutgoingRequest(method: .put, url: try RequestURL("http://h/own"), body: .data(Data("x".utf8)))
-        let targets: [any OutgoingRequestConvertible] = [
+        let targets: [any RequestTarget] = [
             "http://h/text", url, try #require(URLComponents(string: "http://h/parts")), try RequestURL("http://h/u"),
             URLRequest(url: url), own, Router(),
         ]
@@ -54,11 +54,52 @@ struct RequestTargetTests {
             ])
     }
 
-    @Test("A URL is a GET where a request is expected")
-    func urlAsRequest() throws {
-        let target: any OutgoingRequestConvertible = "http://h/a"
-        let request = try target.asOutgoingRequest()
-        #expect("\(request.method) \(request.url.text)" == "GET http://h/a")
+    @Test("The complete request of a type that is also a URL is used")
+    func both() async throws {
+        struct Both: URLConvertible, OutgoingRequestConvertible {
+            func asRequestURL() throws -> RequestURL { try RequestURL("http://h/url") }
+
+            func asOutgoingRequest() throws -> OutgoingRequest {
+                OutgoingRequest(method: .put, url: try RequestURL("http://h/own"), body: .data(Data("x".utf8)))
+            }
+        }
+        _ = try await log.session().request(Both()).serializingData().value
+        #expect(sent == ["PUT http://h/own x"])
+    }
+
+    @Test("JSON content takes nested literals of constants, and literals of variables")
+    func literals() async throws {
+        let (name, age) = ("Ada", 36)
+        for body in [
+            RequestContent.json(["a": 1, "list": [1, "x"]]), .json([1, "x"]), .json(["n": name, "a": age]),
+        ] {
+            _ = try await log.session().request("http://h/", method: .put, body: body).serializingData().value
+        }
+        let values = try log.requests.map { try JSON(data: Data(($0.text ?? "").utf8)) }
+        #expect(values == [["a": 1, "list": [1, "x"]], [1, "x"], ["n": "Ada", "a": 36]])
+    }
+
+    @Test("A type that is a target alone fails its request")
+    func neither() async throws {
+        struct Neither: RequestTarget {}
+        let error = await log.session().request(Neither()).serializingData().response.error
+        #expect(error?.code == .requestCreationFailed && error?.stage == .building)
+    }
+
+    @Test("A content of your own is converted for each attempt, and its error is that of the upload")
+    func ownContent() async throws {
+        struct Own: RequestContentConvertible {
+            let calls: Journal
+            func asRequestContent() -> RequestContent {
+                calls.note("convert")
+                return .data(Data("x".utf8))
+            }
+        }
+        let calls = Journal()
+        let upload = await log.session().upload(Own(calls: calls), to: "http://h/own")
+        #expect(calls.lines.isEmpty)
+        _ = try await upload.serializingData().value
+        #expect(calls.lines == ["convert"] && sent == ["POST http://h/own x"])
     }
 
     @Test("Fields of the call replace a complete request's fields of the same name, repeated ones too")
@@ -142,7 +183,7 @@ struct RequestTargetTests {
     func parametersBesideBody(isOwn: Bool) async throws {
         let session = log.session()
         let own = OutgoingRequest(url: try RequestURL("http://h/?a=1"), body: .data(Data("own".utf8)))
-        let target: any OutgoingRequestConvertible = isOwn ? own : "http://h/?a=1"
+        let target: any RequestTarget = isOwn ? own : "http://h/?a=1"
         let body: RequestContent? = isOwn ? nil : .data(Data("own".utf8), type: "a/b")
         let name = "Ada"
         _ = try await session.request(target, method: .post, parameters: ["b": 2], body: body).serializingData().value

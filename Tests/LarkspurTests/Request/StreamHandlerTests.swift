@@ -273,8 +273,8 @@ struct StreamHandlerTests {
 
     // MARK: The server's side
 
-    /// The bytes that the kernel may hold for one connection: the maximum of its growing buffers, for both ends. Under load
-    /// they do grow as far.
+    /// The bytes that the kernel may hold for one connection: the maximum of its growing buffers, for both ends. Under
+    /// load they do grow as far.
     private static let kernelBuffers: UInt64 = {
         let limits = ["tcp_rmem", "tcp_wmem"].compactMap { name -> UInt64? in
             let text = try? String(contentsOfFile: "/proc/sys/net/ipv4/\(name)", encoding: .utf8)

@@ -238,8 +238,8 @@ struct ServerSentEventsTests {
         await pass(.seconds(20))  // sixty since the head, twenty since the second event
         await clock.waitForSleepers()
         #expect(request.status == .resumed)
-        // The silence counts from the moment at which the reader waits. Only the idle timer sleeps until the connection is
-        // lost, and only the pause sleeps afterwards.
+        // The silence counts from the moment at which the reader waits. Only the idle timer sleeps until the connection
+        // is lost, and only the pause sleeps afterwards.
         while !events.state.isConnecting {
             clock.advance(by: .seconds(20))
             await clock.waitForSleepers()

@@ -31,8 +31,9 @@ struct MockServerLifetimeTests {
     func dropped() async throws {
         var server: MockServer? = try MockServer()
         let client = try await WireClient(port: try #require(server).port)
-        // The end of a connection that the server has accepted is sent until it arrives. A connection that still waits in
-        // the system's queue is reset, once: the client waits for good where that packet is lost, and busy systems lose some.
+        // The end of a connection that the server has accepted is sent until it arrives. A connection that still waits
+        // in the system's queue is reset, once: the client waits for good where that packet is lost, and busy systems
+        // lose some.
         try await server?.wait { $0.connectionCount == 1 }
         server = nil
         #expect(try await client.receive().end != .open)

@@ -33,7 +33,8 @@
             return trace.metrics.first?.connectionWasReused == true
         }
 
-        /// Whether the transport itself looks at what waits on a kept connection. Other versions of libcurl do, and close it for a ticket.
+        /// Whether the transport itself looks at what waits on a kept connection. Other versions of libcurl do, and
+        /// close it for a ticket.
         private static let looks: Bool = {
             guard clarkspur_curl_load() == nil else { return false }
             return (0x075000..<0x080200).contains(clarkspur_curl_get_version().number)

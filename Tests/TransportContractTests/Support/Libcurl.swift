@@ -16,7 +16,8 @@
         static let reportsLostStreams = version >= 0x075000
         /// Whether all requests to an origin share one HTTP/2 connection; version 7.74 opens a second one now and then.
         static let sharesConnections = version >= 0x075800
-        /// Whether an upload through an `https` proxy with Digest, and an endless answer to CONNECT, always end as documented.
+        /// Whether an upload through an `https` proxy with Digest, and an endless answer to CONNECT, always end as
+        /// documented.
         static let handlesDigestTunnels = version >= 0x075800
     }
 

@@ -79,7 +79,8 @@ final class FormNode {
     func child(for key: some CodingKey) -> FormNode {
         guard depth < URLEncodedFormEncoder.maximumDepth else {
             form.fault = form.fault ?? Self.tooDeep
-            // Do not add this node to the tree: the tree is traversed recursively, so its depth must be limited. The coding path does not grow either.
+            // Do not add this node to the tree: the tree is traversed recursively, so its depth must be limited. The
+            // coding path does not grow either.
             return FormNode(form: form, codingPath: codingPath, depth: depth + 1)
         }
         let child = FormNode(form: form, codingPath: codingPath + [key], depth: depth + 1)

@@ -1,4 +1,5 @@
-/// The destination of a hop's body. It is part of the request's state and does no I/O: a channel gets its bytes after unlocking.
+/// The destination of a hop's body. It is part of the request's state and does no I/O: a channel gets its bytes after
+/// unlocking.
 package enum BodySink: Sendable {
     /// Keeps the bytes in memory as the response's data.
     case memory(Data)

@@ -1,7 +1,7 @@
 /// The hop in flight.
 ///
-/// The request's lock guards it, and it is never used outside that lock. Accesses therefore cannot overlap, and the most
-/// frequent ones are exempt from the exclusivity check.
+/// The request's lock guards it, and it is never used outside that lock. Accesses therefore cannot overlap, and the
+/// most frequent ones are exempt from the exclusivity check.
 final class HopProgress {
     typealias OutcomeContinuation = Continuation<HopOutcome>
 
@@ -55,7 +55,8 @@ final class HopProgress {
         self.waiter = waiter
     }
 
-    /// The record of the ended hop. An error in a discarded body does not matter, because the head decided about the next hop.
+    /// The record of the ended hop. An error in a discarded body does not matter, because the head decided about the
+    /// next hop.
     func ended(with error: TransportError?) -> Hop {
         Hop(request: request, head: head, metrics: metrics, error: refusal ?? (isDiscarding ? nil : error))
     }
@@ -86,10 +87,11 @@ enum HopOutcome: Sendable {
     case ended(CompletedExchange)
     /// The head of a response whose body the channel delivers. The hop ends with the channel.
     case live(CompletedExchange, ByteChannel)
-    /// The head of a redirect that a redirect handler decides about. Its body is collected in memory or waits in the channel.
+    /// The head of a redirect that a redirect handler decides about. Its body is collected in memory or waits in the
+    /// channel.
     case redirect(CompletedExchange, ByteChannel?)
-    /// The head of a response that response gates see before its body is collected. Until then the transport delivers only
-    /// the first part of the body.
+    /// The head of a response that response gates see before its body is collected. Until then the transport delivers
+    /// only the first part of the body.
     case gated(CompletedExchange)
     /// The hop was not begun, because the request was cancelled.
     case notBegun(RequestPhase.Verdict)
@@ -117,8 +119,8 @@ extension HopProgress {
     /// The number of bytes that a resumed download had before this hop.
     var offset: UInt64 { head?.status == 206 ? request.options.resumption?.offset ?? 0 : 0 }
 
-    /// Checks `Content-Length` if the user has set a limit. The default limit is checked only while receiving, because parsing
-    /// the length takes time.
+    /// Checks `Content-Length` if the user has set a limit. The default limit is checked only while receiving, because
+    /// parsing the length takes time.
     func acceptsDeclaredLength() -> Bool {
         guard request.options.maximumBodySize != nil, request.method != .head, head?.status != 304 else { return true }
         return accepts(0, of: head?.contentLength)

@@ -49,8 +49,8 @@ extension RequestCore {
 
     func watchAttempt(_ plan: AttemptPlan) { watch(.attempt, timeouts(plan.settings.timeouts).attempt) }
 
-    /// Applies the timeouts that the built request, modifiers or adapters have set. Other timeouts stay, because the caller
-    /// may have changed them meanwhile.
+    /// Applies the timeouts that the built request, modifiers or adapters have set. Other timeouts stay, because the
+    /// caller may have changed them meanwhile.
     func watch(_ request: OutgoingRequest, builtWithin limits: [RequestTimeouts.Limit]) {
         let (before, after) = (timeouts(limits), request.options.timeouts)
         if after.$total != before.$total { watch(.total, after.total) }
@@ -113,8 +113,8 @@ extension RequestCore {
         if let limit = read({ $0.deadlines.attempt }), limit.hasPassed { cutHop(by: limit) }
     }
 
-    /// Returns the error of a failed hop. If the attempt's timeout ended the hop, returns that timeout's error. Throws if
-    /// the total timeout has passed.
+    /// Returns the error of a failed hop. If the attempt's timeout ended the hop, returns that timeout's error. Throws
+    /// if the total timeout has passed.
     func failure(from error: TransportError) throws(Exit) -> any Error {
         guard error.code == .timedOut else { return error }
         let deadlines = read { $0.deadlines }

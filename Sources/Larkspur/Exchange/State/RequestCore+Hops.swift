@@ -1,6 +1,7 @@
 /// Hops: begun, ended, and told about by the transport's events.
 extension RequestCore {
-    /// Performs a hop in the request's task. Returns at the hop's end, or at its head if the body is not kept in memory.
+    /// Performs a hop in the request's task. Returns at the hop's end. Returns at its head if the body is
+    /// not kept in memory, or if response gates or a redirect handler have to see the head.
     func perform(_ request: OutgoingRequest, _ plan: AttemptPlan, for session: Session) async throws(Exit) -> HopOutcome
     {
         let outcome = await suspended { (continuation: HopProgress.OutcomeContinuation) in
@@ -19,7 +20,8 @@ extension RequestCore {
     ///
     /// - Parameters:
     ///   - waiter: The one to resume when the hop ends.
-    ///   - isGated: Whether the transport delivers only the first part of the body until response gates have seen the head.
+    ///   - isGated: Whether the transport delivers only the first part of the body until response gates have seen the
+    ///     head.
     func beginHop(
         _ request: OutgoingRequest, for session: Session, _ waiter: HopProgress.Waiter, isGated: Bool = false
     ) -> RequestPhase.Verdict {
@@ -59,7 +61,8 @@ extension RequestCore {
     /// Cancels the hop, whose response is no longer needed.
     func endHop() { read { $0.hop?.task }?.cancel() }
 
-    /// How the rest of a body is handled: kept in memory, read and discarded so that the connection can be reused, or cut off.
+    /// How the rest of a body is handled: kept in memory, read and discarded so that the connection can be reused, or
+    /// cut off.
     enum RestOfBody { case collected, discarded, cancelled }
 
     /// Waits for the end of a hop whose head was delivered before its body.

@@ -45,8 +45,8 @@ extension RequestCore {
         return (slot, owner)
     }
 
-    /// Starts the request for a reader of its body or events. If it does not start automatically, the session keeps it, and
-    /// resumes all awaiters when the session ends.
+    /// Starts the request for a reader of its body or events. If it does not start automatically, the session keeps it,
+    /// and resumes all awaiters when the session ends.
     func demand() {
         let (action, owner) = box.withLock { ($0.demand(startsAutomatically: startsAutomatically), $0.owner) }
         if let owner { act(on: action, owner) }

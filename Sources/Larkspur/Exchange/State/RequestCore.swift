@@ -1,7 +1,7 @@
 /// The internals of a request: its locked state, and the actions that the state asks for, which run after unlocking.
 ///
-/// Request objects such as `DataRequest` call it from any thread, the pipeline from the thread that runs its steps, and the
-/// session's delegate from the transport's threads.
+/// Request objects such as `DataRequest` call it from any thread, the pipeline from the thread that runs its steps, and
+/// the session's delegate from the transport's threads.
 package final class RequestCore: Sendable {
     // Immutable
     let id: RequestID
@@ -37,7 +37,8 @@ package final class RequestCore: Sendable {
 
     // MARK: Start, cancel, suspend
 
-    /// The request object while it is kept alive: from its start until its finish. It is kept earlier if a serializer waits for `resume()`, or if the request is cancelled.
+    /// The request object while it is kept alive: from its start until its finish. It is kept earlier if a serializer
+    /// waits for `resume()`, or if the request is cancelled.
     var owner: (any Request)? { read { $0.keptOwner } }
 
     /// Sets the request object that owns this core. Its initializer calls this.
@@ -233,7 +234,8 @@ package final class RequestCore: Sendable {
     ///
     /// - Parameters:
     ///   - held: The response of the serializer that has just run.
-    ///   - isInTask: Whether user code may run here. The finish may stop timers on a user's clock and release user objects.
+    ///   - isInTask: Whether user code may run here. The finish may stop timers on a user's clock and release user
+    ///     objects.
     func nextWork(
         after held: HeldResponse? = nil, finishingBy event: RequestPhase.Event = .finish,
         with exchange: CompletedExchange, isInTask: Bool = true
@@ -257,9 +259,9 @@ package final class RequestCore: Sendable {
 
     /// Finishes a cancelled request. Its serializers are not called; each response has the cancellation error.
     ///
-    /// This is an unstructured task, because user code may block the pipeline, and the cancel may come from a transport's
-    /// thread, which must not run cancellation handlers or deinitializers of user objects (R2). The receiver releases its
-    /// resources before the awaiters are resumed.
+    /// This is an unstructured task, because user code may block the pipeline, and the cancel may come from a
+    /// transport's thread, which must not run cancellation handlers or deinitializers of user objects (R2). The
+    /// receiver releases its resources before the awaiters are resumed.
     func unwind(_ held: Task<Void, Never>? = nil, _ discarded: [AnyResponse] = []) {
         Task {
             held?.cancel()

@@ -6,10 +6,11 @@ package enum RequestPhase: CaseIterable, Sendable {
     case preparing
     /// A hop is in flight.
     case transferring
-    /// The head of a response was delivered before its body: the pipeline validates it and receives the body in chunks, or
-    /// asks response gates or the redirect handler.
+    /// The head of a response was delivered before its body: the pipeline validates it and receives the body in chunks,
+    /// or asks response gates or the redirect handler.
     case receiving
-    /// The pipeline validates, serializes, asks retriers, or decides about the next hop, or middleware runs after a hop.
+    /// The pipeline validates, serializes, asks retriers, or decides about the next hop, or middleware runs after a
+    /// hop.
     case settling
     /// The pipeline waits for the retry delay to pass.
     case backingOff

@@ -1,7 +1,8 @@
 /// The mutable state of a request, guarded by its lock.
 ///
-/// Functions change the state and return the action to do. The caller does it after unlocking (R1), so a test can play every
-/// interleaving without threads. The type is noncopyable, because it is large and a copy by mistake would be expensive.
+/// Functions change the state and return the action to do. The caller does it after unlocking (R1), so a test can play
+/// every interleaving without threads. The type is noncopyable, because it is large and a copy by mistake would be
+/// expensive.
 struct RequestState: ~Copyable {
     /// Whether the session has registered the request, to list and to cancel it.
     private enum Registration {
@@ -29,7 +30,8 @@ struct RequestState: ~Copyable {
     unowned var owner: (any Request)?
 
     // Released at the finish
-    /// The request object, kept alive from the start on; earlier if a serializer waits for `resume()`, or if the request is cancelled.
+    /// The request object, kept alive from the start on; earlier if a serializer waits for `resume()`, or if the
+    /// request is cancelled.
     private(set) var keptOwner: (any Request)?
     /// The session, kept alive until the finish. Nil while the request has serializers and waits for `resume()`: such a
     /// request is failed when its session ends.
@@ -148,8 +150,8 @@ struct RequestState: ~Copyable {
 
     enum CancelAction {
         case none
-        /// Cancel the pipeline's task and its hop, and finish the request in another task, because user code may block the
-        /// pipeline.
+        /// Cancel the pipeline's task and its hop, and finish the request in another task, because user code may block
+        /// the pipeline.
         case takeOver(held: Task<Void, Never>?, (any TransportTask)?, discarded: [AnyResponse])
         case cancelHop((any TransportTask)?)
         /// Run the steps after the hop, because the awaiter that they were left to may be delayed.
@@ -215,7 +217,8 @@ struct RequestState: ~Copyable {
 
     enum NextWork: Sendable {
         case serialize(slot: Int, SerializerJob, limit: Deadline?)
-        /// There is none, but the finish has to run in a task: it stops timers on a user's clock or releases user objects.
+        /// There is none, but the finish has to run in a task: it stops timers on a user's clock or releases user
+        /// objects.
         case needsTask
         case finished(callsHandlers: Bool)
         case abandon
@@ -277,7 +280,8 @@ struct RequestState: ~Copyable {
 
     /// Returns the next change of pace to pass to the transport.
     ///
-    /// If two threads suspend and resume concurrently, only one of them calls the transport, until the wanted pace is set.
+    /// If two threads suspend and resume concurrently, only one of them calls the transport, until the wanted pace is
+    /// set.
     mutating func nextPaceStep(after applied: (TransportTaskID, Pace)?) -> PaceStep? {
         guard let hop else { return nil }
         if let (id, pace) = applied {
@@ -367,8 +371,8 @@ struct RequestState: ~Copyable {
         return CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
     }
 
-    /// Resumes the pipeline with a head, if the body is received in chunks, a redirect handler decides about it, or response
-    /// gates see it first.
+    /// Resumes the pipeline with a head, if the body is received in chunks, a redirect handler decides about it, or
+    /// response gates see it first.
     private mutating func deliverHead(_ hop: HopProgress) -> ReceiveAction {
         var channel: ByteChannel?
         if case .channel(let body) = hop.sink { channel = body }

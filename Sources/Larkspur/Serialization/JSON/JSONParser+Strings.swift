@@ -11,7 +11,8 @@ extension JSONParser {
         return String(decoding: UnsafeBufferPointer(rebasing: text[start..<position - 1]), as: UTF8.self)
     }
 
-    /// Parses the rest of a string whose text begins at `start`. All bytes before `position` are plain text. The byte at `position` is a backslash, a control character or not ASCII, or the input ends there.
+    /// Parses the rest of a string whose text begins at `start`. All bytes before `position` are plain text. The byte
+    /// at `position` is a backslash, a control character or not ASCII, or the input ends there.
     @inline(never)
     private mutating func restOfString(from start: Int) throws(JSONError) -> String {
         unescaped.removeAll(keepingCapacity: true)

@@ -40,8 +40,8 @@ struct DigestTests {
         #"realm="api@example.org", qop="auth", algorithm=SHA-512-256, charset=UTF-8, "#
         + #"nonce="5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK", opaque="HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS""#
 
-    /// RFC 7616, section 3.9, the second example with its erratum 4897; RFC 2617, section 3.5; and, for what they leave out,
-    /// values computed by another implementation of the hashes.
+    /// RFC 7616, section 3.9, the second example with its erratum 4897; RFC 2617, section 3.5; and, for what they leave
+    /// out, values computed by another implementation of the hashes.
     static let vectors = [
         Vector(
             name: "RFC 7616, MD5", challenge: rfc7616 + ", algorithm=MD5", response: "8ca523f5e9506fed4657c9700eebdbec"),
@@ -133,8 +133,8 @@ struct DigestTests {
 
     // MARK: On the way
 
-    /// Answers as a server that knows the user u and the password p, with one nonce after another: each is good for so many
-    /// uses. A use is judged by its number, which must be the next, and by its hash.
+    /// Answers as a server that knows the user u and the password p, with one nonce after another: each is good for so
+    /// many uses. A use is judged by its number, which must be the next, and by its hash.
     private final class Server: Sendable {
         private let box = Protected((nonces: 1, uses: 0))
         let lives: Int
