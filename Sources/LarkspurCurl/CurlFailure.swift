@@ -133,7 +133,7 @@ struct CurlFailure {
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_OUT_OF_MEMORY, CURLE_TOO_LARGE:
             .protocolViolation
         case CURLE_BAD_CONTENT_ENCODING: .unsupportedCoding
-        // A continuation line without a field before it.
+        // libcurl fails with this code if the head has a continuation line without a field before it.
         case CURLE_BAD_FUNCTION_ARGUMENT where phase == .waiting: .protocolViolation
         // libcurl has one code for bytes that it cannot read and for bytes that it cannot parse.
         case CURLE_RECV_ERROR where message.contains("chunk"): .protocolViolation

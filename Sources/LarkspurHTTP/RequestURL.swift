@@ -151,7 +151,7 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
         return Percent.decoded(userInfo.utf8[colon...].dropFirst())
     }
 
-    /// The URL without user and password, fit for another origin or a report.
+    /// The URL without user and password. It can be sent to another origin or shown in a report.
     public var withoutUserInfo: RequestURL {
         RequestURL(text: text, layout: layout, userInfo: nil, secretItems: secretItems)
     }

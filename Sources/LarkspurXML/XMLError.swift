@@ -16,7 +16,8 @@ public struct XMLError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let unsupportedEncoding = Reason(rawValue: "unsupportedEncoding")
         /// Bytes that are not text in the document's encoding.
         public static let malformedEncoding = Reason(rawValue: "malformedEncoding")
-        /// A character that XML does not allow, such as most control characters, also as a reference.
+        /// A character that XML does not allow, such as most control characters. A character reference to it is the
+        /// same error.
         public static let invalidCharacter = Reason(rawValue: "invalidCharacter")
         /// A name that begins with a digit, or has two colons.
         public static let malformedName = Reason(rawValue: "malformedName")

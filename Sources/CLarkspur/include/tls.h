@@ -28,8 +28,8 @@ void clarkspur_tls_set_up(void *easy, bool leaves_verdict, int key_log);
 int clarkspur_tls_open_key_log(const char *path);
 // Returns whether the transfer's connection has negotiated HTTP/2.
 bool clarkspur_tls_speaks_http2(void *easy);
-// Returns whether a reused HTTP/1 connection has no pending bytes that would count as the next response. A few messages of
-// TLS itself, such as a session ticket, do not count.
+// Returns whether a reused HTTP/1 connection is clean: no pending byte would be read as the next response. A few
+// pending messages of TLS itself, such as session tickets, are allowed if they need no reply.
 bool clarkspur_tls_is_silent(void *easy, int descriptor);
 
 // Returns OpenSSL's verdict on the chain (X509_V_ERR_…). It is 0 if the chain leads to a trusted authority.

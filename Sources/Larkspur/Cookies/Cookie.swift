@@ -151,8 +151,8 @@ extension Cookie {
         name.isEmpty ? value.utf8.prefix { $0 != UInt8(ascii: "=") } : name[...].utf8
     }
 
-    /// Returns whether setting one cookie replaces the other. It compares bytes, because Swift equates different bytes
-    /// of equivalent text.
+    /// Returns whether setting one cookie replaces the other. Names and paths are compared as bytes, because `==` of
+    /// Swift strings also accepts two different Unicode spellings of one character.
     func isSame(as other: Cookie) -> Bool {
         isHostOnly == other.isHostOnly && domain == other.domain && name.utf8.elementsEqual(other.name.utf8)
             && path.utf8.elementsEqual(other.path.utf8)

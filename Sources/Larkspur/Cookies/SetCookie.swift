@@ -1,5 +1,5 @@
-/// A parsed `Set-Cookie` field (RFC 6265bis, section 5.6). Unknown attributes are ignored; of duplicates the last
-/// counts.
+/// A parsed `Set-Cookie` field (RFC 6265bis, section 5.6). Unknown attributes are ignored. If an attribute
+/// is repeated, the last one is used.
 struct SetCookie {
     /// The maximum lifetime that a server can give a cookie: 400 days.
     static let maximumLifetime: TimeInterval = 400 * 86_400

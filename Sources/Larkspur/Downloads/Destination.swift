@@ -73,7 +73,8 @@ enum SuggestedName {
         let visible = String.UnicodeScalarView(
             name.unicodeScalars.filter { ![.control, .format].contains($0.properties.generalCategory) })
         let last = visible.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? visible[...]
-        // Trims again, because shortening may have removed everything before the extension's dot.
+        // Trims again: shortening may have removed everything before the extension's dot, and a leading dot would hide
+        // the file.
         return trimmed(shortened(trimmed(String(last))))
     }
 

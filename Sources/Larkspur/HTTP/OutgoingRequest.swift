@@ -238,7 +238,8 @@ extension OutgoingRequest {
         if !options.confidentialQueryItems.isEmpty { url = url.hidingQueryItems(options.confidentialQueryItems) }
     }
 
-    /// Returns the rules for descriptions of this request and its response, with the names that the request adds.
+    /// Returns the given redaction rules, extended with the names of this request's own secret fields and query
+    /// items. They apply to descriptions of the request and of its response.
     func redaction(_ rules: Redaction) -> Redaction {
         let marked = headers.filter(\.isSecret).map(\.name)
         return rules.hiding(options.confidentialHeaders + options.confidentialQueryItems + marked)

@@ -70,8 +70,9 @@ extension RequestCore {
     /// Returns a stream of the topic's values: first the values so far, then each new one.
     func follow<Element>(_ topic: RequestTopic<Element>) -> AsyncStream<Element> {
         let (follower, stream) = RequestFollower<Element>.make(topic.buffering)
-        // Sends the values so far before adding the follower, and repeats if values arrived meanwhile. So it gets each
-        // value once and in order. After the finish it is not added, which ends the stream.
+        // Sends the earlier values before adding the follower. If new values arrived meanwhile, sends those too and
+        // checks again. The follower thus gets each value once, in order. If the request has finished, the follower
+        // is not added, and its release ends the stream.
         var sent: [Element] = []
         while true {
             let missed = box.withLock { [sent] state -> [Element] in

@@ -72,7 +72,8 @@ struct ResponseBody: Sendable {
     let emptyResponseCodes: Set<Int>
     let emptyRequestMethods: Set<HTTPMethod>
 
-    /// Returns the preprocessed body, or nil if an empty body is allowed. Throws `.emptyBody` if it is not.
+    /// Returns the preprocessed body. For an empty body, returns nil if the status or method allows it, and otherwise
+    /// throws `.emptyBody`.
     func data(of exchange: CompletedExchange) throws -> Data? {
         if let data = exchange.data, !data.isEmpty { return try preprocessor.preprocess(data) }
         let isExpected =

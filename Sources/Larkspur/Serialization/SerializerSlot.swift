@@ -1,7 +1,8 @@
 /// A type-erased response: a `ValueBox` or a `FailureBox`. Only the serializer and its awaiters know the type.
 typealias AnyResponse = any AnyObject & Sendable
 
-/// A serializer's response that waits for the request's other serializers, with its slot.
+/// A serializer's response and the index of its slot. The request delivers the response when all its serializers have
+/// ended.
 struct HeldResponse: Sendable {
     let slot: Int
     let response: AnyResponse

@@ -67,8 +67,8 @@ extension TextEncoding {
         ),
     ]
 
-    /// The multi-byte encodings. If the standard has more characters than an encoding, iconv's name is that of the
-    /// larger set.
+    /// The multi-byte encodings. The WHATWG standard decodes some labels with a larger character set than iconv's
+    /// encoding of the same name. The name for `iconv` is then that of the larger set: GB18030 for GBK.
     private static let multiByte: [Row] = [
         (
             "GBK", .multiByte(iconv: ["GB18030"]),

@@ -98,8 +98,9 @@ package final class ByteChannel: Sendable {
             switch state.end {
             case .ended: return (nil, nil, 0)
             case .open where !state.isDiscarding:
-                // The budget counts bytes until the reader returns, because it still works on them. So there is more
-                // room later.
+                // With a budget, bytes count as held until the reader asks for more, because the reader still has
+                // them in memory. The channel reports them as consumed only then. At the first chunk it reports
+                // position 0, to claim more than the initial minimum.
                 let shared = share != nil && isFirst ? state.allow : nil
                 guard state.consumer == nil, let reader = state.reader else {
                     state.chunks.append(bytes)

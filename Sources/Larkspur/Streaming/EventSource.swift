@@ -135,8 +135,10 @@ final class EventSource: Sendable {
         return EventConnection(request, idleTimer)
     }
 
-    /// Returns an adapter that adds the fields that the request itself does not set; they override the session's
-    /// defaults. It also removes the session's default time limits, because an event stream is long-lived.
+    /// Returns an adapter for the stream's fields and timeouts. It sets each field that is missing or has the
+    /// session's default value, and always sets `Last-Event-ID`. An event stream is long-lived, so the adapter
+    /// removes the idle timeout if it is the library's default. It removes the session's total and attempt timeouts
+    /// unless the request sets its own.
     private static func adapter(
         _ fields: HTTPHeaders, _ defaults: HTTPHeaders, session limits: RequestTimeouts,
         request own: [RequestTimeouts.Limit]

@@ -38,7 +38,8 @@ struct Remainder: Sendable {
     /// Returns whether these are all bytes of a line or message within the limit, so that nothing has to be joined.
     func isWhole(_ last: UnsafeRawBufferPointer) -> Bool { bytes.isEmpty && last.count <= limit }
 
-    /// Stores the bytes and consumes them.
+    /// Appends the bytes to the stored ones and removes them from `more`. Throws `.messageTooLarge` if the limit
+    /// would be exceeded.
     mutating func keep(_ more: inout UnsafeRawBufferPointer) throws {
         guard bytes.count + more.count <= limit else { throw Self.tooLarge(limit) }
         bytes.append(contentsOf: more.take(more.count))

@@ -1,8 +1,8 @@
 /// The mutable state of a request, guarded by its lock.
 ///
-/// Functions change the state and return the action to do. The caller does it after unlocking (R1), so a test can play
-/// every interleaving without threads. The type is noncopyable, because it is large and a copy by mistake would be
-/// expensive.
+/// Functions change the state and return an action. The caller performs the action after unlocking, because user code
+/// never runs under a lock (rule R1 in Concurrency.md). The functions do no other work, so a test can play every
+/// interleaving without threads. The type is noncopyable, because it is large and a copy by mistake would be expensive.
 struct RequestState: ~Copyable {
     /// Whether the session has registered the request, to list and to cancel it.
     private enum Registration {
