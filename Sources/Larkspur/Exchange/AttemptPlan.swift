@@ -1,7 +1,7 @@
-/// A snapshot of the request's settings, read in one access to its state. Each step decides by it.
+/// A snapshot of the request's settings, read in one access to the request's state. Each step decides by such a plan.
 ///
-/// Settings may change while the request runs. Each transition of the state therefore returns a new plan. After user
-/// code has run, `RequestCore.currentPlan()` returns one.
+/// Settings may change while the request runs. `beginAttempt()`, `enter(_:)`, `didCreate(_:)` and `settle()` of
+/// `RequestCore` therefore return a new plan. After user code has run, steps get one from `currentPlan()`.
 struct AttemptPlan: Sendable {
     private let all: RequestSettings
     let deadlines: Deadlines
@@ -9,7 +9,8 @@ struct AttemptPlan: Sendable {
     let number: Int
     private let passedGates: Int
     private let serializersNeedTask: Bool
-    /// Makes the response of the only serializer; nil if there are several, or if it is asynchronous.
+    /// The closure that makes the response of the only serializer; nil if there are several, or if the only one is
+    /// asynchronous.
     var prompt: SerializerJob.Prompt?
 
     init(_ state: borrowing RequestState) {
@@ -32,7 +33,7 @@ struct AttemptPlan: Sendable {
     var isObserved: Bool { !settings.monitors.isEmpty }
 
     /// Whether user code is known to run after the hop. The driver then opens the request's task before the hop, so
-    /// that the user code has the caller's task-local values. Later steps do not rely on it: each decides by a newer
+    /// that the user code has the caller's task-local values. Later steps do not rely on this value: each has a newer
     /// plan.
     var callsUserAfterHop: Bool {
         serializersNeedTask || !settings.gates.isEmpty || settings.redirectHandler != nil

@@ -1,5 +1,5 @@
 extension RequestPipeline {
-    /// Returns the exchange with its body decoded. If decoding fails, the exchange has failed and has the encoded body.
+    /// Returns the exchange with its body decoded. If decoding fails, returns a failed exchange with the encoded body.
     func decoded(_ exchange: CompletedExchange) -> CompletedExchange {
         do {
             let decoded = try exchange.decoded()
@@ -34,7 +34,7 @@ extension CompletedExchange {
         return hop.codings
     }
 
-    /// Returns the exchange with its body decoded. Called in a task, because the server determines how long it takes.
+    /// Returns the exchange with its body decoded. Called in a task, because decoding a large body takes long.
     func decoded() throws -> CompletedExchange {
         let codings = codings
         guard !codings.isEmpty, let data else { return self }

@@ -16,7 +16,7 @@ public final class CompletedExchange: Sendable {
         case record(DownloadRecord)
     }
 
-    /// The attempts. The last one is apart from the array, because most exchanges have only one attempt.
+    /// The attempts. The last attempt is not in the array, because most exchanges have only one attempt.
     struct Past: Sendable {
         var earlier: [Attempt] = []
         var last: Attempt?

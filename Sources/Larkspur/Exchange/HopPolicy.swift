@@ -11,7 +11,7 @@ package enum HopPolicy {
         case fail(RequestError)
     }
 
-    /// Whether another hop follows a response with this head. Its body is then discarded.
+    /// Whether another hop follows a response with this head. If so, the body of the response is discarded.
     package static func isAnswered(_ head: ResponseHead, to request: OutgoingRequest) -> Bool {
         isRedirect(head, options: request.options) || corrected(request, after: head) != nil
     }
@@ -51,7 +51,7 @@ package enum HopPolicy {
     }
 
     /// Returns the request that corrects the one just sent: without `Expect` after a 417, with a credential after a
-    /// 401, or for the whole file if the server cannot continue it. Nil if there is nothing to correct.
+    /// 401, or for the whole file if the server cannot continue the partial file. Nil if there is nothing to correct.
     private static func corrected(_ request: OutgoingRequest, after head: ResponseHead) -> OutgoingRequest? {
         // The server does not support `Expect: 100-continue` (RFC 9110, section 10.1.1).
         if head.status == 417, request.headers["Expect"] != nil, request.body.isReplayable {
@@ -136,8 +136,8 @@ package enum HopPolicy {
         return next
     }
 
-    /// Whether two requests have the same target. Cookies are compared, too: servers set one and redirect to the same
-    /// URL.
+    /// Whether two requests have the same target. Cookies are compared, too, because a server may set a cookie and
+    /// redirect to the same URL.
     private static func isSame(_ lhs: OutgoingRequest, _ rhs: OutgoingRequest) -> Bool {
         lhs.method == rhs.method && lhs.url.origin == rhs.url.origin && lhs.url.target == rhs.url.target
             && lhs.headers["Cookie"] == rhs.headers["Cookie"]
@@ -145,8 +145,9 @@ package enum HopPolicy {
 }
 
 extension OutgoingRequest {
-    /// Replaces the jar's cookies for the last hop by those for this one. A `Cookie` field from the user or an adapter
-    /// stays. If a redirect to another origin has removed it, the jar's cookies are used.
+    /// Replaces the jar's cookies of the last hop with the jar's cookies for this request's URL. A `Cookie` field from
+    /// the user or an adapter stays. If a redirect to another origin has removed that field, the jar's cookies are
+    /// used.
     mutating func renewCookies(_ field: (RequestURL) -> String?) {
         let last = cookiesOfJar
         guard last != nil || headers["Cookie"] == nil else { return }

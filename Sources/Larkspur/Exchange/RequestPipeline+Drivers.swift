@@ -3,9 +3,9 @@ extension RequestPipeline {
     /// Starts a request. On Linux the caller's thread runs the steps up to the hop or to the first step that needs a
     /// task. Handing the request to another thread would take more time than all these steps.
     ///
-    /// If a request starts while another one is being started on the same thread, it gets a task at once, so that a
-    /// chain of requests cannot overflow the stack. On Apple platforms every request starts in a task, because callers
-    /// are often on the main thread.
+    /// If a request starts while another one is being started on the same thread, all steps of the new request run in a
+    /// task, so that a chain of requests cannot overflow the stack. On Apple platforms every request starts in a task,
+    /// because callers are often on the main thread.
     func start() {
         #if canImport(Darwin)
             runInTask(.now(.begin))

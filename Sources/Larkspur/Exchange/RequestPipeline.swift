@@ -1,6 +1,6 @@
 /// The steps of a request, from its source to its finish. It has the only retry loop and the only hop loop.
 ///
-/// The steps stand in the files `Step1` to `Step8`:
+/// The steps are in the files `Step1` to `Step8`:
 ///
 /// 1. Build: an attempt begins, and its request is built.
 /// 2. Adapt: adapters change the request.
@@ -11,10 +11,9 @@
 /// 7. Retry: retriers are asked about a failure. A retry continues with step 1.
 /// 8. Serialize: serializers run, and the request finishes.
 ///
-/// The pipeline is a value without state. Each step is a function that does its work and calls the next step. A step
-/// that has to run user code or to wait does not do so; it returns work for a task. It decides this by its plan
-/// (`AttemptPlan`). So every request takes the same steps, on any thread. Drivers call them
-/// (`RequestPipeline+Drivers.swift`).
+/// The pipeline is a value without state. Each step is a function that does its work and calls the next step. If a step
+/// has to run user code or to wait, it returns that work for a task. The plan (`AttemptPlan`) shows whether this is
+/// necessary. Every request takes the same steps, on any thread. Drivers call them (`RequestPipeline+Drivers.swift`).
 ///
 /// After a cancel, a step that changes the state throws `RequestCore.Exit`, because another task finishes the request.
 struct RequestPipeline: Sendable {
@@ -40,7 +39,7 @@ struct RequestPipeline: Sendable {
 
     typealias Work = @Sendable () async throws(Exit) -> Next
 
-    /// The steps that a driver calls. They call the steps between them.
+    /// The steps that a driver calls. All other steps are called by these.
     enum Step: Sendable {
         /// An attempt begins.
         case begin

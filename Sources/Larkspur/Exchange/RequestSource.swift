@@ -14,7 +14,8 @@ struct RequestSource: Sendable {
     private let content: RequestContent?
     /// Whether the fields of the request and of the session belong to another origin.
     private let isElsewhere: Bool
-    /// Whether the session's fields can be added at once: there is no modifier and no content.
+    /// Whether the session's header fields are added when the request is created. A modifier or a content prevents
+    /// this.
     private let isDirect: Bool
     /// Whether building calls user code: a convertible, a modifier, or the closure of a content.
     let runsUserCode: Bool
@@ -59,7 +60,7 @@ struct RequestSource: Sendable {
         return target is any OutgoingRequestConvertible ? nil : target as? any URLConvertible
     }
 
-    /// Fails a request whose target has neither a URL nor a complete request.
+    /// A target that provides neither a URL nor a complete request. Building from it fails.
     private struct NoTarget: OutgoingRequestConvertible {
         let type: String
 
@@ -108,7 +109,7 @@ struct RequestSource: Sendable {
             case .parts(let url, let method, let headers):
                 let url = try context.baseURL.map { try url.asRequestURL(relativeTo: $0.get()) } ?? url.asRequestURL()
                 var headers = headers
-                // A later change would copy the request.
+                // Adding these fields to the created request would copy it.
                 if isDirect { headers.addMissing(from: context.configuration.headers) }
                 return OutgoingRequest(
                     method: method, url: url, headers: headers, options: context.configuration.options)

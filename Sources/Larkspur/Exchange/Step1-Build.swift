@@ -3,7 +3,7 @@ extension RequestPipeline {
     func begin() throws(Exit) -> Next {
         let plan = try core.beginAttempt()
         guard core.isLimited(plan.settings.timeouts) else { return try build(plan) }
-        // The timeout runs on a clock, which may be the user's.
+        // Starting the timeout calls a clock, which may be user code.
         return .later { () async throws(Exit) in
             core.watchAttempt(plan)
             return try build(core.currentPlan())

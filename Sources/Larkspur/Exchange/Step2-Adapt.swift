@@ -1,6 +1,6 @@
 /// The second step: adapters change the request, and it is checked after the last one.
 extension RequestPipeline {
-    /// - Parameter first: The plan that the request was built by. Timeouts may have been set since then.
+    /// - Parameter first: The plan when the request was built. The user may have set other timeouts since then.
     func adapt(
         _ request: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
     ) throws(Exit) -> Next {
@@ -25,8 +25,8 @@ extension RequestPipeline {
         core.context.configuration.interceptors + plan.settings.interceptors
     }
 
-    /// Returns the request as changed by adapters and by the receiver of the body. After a cancel no further one is
-    /// called.
+    /// Returns the request as changed by adapters and by the receiver of the body. After a cancel, no further adapter
+    /// is called.
     private func adapted(
         _ built: OutgoingRequest, _ plan: AttemptPlan
     ) async throws -> OutgoingRequest {

@@ -48,7 +48,7 @@ extension RequestPipeline {
 
     /// Handles the response of middleware if the request has a receiver for the body.
     private func receive(_ response: ExchangeResponse, _ passage: Passage) async throws(Exit) -> CompletedExchange {
-        // A live body may be the source of the response's body. Otherwise its hop is not needed any more.
+        // A live body is read from its hop. If the response has a buffered body, no hop is needed any more.
         if case .buffered = response.body { try await passage.settle() }
         let exchange = passage.exchange(of: response)
         return try await receive(response.body.chunks, of: exchange) { () async throws(Exit) in
@@ -74,7 +74,7 @@ extension ExchangeResponse.Body {
     }
 }
 
-/// One attempt's calls of middleware, and the results of its calls of `next`.
+/// The calls of middleware in one attempt, and the results of the middleware's calls of `next`.
 private final class Passage: Sendable {
     private enum HopState {
         /// No hop was sent.
@@ -91,7 +91,8 @@ private final class Passage: Sendable {
         var latest: CompletedExchange
         /// The errors that `next` has thrown.
         var errors: [RequestError] = []
-        /// The hops of the responses that `next` has returned: as they were then, and as they ended.
+        /// The hops of the responses that `next` has returned. `given` is the hop at that moment, `ended` the hop after
+        /// its end.
         var hops: [(given: Hop, ended: Hop)] = []
     }
 
@@ -130,7 +131,7 @@ private final class Passage: Sendable {
 
     private func send(_ request: OutgoingRequest) async throws -> ExchangeResponse {
         var request = request
-        // Adapters have added credentials for the origin that they saw.
+        // Adapters have added credentials for the origin of `self.request`.
         if request.url.origin != self.request.url.origin { request.removeFieldsOfOrigin() }
         try request.complete()
         let sent = pipeline.core.read { $0.attempt?.hops ?? [] }
@@ -158,7 +159,8 @@ private final class Passage: Sendable {
         }
     }
 
-    /// Runs the hop loop. If the request was cancelled, it finishes at once; middleware gets a `CancellationError`.
+    /// Runs the hop loop. If the request was cancelled, returns a `CancellationError` for the middleware; the request
+    /// finishes without waiting for the middleware.
     private func perform(_ request: OutgoingRequest) async -> Result<HopOutcome, any Error> {
         let core = pipeline.core
         do {
@@ -216,7 +218,7 @@ private final class Passage: Sendable {
         return CompletedExchange(hop: answer, attempts: latest.attempts, past: past)
     }
 
-    /// Returns the error of middleware. An error that `next` has thrown stays the same.
+    /// Returns the request's error for an error of middleware: unchanged if `next` has thrown it, otherwise wrapped.
     func failure(_ error: any Error) -> RequestError {
         if let error = error as? RequestError, box.withLock({ $0.errors }).contains(where: error.isSame) {
             return error
@@ -225,7 +227,7 @@ private final class Passage: Sendable {
     }
 }
 
-/// Whether middleware may call its `next`: while it runs, and one call at a time.
+/// The permission of one middleware to call `next`: only while the middleware runs, and one call at a time.
 final class Turn: Sendable {
     private enum Stage { case free, taken, over }
 

@@ -1,5 +1,5 @@
-/// Redirects that a handler decides: it is called as soon as the head is there, while the body of a stream or download
-/// waits.
+/// Redirects that a handler decides about. The handler is called as soon as the head has arrived, while the body of a
+/// stream or download waits.
 extension RequestPipeline {
     func judgeRedirect(
         _ head: CompletedExchange, _ body: ByteChannel?, _ loop: HopLoop

@@ -12,7 +12,7 @@ extension RequestPipeline {
     }
 
     /// Validates a response by its head and passes its body to the receiver. If validation refuses the response, the
-    /// error gets the first bytes of the body.
+    /// failed exchange has the first bytes of the body.
     ///
     /// - Parameters:
     ///   - end: Ends the hop. Returns the exchange and the error of the hop.
@@ -52,7 +52,8 @@ extension RequestPipeline {
                 try? await Task.sleep(for: Self.refusedBodyTimeout)
                 return nil
             }
-            // The first one to end cancels the other. A cancelled reader returns the bytes that it has.
+            // The child task that ends first cancels the other. A cancelled reader returns the bytes that it has read
+            // so far.
             var start = Data()
             for await bytes in group {
                 group.cancelAll()
@@ -62,7 +63,7 @@ extension RequestPipeline {
         }
     }
 
-    /// Passes the whole body to the receiver. Returns the error if that fails. It runs on the receiver's actor, so that
+    /// Passes the whole body to the receiver. Returns the error if that fails. Runs on the receiver's actor, so that
     /// chunks do not change threads.
     private func pass<Chunks: AsyncSequence & Sendable>(
         _ body: Chunks, of head: CompletedExchange, to receiver: any BodyReceiver, on actor: isolated (any Actor)?

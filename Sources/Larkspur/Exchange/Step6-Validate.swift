@@ -78,7 +78,7 @@ extension RequestPipeline {
     func collect(_ head: CompletedExchange) async throws(Exit) -> Next {
         let plan = try core.currentPlan()
         let gated = plan.gatesSeeHead ? try await passGates(head, plan) : head
-        try core.enter(.sending)  // waits for the rest of the body
+        try core.enter(.sending)  // the stage while the rest of the body arrives
         guard case .ended(let exchange) = await core.hopEnd(gated.error == nil ? .collected : .cancelled) else {
             throw .abandon
         }

@@ -25,11 +25,11 @@ extension RequestPipeline {
     enum Decision {
         /// The next attempt has begun.
         case again
-        /// The failure stands, or another one takes its place.
+        /// There is no retry. The error, if not nil, replaces the attempt's error.
         case over(RequestError?)
     }
 
-    /// Asks the session's retriers, then the request's. If one returns a retry, waits for its delay.
+    /// Asks the session's retriers, then the request's. If a retrier decides to retry, waits for the retry delay.
     func askRetriers(_ error: RequestError) async throws(Exit) -> Decision {
         let interceptors = interceptors(try core.currentPlan())
         guard !interceptors.isEmpty, core.receiver?.canBeginAgain ?? true, let request = core.owner else {

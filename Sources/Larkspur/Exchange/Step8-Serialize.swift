@@ -2,7 +2,7 @@
 extension RequestPipeline {
     /// Runs serializers in order. When none is left, finishes the request.
     ///
-    /// - Parameter held: The response of the last serializer.
+    /// - Parameter held: The response of the serializer that has just run.
     func serialize(_ exchange: CompletedExchange, _ held: HeldResponse?) throws(Exit) -> Next {
         var held = held
         while true {

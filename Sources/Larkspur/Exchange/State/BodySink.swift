@@ -1,5 +1,5 @@
-/// The destination of a hop's body. It is part of the request's state and does no I/O: a channel gets its bytes after
-/// unlocking.
+/// The destination of a hop's body. It is part of the request's state and does no I/O: the caller passes bytes to a
+/// channel after unlocking.
 package enum BodySink: Sendable {
     /// Keeps the bytes in memory as the response's data.
     case memory(Data)
@@ -44,7 +44,8 @@ package enum BodySink: Sendable {
         }
     }
 
-    /// Memory is reserved for a declared length only after the first bytes and up to a limit, because a server may lie.
+    /// Memory for the declared length is reserved only once more than `trustedLength` bytes arrive, and only for
+    /// lengths below `reserveLimit`, because the length that a server declares may be false.
     private static let trustedLength = 16 * 1024
     private static let reserveLimit: UInt64 = 256 * 1024 * 1024
 }

@@ -6,16 +6,18 @@ final class HopProgress {
     typealias OutcomeContinuation = Continuation<HopOutcome>
 
     enum Pace {
-        /// The transport has this pace. A new task is suspended.
+        /// The transport's task has this pace. A new transport task is suspended.
         case settled(RequestState.Pace)
-        /// A thread is setting the transport's pace. It checks the wanted pace again afterwards.
+        /// A thread is setting the pace of the transport's task. Afterwards that thread checks whether the wanted pace
+        /// has changed.
         case applying
     }
 
     /// The party that runs the next steps at the hop's end.
     enum Waiter {
         case pipeline(OutcomeContinuation)
-        /// The pipeline, which has the head already. It learns about the end from the channel, or asks for it.
+        /// The pipeline, which already has the head. The channel tells it about the hop's end, or it calls
+        /// `hopEnd(_:)`.
         case reader(ByteChannel?)
         /// The thread that delivers the hop's end. No task waits.
         case nobody
@@ -27,7 +29,7 @@ final class HopProgress {
     var received: UInt64 = 0
     /// The error that the hop ends with, whatever the transport reports.
     var refusal: TransportError?
-    /// The range of these bytes in the whole body. Set when a follower of the progress is told first.
+    /// The range of the received bytes in the whole body. Set when the first follower is told about the progress.
     var extent: BodyExtent?
     /// Whether the response is a redirect and its handler has to decide.
     var awaitsHandler = false
@@ -55,8 +57,8 @@ final class HopProgress {
         self.waiter = waiter
     }
 
-    /// The record of the ended hop. An error in a discarded body does not matter, because the head decided about the
-    /// next hop.
+    /// The record of the ended hop. An error in a discarded body does not matter, because the head has already decided
+    /// which hop follows.
     func ended(with error: TransportError?) -> Hop {
         Hop(request: request, head: head, metrics: metrics, error: refusal ?? (isDiscarding ? nil : error))
     }

@@ -1,10 +1,11 @@
-/// Access to the session's cookie jar. Not called on the transport's thread, because the jar calls a user's clock (R2).
+/// Access to the session's cookie jar. Not called on the transport's thread, because the jar calls a clock, which may
+/// be user code (rule R2 in Concurrency.md).
 extension RequestCore {
     private var jar: CookieJar? { context.configuration.cookieJar }
 
     func cookies(for url: RequestURL) -> String? { jar?.header(for: url, askedBy: id) }
 
-    /// Returns whether the jar has to store a cookie of the hop, or is asked for the cookies of the next hop.
+    /// Returns whether the jar has to store a cookie of the hop, or has to return the cookies of the next hop.
     func needsJar(after hop: Hop?) -> Bool {
         guard let hop, let head = hop.head,
             head["Set-Cookie"] != nil || HopPolicy.isAnswered(head, to: hop.request)

@@ -18,10 +18,10 @@ struct Deadlines: Sendable {
 
 /// Starts, replaces and handles the timeouts that span hops.
 extension RequestCore {
-    /// The time until the first timeout; nil without one.
+    /// The time until the next timeout passes; nil without a timeout.
     var timeLeft: Duration? { read { $0.deadlines }.timeLeft }
 
-    /// The request's timeouts before it is built.
+    /// Returns the timeouts that are known before the request is built.
     private func timeouts(_ limits: [RequestTimeouts.Limit]) -> RequestTimeouts {
         var timeouts = context.configuration.options.timeouts
         for limit in limits { limit.apply(to: &timeouts) }
@@ -57,7 +57,7 @@ extension RequestCore {
         if after.$attempt != before.$attempt { watch(.attempt, after.attempt) }
     }
 
-    /// Replaces a timeout. The new one began at the same time.
+    /// Replaces a timeout. The new timeout is measured from the start of the old one.
     ///
     /// - Parameter count: The number of timeout settings that `limit` was computed from. If there are more by now, the
     ///   caller that added them replaces the timeout.

@@ -1,4 +1,4 @@
-/// Hops: begun, ended, and told about by the transport's events.
+/// Begins and ends hops, and handles the transport's events.
 extension RequestCore {
     /// Performs a hop in the request's task. Returns at the hop's end. Returns at its head if the body is
     /// not kept in memory, or if response gates or a redirect handler have to see the head.
@@ -19,7 +19,7 @@ extension RequestCore {
     /// Creates the transport's task, and starts it unless the request was cancelled.
     ///
     /// - Parameters:
-    ///   - waiter: The one to resume when the hop ends.
+    ///   - waiter: The party that runs the next steps when the hop ends.
     ///   - isGated: Whether the transport delivers only the first part of the body until response gates have seen the
     ///     head.
     func beginHop(
@@ -85,7 +85,7 @@ extension RequestCore {
         }
     }
 
-    /// Runs the steps after a hop that was left to an awaiter, unless another thread does.
+    /// Runs the steps after a hop that was left to an awaiter, unless another thread already runs them.
     func takeUpHop() {
         guard let (exchange, session, _) = box.withLock({ $0.takeUpHop() }) else { return }
         RequestPipeline(core: self, session: session).resume(after: exchange)

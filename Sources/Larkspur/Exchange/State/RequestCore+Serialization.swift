@@ -1,4 +1,4 @@
-/// Serializers: attached, awaited and withdrawn by request objects and their callers.
+/// Attaches, awaits and withdraws serializers, for request objects and their callers.
 extension RequestCore {
     /// Attaches a serializer and returns the task to await it by. In a cancelled task, the request is not started.
     func task<Serializer: ResponseSerializer>(
@@ -45,8 +45,8 @@ extension RequestCore {
         return (slot, owner)
     }
 
-    /// Starts the request for a reader of its body or events. If it does not start automatically, the session keeps it,
-    /// and resumes all awaiters when the session ends.
+    /// Starts the request for a reader of its body or events. If the request does not start automatically, the session
+    /// registers it, and cancels it if the session ends first.
     func demand() {
         let (action, owner) = box.withLock { ($0.demand(startsAutomatically: startsAutomatically), $0.owner) }
         if let owner { act(on: action, owner) }
@@ -89,7 +89,8 @@ extension RequestCore {
         }
     }
 
-    /// Stores a serializer's response, to be delivered with the others. Returns false if it is no longer wanted.
+    /// Stores a serializer's response until all responses are delivered. Returns false if the response is no longer
+    /// wanted.
     @discardableResult
     func hold(_ response: AnyResponse, in slot: Int, during phase: RequestPhase) -> Bool {
         box.withLock { $0.hold(response, in: slot, during: phase) }.isHeld
@@ -135,7 +136,8 @@ extension RequestCore {
         act(on: action)
     }
 
-    /// Withdraws a serializer before the finish. If no other serializer is wanted, cancels the request.
+    /// Withdraws a serializer before the finish. Cancels the request if `automaticallyCancelling` is true and no other
+    /// serializer is wanted.
     func withdraw(_ slot: Int, automaticallyCancelling: Bool) {
         let (job, exchange) = box.withLock { ($0.queue[slot].job, $0.cancelledExchange) }
         guard let job else { return }

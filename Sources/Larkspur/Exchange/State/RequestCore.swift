@@ -1,4 +1,5 @@
-/// The internals of a request: its locked state, and the actions that the state asks for, which run after unlocking.
+/// The internals of a request: its locked state, and the actions that the state's functions return, which run after
+/// unlocking.
 ///
 /// Request objects such as `DataRequest` call it from any thread, the pipeline from the thread that runs its steps, and
 /// the session's delegate from the transport's threads.
@@ -10,7 +11,7 @@ package final class RequestCore: Sendable {
     /// Receives the response body in chunks; nil if the body is kept in memory.
     let receiver: (any BodyReceiver)?
     let startsAutomatically: Bool
-    /// The refreshes and trust evaluations that the request was made for, so that it does not wait for them.
+    /// The refreshes and trust evaluations whose code made this request. The request must not wait for them.
     let sharedWork = SharedWork.current
 
     // Mutable state, guarded by the lock of `Protected`
@@ -37,8 +38,8 @@ package final class RequestCore: Sendable {
 
     // MARK: Start, cancel, suspend
 
-    /// The request object while it is kept alive: from its start until its finish. It is kept earlier if a serializer
-    /// waits for `resume()`, or if the request is cancelled.
+    /// The request object while this core keeps it alive: from the start of the request until its finish, and already
+    /// before the start if a serializer waits for `resume()` or the request is cancelled.
     var owner: (any Request)? { read { $0.keptOwner } }
 
     /// Sets the request object that owns this core. Its initializer calls this.
@@ -74,8 +75,8 @@ package final class RequestCore: Sendable {
     /// Registers the request with the session until the finish. Returns false if the session has ended.
     func register(_ owner: any Request) -> Bool {
         guard let place = context.register(owner, id) else { return false }
-        // The finish changes the phase before it removes the request from the session. If it came first, `keep(in:)` is
-        // false, and the request is removed here.
+        // The finish changes the phase before it removes the request from the session. If the finish came first,
+        // `keep(in:)` returns false, and the request is removed here.
         if !read({ $0.keep(in: place) }) { context.forget(id, in: place) }
         return true
     }
@@ -247,7 +248,7 @@ package final class RequestCore: Sendable {
         return work
     }
 
-    /// Does what the finish asks for: removes the request from the session and resumes all awaiters.
+    /// Performs the actions of the finish: removes the request from the session and resumes all awaiters.
     private func conclude(_ finish: RequestState.Finish, _ exchange: CompletedExchange) {
         if let place = finish.place { context.forget(id, in: place) }
         receiver?.end(exchange.error)
@@ -260,8 +261,8 @@ package final class RequestCore: Sendable {
     /// Finishes a cancelled request. Its serializers are not called; each response has the cancellation error.
     ///
     /// This is an unstructured task, because user code may block the pipeline, and the cancel may come from a
-    /// transport's thread, which must not run cancellation handlers or deinitializers of user objects (R2). The
-    /// receiver releases its resources before the awaiters are resumed.
+    /// transport's thread, which must not run cancellation handlers or deinitializers of user objects (rule R2 in
+    /// Concurrency.md). The receiver releases its resources before the awaiters are resumed.
     func unwind(_ held: Task<Void, Never>? = nil, _ discarded: [AnyResponse] = []) {
         Task {
             held?.cancel()

@@ -1,4 +1,5 @@
-/// The phase of a request. It is the only record of the phase: no flag is kept beside it (R3).
+/// The phase of a request. It is the only record of the request's progress: no flag repeats it (rule R3 in
+/// Concurrency.md).
 package enum RequestPhase: CaseIterable, Sendable {
     /// The request was not started.
     case idle

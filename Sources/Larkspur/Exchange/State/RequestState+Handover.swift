@@ -3,12 +3,12 @@
 /// The awaiter runs the remaining steps. The transport's thread stays free for the events of other requests. Besides,
 /// the allocator is faster if a request is freed by the thread that allocated it.
 extension RequestState {
-    /// Whether the end of the hop is left to an awaiter that has not taken it up yet.
+    /// Whether an awaiter has to handle the hop's end and has not begun to do so.
     var isLeftToAwaiter: Bool {
         if case .awaiter = hop?.waiter { true } else { false }
     }
 
-    /// Leaves the end of a hop to the awaiter if there is exactly one. With several, one could have to wait for
+    /// Leaves the end of a hop to the awaiter if there is exactly one. Of several awaiters, one could have to wait for
     /// another.
     mutating func leaveToAwaiter(_ hop: HopProgress, _ error: TransportError?) -> Continuation<SerializerSlot.Answer>? {
         guard case .nobody = hop.waiter, phase == .transferring, hop.isDelivered(with: error),
@@ -18,16 +18,16 @@ extension RequestState {
         return awaiter
     }
 
-    /// Returns the answer if the response is final or a hop has to be taken up. Otherwise stores the waiter and returns
-    /// nil.
+    /// Returns the answer if the response is final or the awaiter has to handle the hop's end. Otherwise stores the
+    /// waiter and returns nil.
     mutating func answer(_ waiter: SerializerSlot.Waiter, in slot: Int) -> SerializerSlot.Answer? {
         let isLeft = isLeftToAwaiter
         guard queue[slot].keep(isLeft ? (waiter.number, nil) : waiter) else { return .ready }
         return isLeft ? .takeUpHop : nil
     }
 
-    /// Ends the hop for the thread that runs the next steps; nil if another thread does. The caller releases the task
-    /// after unlocking.
+    /// Ends the hop and returns its result for the next steps; nil if another thread already runs these steps. The
+    /// caller releases the task after unlocking.
     mutating func takeUpHop() -> (CompletedExchange, Session, any TransportTask)? {
         guard isLeftToAwaiter, let hop, let session else { return nil }
         return (end(hop, nil), session, hop.task)

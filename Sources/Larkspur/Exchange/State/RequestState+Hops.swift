@@ -6,7 +6,7 @@ extension RequestState {
         return attempt?.hops.last ?? attempts.last { !$0.hops.isEmpty }?.hops.last
     }
 
-    /// The hops of all attempts, with the one in flight.
+    /// The hops of all attempts, including the hop in flight.
     var allHops: [Hop] {
         attempts.flatMap(\.hops) + (hop.map { [Hop(request: $0.request, head: $0.head)] } ?? [])
     }

@@ -1,8 +1,8 @@
 extension RequestState {
     /// The values that the start of a request needs.
     struct Opening: Sendable {
-        /// The session that the request kept alive. Nil if the request released it while it waited for `resume()`; the
-        /// core then gets the session from its context.
+        /// The session that the request kept alive. Nil if the request released its session while waiting for
+        /// `resume()`; the core then gets the session from its context.
         let session: Session?
         let limits: [RequestTimeouts.Limit]
         /// The request object, if it is not registered with the session yet.

@@ -26,15 +26,15 @@ struct RequestState: ~Copyable {
     /// Whether the request has made its deposit in the session's retry budget.
     var hasDeposited = false
 
-    /// The request object. Unowned, because it owns the core; valid while one of its own functions runs.
+    /// The request object, which owns the core: unowned, and valid while one of its functions runs.
     unowned var owner: (any Request)?
 
     // Released at the finish
     /// The request object, kept alive from the start on; earlier if a serializer waits for `resume()`, or if the
     /// request is cancelled.
     private(set) var keptOwner: (any Request)?
-    /// The session, kept alive until the finish. Nil while the request has serializers and waits for `resume()`: such a
-    /// request is failed when its session ends.
+    /// The session, kept alive until the finish. Nil if the request waits for `resume()` and has to fail when the
+    /// session ends.
     private(set) var session: Session?
     private var registration = Registration.notBegun
     var pipeline: Task<Void, Never>?
@@ -191,7 +191,8 @@ struct RequestState: ~Copyable {
         }
     }
 
-    /// Starts the request for a serializer or reader. If it does not start automatically, has the session register it.
+    /// Starts the request for a serializer or reader. If the request does not start automatically, returns `.keep`, so
+    /// that the session registers it.
     mutating func demand(startsAutomatically: Bool) -> AttachAction {
         guard phase == .idle else { return .none }
         if startsAutomatically, pace == .flowing { return start() == .run ? .run(open()) : .none }
@@ -217,14 +218,14 @@ struct RequestState: ~Copyable {
 
     enum NextWork: Sendable {
         case serialize(slot: Int, SerializerJob, limit: Deadline?)
-        /// There is none, but the finish has to run in a task: it stops timers on a user's clock or releases user
-        /// objects.
+        /// No serializer is left. The finish needs a task: it stops timers on a user's clock or releases user objects.
         case needsTask
         case finished(callsHandlers: Bool)
         case abandon
     }
 
-    /// The actions of the finish, and the objects to release after unlocking. The last reference to a session ends it.
+    /// The actions of the finish, and the objects to release after unlocking. Releasing the last reference to a session
+    /// ends the session.
     struct Finish: Sendable {
         let deliveries: Few<Delivery>
         let events: [PendingEvents.Entry]
@@ -235,8 +236,8 @@ struct RequestState: ~Copyable {
         let deadlines: Deadlines
     }
 
-    /// Returns the next serializer to run, or finishes the request. Both are one step under the lock: a serializer is
-    /// attached before the finish and runs, or after it and is late.
+    /// Returns the next serializer to run, or finishes the request. Both happen in one access to the state: a
+    /// serializer is attached before the finish and runs first, or afterwards and is late.
     ///
     /// - Parameter held: The response of the serializer that has just run.
     mutating func nextWork(
@@ -254,7 +255,7 @@ struct RequestState: ~Copyable {
         phase = next
         self.exchange = exchange
         let deliveries = queue.deliverHeld()
-        // The transport may take some time to end a cancelled hop.
+        // The transport may end a cancelled hop later. Monitors hear of the hop's end before the finish.
         if hop != nil { note(.endHop(.cancelled)) }
         note(.finish(exchange.error))
         pipeline = nil
@@ -278,10 +279,8 @@ struct RequestState: ~Copyable {
 
     typealias PaceStep = (task: any TransportTask, pace: Pace)
 
-    /// Returns the next change of pace to pass to the transport.
-    ///
-    /// If two threads suspend and resume concurrently, only one of them calls the transport, until the wanted pace is
-    /// set.
+    /// Returns the next change of pace to pass to the transport. If two threads suspend and resume concurrently, only
+    /// one of them calls the transport, until the wanted pace is set.
     mutating func nextPaceStep(after applied: (TransportTaskID, Pace)?) -> PaceStep? {
         guard let hop else { return nil }
         if let (id, pace) = applied {
@@ -308,9 +307,10 @@ struct RequestState: ~Copyable {
         /// The rest of the body is not needed.
         case endHop(any TransportTask)
         case reportUpload(TransferProgress, [RequestFollower<TransferProgress>])
-        /// The body is discarded. It has no reader that would allow the transport to deliver it.
+        /// Allow the transport to deliver a body that is discarded, because no reader raises the allowance.
         case allowAll(any TransportTask)
-        /// Resume the pipeline. The task is released after unlocking, because that runs code of the transport (R1).
+        /// Resume the pipeline. The task is released after unlocking, because its deinitializer is code of the
+        /// transport.
         case complete(HopProgress.OutcomeContinuation, HopOutcome, any TransportTask)
         /// End the body of a hop whose head was delivered before.
         case endBody(ByteChannel?, TransportError?, any TransportTask)
