@@ -1,6 +1,6 @@
 internal import CLarkspur
 
-/// The certificate authorities that the system trusts, read from the file that most systems have.
+/// The certificate authorities that the system trusts, read from the first of these files that exists.
 enum CurlAuthorities {
     private static let paths = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",

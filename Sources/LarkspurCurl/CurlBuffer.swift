@@ -1,7 +1,7 @@
 /// The pieces of a body, collected in one block of memory that becomes a `Data` without being copied.
 ///
 /// libcurl passes on at most 16 KiB at a time. A shorter piece is usually the last piece and gets a block of its own
-/// size. The rest of a body that is nearly complete does too. Everything else gets blocks of the pool.
+/// size. So does the rest of a body that is nearly complete. All other pieces are collected in blocks of the pool.
 struct CurlBuffer: ~Copyable {
     /// The maximum number of bytes in a block.
     static let limit = 512 * 1_024
@@ -28,7 +28,7 @@ struct CurlBuffer: ~Copyable {
 
     /// Appends a piece, which must fit within the limit. Returns false if there is no memory.
     ///
-    /// - Parameter rest: The number of body bytes still to come, including this piece, if it is known.
+    /// - Parameter rest: The number of body bytes still to come, including this piece; nil if it is not known.
     mutating func append(_ piece: UnsafeRawBufferPointer, of rest: Int?) -> Bool {
         if count + piece.count > capacity {
             let isShort = isEmpty && piece.count < Self.fullPiece
@@ -67,7 +67,7 @@ struct CurlBuffer: ~Copyable {
                 defer { free(full) }
                 return Data(bytes: full, count: count)
             }
-            // Unused memory goes back, unless it is little.
+            // If more than half of the block is unused, that memory is released.
             if count < capacity / 2, let smaller = realloc(full, count) { full = smaller }
             return Data(bytesNoCopy: full, count: count, deallocator: .free)
         }
@@ -81,10 +81,9 @@ struct CurlBuffer: ~Copyable {
 
 /// Blocks of memory for long bodies, which return to the pool when their bytes have been read.
 ///
-/// The transport's thread takes the blocks, and other threads release them. After a burst the system's allocator
-/// would keep such memory, even gigabytes, or map each block and unmap it again. The pool maps blocks itself, keeps a
-/// few, and unmaps the others. The block that came back last is used first, because it is still in the processor's
-/// cache.
+/// The transport's thread takes the blocks, and other threads release them. The system's allocator would keep the
+/// memory of a burst, even gigabytes, or map and unmap each block. The pool maps blocks itself, keeps a few, and unmaps
+/// the others. The block that was released last is used first, because it is still in the processor's cache.
 final class CurlBlockPool: Sendable {
     /// The maximum number of unused blocks that the pool keeps: a stream rarely has more in flight.
     private static let kept = 8

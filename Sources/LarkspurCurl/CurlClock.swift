@@ -26,7 +26,7 @@ enum CurlClock {
 /// The alarms of transfers: times by slot, the earliest first.
 ///
 /// Alarms are not removed. If the deadline of a slot has moved meanwhile, the transfer sets the next alarm when it
-/// wakes. So a request that starts on a slot with an earlier alarm than it needs costs nothing here.
+/// wakes. A request therefore needs no new alarm if its slot has an earlier one.
 struct CurlAlarms {
     private var heap: [(time: CurlClock.Instant, slot: Int)] = []
     private var times: [CurlClock.Instant] = []
@@ -48,7 +48,7 @@ struct CurlAlarms {
     mutating func due(at now: CurlClock.Instant) -> Int? {
         while let (time, slot) = heap.first, time <= now {
             removeFirst()
-            guard times[slot] == time else { continue }  // an earlier alarm replaced it and has fired
+            guard times[slot] == time else { continue }  // an earlier alarm replaced this one and has fired
             times[slot] = CurlClock.never
             return slot
         }

@@ -23,8 +23,8 @@ struct CurlFailure {
     /// processed.
     var isHTTP2: Bool { code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM }
 
-    /// Returns whether the code can come from preventing a second send after a 417: libcurl found no connection, or a
-    /// callback refused. The response has arrived then, at least in part.
+    /// Returns whether libcurl may end with this code because a second send after a 417 was prevented: libcurl found no
+    /// connection, or a callback refused. At least a part of the response has then arrived.
     static func endsSecondSending(_ code: Int32) -> Bool {
         [
             CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_WRITE_ERROR,
@@ -37,7 +37,7 @@ struct CurlFailure {
     var isForFreshConnection: Bool { code == CURLE_UPLOAD_FAILED && message.contains("HTTP 1.0") }
 
     /// Whether libcurl gave up because of its count of sends. Some versions never reset this count while a handle
-    /// lives, and so give up on the handle's sixth stale connection.
+    /// lives, and therefore fail at the handle's sixth stale connection.
     var isGivingUp: Bool { code == CURLE_SEND_ERROR && message.hasPrefix("Connection died, tried") }
 
     /// The failure if the process or the system has no file descriptor left. A name lookup does not report why it
@@ -86,7 +86,7 @@ struct CurlFailure {
         }
     }
 
-    /// The error code if the proxy failed; nil if the host behind it did.
+    /// The error code if the proxy failed; nil if the host behind the proxy failed.
     private var proxyFault: TransportError.Code? {
         guard let proxy, !isConnected else { return nil }
         let status = clarkspur_easy_long(easy, CURLINFO_HTTP_CONNECTCODE)
@@ -135,7 +135,7 @@ struct CurlFailure {
         case CURLE_BAD_CONTENT_ENCODING: .unsupportedCoding
         // libcurl fails with this code if the head has a continuation line without a field before it.
         case CURLE_BAD_FUNCTION_ARGUMENT where phase == .waiting: .protocolViolation
-        // libcurl has one code for bytes that it cannot read and for bytes that it cannot parse.
+        // libcurl has one code for failed reads and for bytes that it cannot parse.
         case CURLE_RECV_ERROR where message.contains("chunk"): .protocolViolation
         // TLS that ends without a close_notify alert.
         case CURLE_RECV_ERROR where phase == .receiving && message.contains("unexpected eof"): .truncated

@@ -8,7 +8,8 @@ struct CurlFields: ~Copyable {
     private var byteCount = 0
     /// Whether further fields may be joined to the last line.
     private var isOpen = false
-    /// The fields that the list holds, if their request has no body: the next request often has the same fields.
+    /// The fields in the list, if their request has no body. They are compared with the next request's fields, which
+    /// are often the same.
     private var written: (fields: [HeaderField], handedOver: Bool)?
 
     deinit {
@@ -16,8 +17,9 @@ struct CurlFields: ~Copyable {
         bytes.deallocate()
     }
 
-    /// Writes the fields and returns them as a list, which is valid until the next call. The transport decides how
-    /// the body ends, so the fields for that are skipped. The list also keeps libcurl from adding fields of its own.
+    /// Writes the fields and returns them as a list, which is valid until the next call. The transport decides how the
+    /// request's body is framed, so framing fields of the request are skipped. Further entries of the list keep libcurl
+    /// from adding fields of its own.
     ///
     /// - Parameter handedOver: Whether the request itself goes to a proxy, without a tunnel.
     mutating func set(_ request: TransportRequest, handedOver: Bool) -> UnsafePointer<clarkspur_line>? {
@@ -97,10 +99,10 @@ struct CurlFields: ~Copyable {
         isOpen && !field.value.isEmpty && Self.isSame(field.name, name)
     }
 
-    /// Appends the field to the last line, so that libcurl searches fewer lines for each name that it knows. These
-    /// fields mean nothing to libcurl: it passes them on, and splits the line again where necessary. Fields are
-    /// joined only to `Accept`, which libcurl passes on unchanged. Newer versions rewrite the lines of other fields,
-    /// such as `Connection`.
+    /// Appends the field to the last line, so that libcurl has fewer lines to search for the names that it knows. These
+    /// fields mean nothing to libcurl: it sends them unchanged, and splits the line where necessary. Fields are joined
+    /// only to `Accept`, whose line libcurl sends unchanged. Newer versions rewrite the lines of other fields, such as
+    /// `Connection`.
     private mutating func join(_ field: HeaderField) {
         byteCount -= 1
         for text in ["\r\n", field.name, ": ", field.value, "\0"] { append(text) }

@@ -13,8 +13,8 @@ struct CurlHead {
 
     /// The maximum size in bytes: more than any server needs, and too little for a hostile server to do harm.
     static let limit = 300 * 1_024
-    /// The number of bytes that each line counts in addition to its own, as in HTTP/2. libcurl's work for a line
-    /// grows with the number of lines.
+    /// The number of bytes added to each line's own length, as in HTTP/2. libcurl's work for a line grows with the
+    /// number of lines.
     static let weightOfLine = 32
     static let interimLimit = 64
 
@@ -84,8 +84,8 @@ struct CurlHead {
         return .more
     }
 
-    /// Reads the fields that say where the body ends. Recipients disagree about a continuation of such a line, so it
-    /// is refused.
+    /// Reads the fields that say where the body ends. Recipients disagree about continuation lines of such a field, so
+    /// these are refused.
     private mutating func readFraming(
         _ line: UnsafeBufferPointer<UInt8>, _ first: UInt8
     ) throws(TransportError) {

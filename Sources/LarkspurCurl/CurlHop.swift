@@ -10,15 +10,16 @@ final class CurlHop {
     @exclusivity(unchecked) var head: CurlHead
     /// Whether libcurl passes the head's lines to the body's callback first, because no field has arrived yet.
     var awaitsField = false
-    /// The head of a proxy's challenge and its parser, kept until it is clear whether libcurl answers the challenge.
+    /// The head of a proxy's challenge and the parser of that head, kept until it is clear whether libcurl answers it.
     @exclusivity(unchecked) var challenge: (head: ResponseHead, reader: CurlHead)?
-    /// Whether libcurl may have answered an earlier challenge, and no other one since.
+    /// Whether libcurl may have sent the answer to a challenge of an earlier hop, and has answered no other challenge
+    /// since.
     var answersOldChallenge = false
-    /// The number of connections that libcurl had made for the hop when the challenge arrived. If it has not grown,
-    /// the answer goes over a connection that has carried a response.
+    /// The number of connections that libcurl had made for the hop when the challenge arrived. If the number has not
+    /// grown, libcurl sends the answer over a connection that has carried a response.
     var connectionsBefore = 0
     @exclusivity(unchecked) var received: UInt64 = 0
-    /// The position up to which more may be received, as of the last question to the task.
+    /// The position up to which the body may be received, as the task last stated it.
     @exclusivity(unchecked) var allowance: UInt64 = 0
     /// The head that was received and not yet delivered. `pending` has the bytes after it.
     @exclusivity(unchecked) var pendingHead: ResponseHead?
@@ -32,7 +33,7 @@ final class CurlHop {
     /// Whether the request has an `Expect` field, which asks if the peer wants the body.
     let expects: Bool
     /// Whether the peer has refused the expectation. libcurl would then send the request again. The callbacks prevent
-    /// that, because a hop is sent and answered once (T2).
+    /// that, because a hop is sent and answered once (T2 in `Transport`).
     var isExpectationRefused = false
     var needsFreshConnection = false
     /// Whether bytes that answer no request wait on the connection that libcurl chose.
@@ -45,7 +46,7 @@ final class CurlHop {
     var uploadFlow = UploadFlow.running
     /// The `errno` of a socket that the system refused, or 0.
     var socketError: Int32 = 0
-    /// The error that a callback has found. libcurl knows only that the callback refused.
+    /// The error that a callback has found. libcurl itself knows only that a callback failed.
     var fault: TransportError?
     /// Whether a callback refused because the task must end.
     var wasStopped = false
@@ -58,7 +59,7 @@ final class CurlHop {
     var socket: Int32 = -1
     var lastActivity: CurlClock.Instant
     private var lastSend: CurlClock.Instant
-    /// The last time at which the request could be sent.
+    /// The start of the request's upload.
     var uploadStart: CurlClock.Instant
     var uploadEnd: CurlClock.Instant?
 
@@ -105,8 +106,8 @@ final class CurlHop {
         if !head.isWhole, upload == nil || uploadEnd != nil {
             consider("first byte", limits.$firstByte, from: uploadEnd ?? start)
         }
-        // The idle timeout counts only while bytes are in flight, and neither their receiver nor the body holds them
-        // back.
+        // The idle timeout counts only while bytes are in flight, and neither the receiver of the response nor the
+        // request's body holds them back.
         let isMoving = head.isWhole || isConnected && upload != nil && uploadEnd == nil
         if isMoving, !isBodyPaused, uploadFlow == .running {
             consider("idle", limits.$idle, from: lastActivity)
@@ -117,9 +118,9 @@ final class CurlHop {
     /// The number of body bytes still to come, as the peer declares it; nil if it does not.
     var rest: Int? { head.contentLength.map { Int(clamping: $0) - Int(clamping: received) } }
 
-    /// Whether the host's TLS runs inside the TLS of a proxy. No version of libcurl sees all bytes that wait on such
-    /// a connection. Decrypted bytes of the outer TLS are neither in the socket nor in the inner TLS. With HTTP/1
-    /// such a connection is not reused.
+    /// Whether the host's TLS runs inside the TLS of a proxy. No version of libcurl sees all bytes that wait on such a
+    /// connection: bytes that only the outer TLS has decrypted are neither in the socket nor in the inner TLS. With
+    /// HTTP/1 such a connection is therefore not reused.
     var nestsTLS: Bool { route?.proxy?.kind == .https && request.url.isHTTPS }
 
     /// Whether the request asks the server to switch to another protocol.
@@ -139,8 +140,8 @@ final class CurlHop {
         return true
     }
 
-    /// Returns whether the head is a proxy's challenge that libcurl may answer, and keeps such a head. If libcurl
-    /// answers, another head comes next; otherwise the body or the end.
+    /// Keeps the head and returns true if it is a proxy's challenge that libcurl may answer. If libcurl answers,
+    /// another head follows; otherwise the body or the end of the response.
     func holds(_ head: ResponseHead) -> Bool {
         guard head.status == 407, route?.answersChallenge(to: request.url) == true else { return false }
         challenge = (head, self.head)
@@ -148,8 +149,8 @@ final class CurlHop {
         return true
     }
 
-    /// Whether the proxy has forgotten the earlier challenge and sent another one, so that the request can be sent
-    /// again.
+    /// Whether the proxy has refused the answer to its earlier challenge with another challenge, and the request can be
+    /// sent again.
     var isChallengedAgain: Bool { challenge != nil && answersOldChallenge && request.body.isReplayable }
 
     func deliverChallenge() {

@@ -5,21 +5,22 @@ internal import CLarkspur
 /// The thread that uses the handles has the loop's turn. Other threads post tasks to the queue. A thread that posts a
 /// new task while the loop sleeps takes the turn and sends the request at once. Every other post only wakes the loop.
 /// Waking a thread costs more than all other work for a small request.
-final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses the properties below "Guarded by the turn"
+final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time uses the properties "Guarded by the turn"
     // Immutable
     let configuration: CurlTransport.Configuration
     let routes: CurlRoutes
     let blocks = CurlBlockPool()
     private let poller = UnsafeMutablePointer<clarkspur_poller>.allocate(capacity: 1)
 
-    /// The turn; nil if there was no memory for it, and then no request starts.
+    /// The loop's turn. If it is nil, because there was no memory for it, no request starts.
     private let turn = clarkspur_turn_open()
     private let watcher = UnsafeMutablePointer<clarkspur_http2_watcher>.allocate(capacity: 1)
 
     // Mutable state, guarded by the lock of `Protected`
     private let queue = Protected(CurlTaskQueue())
 
-    // Guarded by the turn. A thread cannot race with itself, and every event reads these properties: unchecked.
+    // Guarded by the turn. Only one thread at a time uses these properties, and every event reads them, so exclusivity
+    // is not checked.
     @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var now = CurlClock.zero
     private(set) var keyLog: Int32 = -1
@@ -126,10 +127,10 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
 
     // MARK: The thread that has the turn
 
-    /// Does the work at hand once, while the loop's thread sleeps. Returns false if that thread must be woken for
-    /// this work or for more.
+    /// Does the work at hand once, while the loop's thread sleeps. Returns false if the loop's thread must be woken for
+    /// this work or for further work.
     ///
-    /// Only the loop's thread reads bodies from files and streams: that may take long, or runs code of the user.
+    /// Only the loop's thread reads bodies from files and streams, because reading may take long or run user code.
     func takeTurn() -> Bool {
         guard clarkspur_turn_try_begin(turn) else { return false }
         // The calling thread may belong to another loop, inside a call of a delegate.
@@ -194,7 +195,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
             clarkspur_multi_act(multi, event.descriptor, event.interest)
             return
         }
-        // Bytes from the peer may have opened its window.
+        // The peer may have opened its HTTP/2 window with the bytes that have arrived.
         let interest = sockets.isHeld(event.descriptor) ? 3 : event.interest
         let before = sentBytes
         clarkspur_multi_act(multi, event.descriptor, interest)
@@ -224,8 +225,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
         clarkspur_multi_set_long(multi, CURLMOPT_PIPELINING, 2)
     }
 
-    /// Runs `body` with the loop, for libcurl's callbacks. They come often and need not count references: the thread
-    /// that has the turn keeps the loop.
+    /// Runs `body` with the loop, for libcurl's callbacks. Callbacks are frequent, so `body` runs without counting
+    /// references: the thread that has the turn keeps the loop alive.
     @inline(__always)
     static func at<Answer>(_ context: UnsafeMutableRawPointer, _ body: (CurlLoop) -> Answer) -> Answer {
         Unmanaged<CurlLoop>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
@@ -242,7 +243,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
     /// Ends every task and releases what the thread used.
     private func end(_ error: TransportError) {
         let rest = queue.withLock { $0.end() }
-        // The waiting tasks end first: a connection slot that becomes free must not start one of them.
+        // The waiting tasks end first, so that a connection slot that becomes free does not start one of these tasks.
         for task in admitted.map(\.0) + origins.takeAllWaiting() { task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers { transfer.fail(error) }
         deliver()
@@ -289,7 +290,7 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
                     continue
                 }
                 transfers.append(transfer)
-                // libcurl counts connections in use as kept ones, and would close an idle connection for each of them.
+                // libcurl's limit also counts connections in use: for each of these it would close an idle connection.
                 let kept = transfers.count + max(1, configuration.maximumIdleConnections)
                 clarkspur_multi_set_long(multi, CURLMOPT_MAXCONNECTS, kept)
             }
@@ -315,8 +316,8 @@ final class CurlLoop: @unchecked Sendable {  // R6: one thread at a time uses th
         if let next = origins.leave(hop.origin) { start(next, hop.origin) }
     }
 
-    /// Admits more tasks to the origin, because all its requests share a connection from now on. They start after
-    /// libcurl has returned, because this is called in a callback.
+    /// Admits more tasks to the origin, because all requests to it share a connection from now on. The tasks start
+    /// after libcurl has returned, because libcurl calls this in a callback.
     func speaksHTTP2(_ origin: CurlOrigins.Index) {
         for task in origins.multiplex(origin) { admitted.append((task, origin)) }
     }

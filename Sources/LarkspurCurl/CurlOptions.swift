@@ -43,11 +43,11 @@ struct CurlOptions {
     ) {
         set(CURLOPT_CURLU, pointer: url)
         set(CURLOPT_NOSIGNAL, 1)
-        set(CURLOPT_QUICK_EXIT, 1)  // or, from 7.87 on, a transfer's end waits for its name lookup
+        set(CURLOPT_QUICK_EXIT, 1)  // otherwise, from 7.87 on, a transfer's end waits for its name lookup
         set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         set(CURLOPT_HTTP09_ALLOWED, 0)
         set(CURLOPT_PROTOCOLS, 3)  // http and https
-        set(CURLOPT_PROXY, "")  // empty, or libcurl reads the environment for each transfer
+        set(CURLOPT_PROXY, "")  // if not set, libcurl reads the environment for each transfer
         set(CURLOPT_NOPROXY, "")  // for the same reason
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         if let interface = configuration.interface { set(CURLOPT_INTERFACE, interface) }
@@ -68,7 +68,7 @@ struct CurlOptions {
     }
 
     /// Sets the TLS options of the connections that this transfer opens from now on. They are set even if none is
-    /// needed. Otherwise libcurl writes keys to the file that the environment names.
+    /// needed, because libcurl otherwise writes keys to the file that the environment names.
     private func setUpConnections() {
         if clarkspur_tls_load() { clarkspur_tls_set_up(easy, asksForTrust, keyLog) }
         set(CURLOPT_SSL_SESSIONID_CACHE, resumesTLS && !asksForTrust ? 1 : 0)
@@ -89,7 +89,7 @@ struct CurlOptions {
                 set(CURLOPT_SSLCERTTYPE, "P12")
                 set(CURLOPT_SSLCERT_BLOB, bytes)
             }
-            set(CURLOPT_KEYPASSWD, identity.password)  // also if it is empty, or OpenSSL asks at the terminal
+            set(CURLOPT_KEYPASSWD, identity.password)  // set even if empty, or OpenSSL asks at the terminal
         }
         if configuration.requiresStapledStatus { set(CURLOPT_SSL_VERIFYSTATUS, 1) }
         switch configuration.certificateAuthorities {
@@ -156,8 +156,8 @@ struct CurlOptions {
         // libcurl allocates this buffer for each transfer. A large buffer costs more than a small response. A
         // receiver that limits its allowance expects a long body.
         let bufferSize = request.initialAllowance == .max ? 64 * 1_024 : 512 * 1_024
-        // libcurl refuses while the handle still has a buffer, as after a transfer that ended before it was
-        // connected.
+        // libcurl refuses another size while the handle still has a buffer, for example after a transfer that ended
+        // before it was connected.
         if bufferSize != self.bufferSize, clarkspur_easy_set_long(easy, CURLOPT_BUFFERSIZE, bufferSize) == 0 {
             self.bufferSize = bufferSize
         }
@@ -165,9 +165,10 @@ struct CurlOptions {
         undoChunks(false)
         let asks = request.asksForTrust && request.url.isHTTPS
         if asks != asksForTrust, !asks || CurlTrust.problem == nil {
-            // libcurl still verifies the chain, and `CurlTrust` reads the verdict when it asks about the peer. A
-            // resumed session has no verdict of its own. `CurlTrust` also checks the host. Because libcurl does not,
-            // requests that do not ask share no connection with these.
+            // libcurl still verifies the chain, and `CurlTrust` reads libcurl's verdict when it asks the delegate about
+            // the peer. A resumed session has no verdict of its own. `CurlTrust` also checks the host's name, which
+            // libcurl does not do here. Requests that do not ask for trust therefore share no connection with requests
+            // that ask.
             asksForTrust = asks
             setUpConnections()
             set(CURLOPT_SSL_VERIFYHOST, asksForTrust ? 0 : 2)
@@ -176,7 +177,7 @@ struct CurlOptions {
         if request.method == "GET", case .bodiless = shape { isPlain = true }
         if isPlain, !isFresh, plainVersion == version { return }
         plainVersion = isPlain && !isFresh ? version : nil
-        set(CURLOPT_POSTFIELDS, pointer: nil)  // while it is set, libcurl before 8.7 rewinds no upload
+        set(CURLOPT_POSTFIELDS, pointer: nil)  // while this option is set, libcurl before 8.7 rewinds no upload
         set(CURLOPT_HTTPGET, 1)  // resets the kind of request of the previous transfer
         switch shape {
         case .bodiless:
@@ -200,9 +201,9 @@ struct CurlOptions {
 }
 
 extension CurlOptions {
-    /// Digest, and nothing before the proxy's challenge (`CURLAUTH_DIGEST` with `CURLAUTH_ONLY`). With
-    /// `CURLAUTH_DIGEST` alone, libcurl first sends a request without its body to get the challenge. A proxy that
-    /// sends no challenge forwards that request.
+    /// Digest, with no credential before the proxy's challenge (`CURLAUTH_DIGEST` with `CURLAUTH_ONLY`). With
+    /// `CURLAUTH_DIGEST` alone, libcurl first sends a request without its body to get the challenge. A proxy that sends
+    /// no challenge forwards that request.
     private static let digestWhenAsked = Int(truncatingIfNeeded: 0x8000_0002 as UInt32)
 
     private mutating func set(_ route: CurlRoute?) {
@@ -247,7 +248,7 @@ struct CurlLibrary: Sendable {
     let name: String
     let hasHTTP2: Bool
 
-    /// The loaded library. It must be read only after libcurl is loaded.
+    /// The loaded library. This property must be read only after libcurl is loaded.
     static let current = CurlLibrary()
 
     private init() {
@@ -276,7 +277,8 @@ struct CurlLibrary: Sendable {
     /// Whether libcurl accepts the certificates of authorities as bytes (7.77 or later).
     var takesAuthorities: Bool { number >= 0x074D00 }
 
-    /// Whether libcurl sends a proxy the target that was set, and no field that was left out (7.75 or later).
+    /// Whether requests that go to a proxy itself have the target that was set, and no field that was removed (7.75 or
+    /// later).
     var handsOverTargets: Bool { number >= 0x074B00 }
 
     /// Whether libcurl refuses a response's field without a colon (7.83 or later).
@@ -292,9 +294,9 @@ struct CurlLibrary: Sendable {
     /// Whether libcurl wants to write to a socket while the window of an HTTP/2 upload is closed (7.87 and 7.88).
     var spinsOverHTTP2: Bool { (0x075700..<0x080000).contains(number) }
 
-    /// Returns whether the request may use HTTP/2. Before 7.88 libcurl takes another window from the peer each time a
-    /// paused response continues. It ends a response when 64 MiB of it wait. There, responses that may be paused use
-    /// HTTP/1.1.
+    /// Returns whether the request may use HTTP/2. Before 7.88 libcurl lets the peer send another window each time a
+    /// paused response continues, and fails a response of which 64 MiB wait. With these versions, responses that may be
+    /// paused use HTTP/1.1.
     func receivesOverHTTP2(_ request: TransportRequest) -> Bool {
         number >= 0x075800 || request.initialAllowance == .max
     }

@@ -9,8 +9,8 @@ extension CurlTransport.Configuration {
         case unixSocket(path: String)
     }
 
-    /// The local address in libcurl's syntax. The prefix tells an address from an interface, so that libcurl never
-    /// looks up a name.
+    /// The local address in libcurl's syntax. The prefix says whether it is an address or an interface, so that libcurl
+    /// never looks up a name.
     var interface: String? {
         localAddress.map { address in
             IPAddress.bytes(address) == nil ? "if!" + address : "host!" + address.filter { $0 != "[" && $0 != "]" }
@@ -42,7 +42,8 @@ struct CurlRoute: Equatable {
     }
 
     /// Returns whether libcurl needs the whole URL. The answer to a challenge contains the target of the URL that
-    /// libcurl parsed. Before 7.75 a request that goes to a proxy itself has this target too.
+    /// libcurl parsed. Before 7.75 libcurl also sends this target with a request that goes to the proxy itself, without
+    /// a tunnel.
     func needsWholeURL(_ url: RequestURL) -> Bool {
         answersChallenge(to: url) || handsOver(url) && !CurlLibrary.current.handsOverTargets
     }
@@ -90,8 +91,8 @@ final class CurlRoutes {
     /// The maximum length of a socket's path in bytes.
     private static let longestPath = 107
 
-    /// Returns whether libcurl can use the place. It cannot map an address to another address, and takes a dash
-    /// before a name for a command.
+    /// Returns whether libcurl can use the place. libcurl cannot map an address to another address, and treats a dash
+    /// before a name as a command.
     private static func isSound(_ place: CurlTransport.Configuration.HostPlace, for name: String) -> Bool {
         switch place {
         case .addresses(let addresses):
@@ -127,7 +128,7 @@ final class CurlRoutes {
         case nil: break
         }
         route.proxy = proxies.proxy(for: url)
-        // libcurl gives a SOCKS proxy only the first address, which for this name is the IPv6 address from 8.0 on.
+        // libcurl sends a SOCKS proxy only the first address, which for this host name is the IPv6 address from 8.0 on.
         if route.proxy?.kind == .socks5, route.lookup == nil, Self.isLoopback(host) {
             route.lookup = "\(host):\(port):127.0.0.1,[::1]"
         }

@@ -11,10 +11,11 @@ struct CurlSessions {
 
     /// The maximum number of frames within `period` without a byte of a response or of an upload.
     static let frameLimit = 10_000
-    /// The maximum number of bytes of any kind in that time. A peer may send less than this of a cancelled response
-    /// before it learns of the cancellation: libcurl's largest window is 32 MiB.
+    /// The maximum number of bytes of any kind within `period`. It is larger than libcurl's largest window of 32 MiB,
+    /// which a peer may use for a cancelled response before the cancellation arrives.
     static let byteLimit = 40 << 20
-    /// The length of that time in nanoseconds. A peer that sends an occasional ping stays far below the limits.
+    /// The time in nanoseconds after which a session's counts restart. A peer that sends an occasional ping stays far
+    /// below the limits.
     static let period: UInt64 = 30_000_000_000
 
     private struct Budget {
@@ -27,7 +28,7 @@ struct CurlSessions {
     /// The sessions that have sent something since their last progress.
     private var budgets: [ID: Budget] = [:]
     private var uploads = 0
-    /// The number of budgets at which expired ones are removed: no callback reports the end of a session.
+    /// The number of budgets at which expired budgets are removed. No callback reports the end of a session.
     private var sweepAt = 1_000
 
     /// The number of sessions with a budget.
@@ -36,7 +37,7 @@ struct CurlSessions {
     /// Resets the budget of a new session, whose address may have belonged to another session before.
     mutating func didOpen(_ session: ID) { budgets[session] = nil }
 
-    /// Notes that bytes of a request's body are sent, so that peers have reasons to send control frames.
+    /// Notes that bytes of a request's body were sent, because control frames that answer them are not an attack.
     mutating func didUpload() { uploads &+= 1 }
 
     /// Counts what a session has sent. Returns false if the session must end.

@@ -5,7 +5,7 @@ struct CurlSockets {
     private struct Entry {
         var wanted: Int32 = 0
         var registered: Int32 = 0
-        /// Whether our callbacks open and close the socket, so that they know when its number belongs to another
+        /// Whether our callbacks open and close the socket. They then know when its descriptor belongs to another
         /// socket.
         var isConnection = false
         var ends: Ends?
@@ -40,10 +40,10 @@ struct CurlSockets {
         func hash(into hasher: inout Hasher) { hasher.combine(hash) }
     }
 
-    /// The number of idle writes which shows that the peer's window is closed. Fewer can come from a TLS record that
-    /// was sent in parts.
+    /// The number of idle writes after which the peer's window counts as closed. A TLS record that is sent in parts can
+    /// cause fewer idle writes.
     private static let limitOfIdleWrites = 4
-    /// The maximum time in nanoseconds for which writes are held back, in case they had another reason.
+    /// The maximum time in nanoseconds for which a socket is not watched for writing, in case the window is not closed.
     private static let holdTime: UInt64 = 50_000_000
 
     private var entries: [Entry] = []
@@ -79,8 +79,8 @@ struct CurlSockets {
 
     func isHeld(_ descriptor: Int32) -> Bool { held.contains(descriptor) }
 
-    /// Notes that libcurl had the socket writable. If it repeatedly sends nothing, the poller watches for reading
-    /// alone until the peer sends something, such as a frame that opens its window.
+    /// Notes that libcurl was told that the socket is writable. If libcurl repeatedly sends nothing, the poller watches
+    /// for reading alone until the peer sends something, such as a frame that opens its window.
     mutating func didWrite(
         _ descriptor: Int32, hasSent: Bool, at now: CurlClock.Instant, poller: UnsafeMutablePointer<clarkspur_poller>
     ) {
@@ -112,8 +112,7 @@ struct CurlSockets {
         entries[index(of: descriptor)] = Entry(isConnection: true)
     }
 
-    /// Removes the socket from the poller. The kernel does so for a closed socket only if no child process has it
-    /// too.
+    /// Removes the socket from the poller. The kernel removes a closed socket only if no child process holds it open.
     mutating func willClose(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
         let index = index(of: descriptor)
         held.removeAll { $0 == descriptor }

@@ -1,4 +1,4 @@
-/// The handle of one hop. Its members only change the orders in the box, and make the loop look at them.
+/// The handle of one hop. Its members only change the orders in `box`, and make the loop look at these orders.
 final class CurlTask: TransportTask {
     // Immutable
     let id: TransportTaskID
@@ -15,7 +15,7 @@ final class CurlTask: TransportTask {
         var delegate: (any TransportDelegate)?
         var isSuspended = false
         var allowance: UInt64
-        /// Whether the loop has paused the response's body, so that it must hear when the body may continue.
+        /// Whether the loop has paused the response's body and must be woken when the body may continue.
         var isHeld = false
         var hasWoken = false
         var end: TransportError?
@@ -156,7 +156,7 @@ final class CurlTask: TransportTask {
 
     enum Flow { case deliver(upTo: UInt64), pause, stop }
 
-    /// Returns what to do with a buffer that begins at this position (T15, T16, T18).
+    /// Returns what to do with a buffer of the body that begins at this position (T15, T16, T18 in `Transport`).
     func flow(at position: UInt64) -> Flow {
         box.withLock { state in
             if state.end != nil { return .stop }
@@ -165,7 +165,7 @@ final class CurlTask: TransportTask {
         }
     }
 
-    /// Ends the task. An end that was ordered before the last delivery replaces a success.
+    /// Ends the task. If an end was ordered before this call, its error replaces a success.
     func end(_ error: TransportError?, metrics: @autoclosure () -> TransportMetrics) {
         let (delegate, ordered) = box.withLock { state -> ((any TransportDelegate)?, TransportError?) in
             (state.phase == .ended ? nil : state.finish(), state.end)

@@ -52,8 +52,8 @@ struct CurlTaskQueue {
 
     // MARK: The thread that has the turn
 
-    /// Moves the posted tasks to `tasks`. Returns nil after the end, or if the turn is lent and the tasks need the
-    /// loop's own thread.
+    /// Moves the posted tasks to `tasks`. Returns nil after the end, or if another thread has the turn and the tasks
+    /// need the loop's own thread.
     mutating func take(into tasks: inout [CurlTask], isLent: Bool) -> Lifecycle? {
         isAsleep = false
         guard lifecycle != .ended, !isLent || posted.allSatisfy(\.isPrompt) else { return nil }

@@ -48,8 +48,8 @@ extension CurlTransfer {
     /// The maximum length of a proxy's response to CONNECT, in bytes.
     private static let limitOfTunnel = 128 * 1_024
 
-    /// Enables libcurl's progress reports if the hop needs a tunnel. libcurl reports each byte of the proxy's
-    /// response to CONNECT, so that `mayGoOn` can limit the response. libcurl reads it as long as bytes arrive, and
+    /// Enables libcurl's progress reports if the hop needs a tunnel. libcurl reports each byte of the proxy's response
+    /// to CONNECT, so that `mayGoOn` can limit the response. libcurl reads this response as long as bytes arrive, and
     /// serves no other connection meanwhile.
     func watchTunnel(of hop: CurlHop) {
         let isOn = hop.route?.tunnels(to: hop.request.url) == true
@@ -71,8 +71,8 @@ extension CurlTransfer {
     }
 
     private func openSocket(at address: UnsafeMutableRawPointer?) -> Int32 {
-        // A new connection needs the whole body, even if a lost connection has read it. Before 7.80 no other callback
-        // reports the new connection.
+        // A new connection needs the whole body, even if some of it was read for a connection that was lost. Before
+        // 7.80 no other callback reports the new connection.
         if let hop, hop.upload != nil, !CurlLibrary.current.tellsOfRequests, seek(0, 0) != 0 { return -1 }
         let descriptor = clarkspur_socket_open(address, loop.configuration.peerTimeoutInMilliseconds)
         guard descriptor >= 0 else {
@@ -85,8 +85,8 @@ extension CurlTransfer {
         return descriptor
     }
 
-    /// Returns whether no bytes wait on the connection that libcurl chose. libcurl would take bytes on a reused
-    /// HTTP/1 connection for the response.
+    /// Returns whether no bytes wait on the connection that libcurl chose. libcurl would treat bytes that wait on a
+    /// reused HTTP/1 connection as the response.
     private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
         if !opened.isEmpty {
             // HTTP/2 connections are never checked: stray bytes there belong to no request.
@@ -114,8 +114,8 @@ extension CurlTransfer {
             hop.fault = CurlTrust(easy, of: hop.request.url).fault { hop.delegate.answer($0, for: hop.task.id) }
             if hop.fault != nil { return false }
         }
-        // If a lost connection sent none of the bytes that were read for it, libcurl may switch to another one
-        // without a callback. So the body is rewound before each send.
+        // If a lost connection sent none of the bytes that were read for it, libcurl may switch to another connection
+        // without a callback. The body is therefore rewound before each send.
         guard hop.upload == nil || seek(0, 0) == 0 else { return false }
         didConnect()
         return true
@@ -156,7 +156,7 @@ extension CurlTransfer {
                 return count
             }
             hop.isExpectationRefused = hop.expects && head.status == 417
-            // After this head libcurl may need no more of the body. It notices that only when it asks for more.
+            // After this head libcurl may need no more of the request's body, which it notices only when it reads on.
             if hop.uploadFlow != .running { hop.task.wake() }
             loop.hasPending(slot)
             hop.pendingHead = head
@@ -180,7 +180,7 @@ extension CurlTransfer {
         hop.deliverChallenge()
         let piece = UnsafeRawBufferPointer(start: bytes, count: count)
         if !hop.pending.hasRoom(for: piece) { hop.deliverPending() }
-        // The task is asked once for each buffer, and again where the allowance ends (T15, T16).
+        // The task decides once for each buffer, and again where the allowance ends (T15, T16 in `Transport`).
         if hop.pending.isEmpty || hop.received >= hop.allowance {
             switch hop.task.flow(at: hop.received) {
             case .pause:

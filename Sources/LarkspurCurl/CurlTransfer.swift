@@ -16,7 +16,7 @@ final class CurlTransfer {
     @exclusivity(unchecked) private var fields = CurlFields()
     private var post = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) private(set) var hop: CurlHop?
-    /// The proxy whose challenge the handle may remember.
+    /// The proxy whose challenge libcurl may still remember in this handle.
     private var asker: Proxy?
     /// Whether the loop can look up the transfer by its handle.
     private var isOwner = false
@@ -24,7 +24,7 @@ final class CurlTransfer {
     var opened: [Int32] = []
     /// Whether libcurl reports its progress.
     var reportsProgress = false
-    /// Whether the hop's connection cannot carry further requests, which libcurl does not know.
+    /// Whether the hop's connection must not be reused although libcurl would reuse it.
     var closesConnection = false
 
     /// Creates an easy handle. Returns nil if libcurl is out of memory.
@@ -46,8 +46,8 @@ final class CurlTransfer {
         setCallbacks()
     }
 
-    /// Replaces the easy handle. A handle that met a peer without `100 Continue` no longer waits for that response. A
-    /// handle that answered a proxy's challenge continues to answer it, even to another proxy.
+    /// Replaces the easy handle. A handle whose peer once sent no `100 Continue` never waits for that response again. A
+    /// handle that has answered a proxy's challenge repeats the answer, even to another proxy.
     private func renew() {
         guard let fresh = clarkspur_easy_open() else { return }
         if isOwner { loop.setOwner(nil, of: easy) }
@@ -64,8 +64,8 @@ final class CurlTransfer {
         post.deallocate()
     }
 
-    /// Runs `body` with the transfer, for libcurl's callbacks. They come for each line and need not count references:
-    /// the loop keeps its transfers until it ends, and no callback ends it.
+    /// Runs `body` with the transfer, for libcurl's callbacks. They are called for each line, so `body` runs without
+    /// counting references: the loop keeps its transfers until it ends, and no callback ends the loop.
     @inline(__always)
     static func at<Answer>(_ context: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Answer) -> Answer {
         Unmanaged<CurlTransfer>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
@@ -223,7 +223,8 @@ final class CurlTransfer {
         loop.setAlarm(loop.now, for: slot)
     }
 
-    /// Fails the hop as soon as libcurl has returned: the peer broke the protocol, which libcurl may not report.
+    /// Fails the hop as soon as libcurl has returned, because the peer broke the protocol and libcurl may not report
+    /// that.
     func breakOff(_ message: String) {
         guard let hop, hop.fault == nil else { return }
         hop.fault = TransportError(.protocolViolation, message, phase: phase(of: hop))
@@ -265,17 +266,17 @@ final class CurlTransfer {
             remotePort: clarkspur_easy_long(easy, CURLINFO_PRIMARY_PORT))
     }
 
-    /// Returns whether a proxy has refused the answer to an earlier challenge, which it may have forgotten. libcurl
-    /// takes that for a wrong password.
+    /// Returns whether a proxy has refused the answer to an earlier challenge, which the proxy may have forgotten.
+    /// libcurl would report a wrong password.
     private func isForgotten(after code: Int32, _ hop: CurlHop) -> Bool {
         guard hop.answersOldChallenge, hop.fault == nil, hop.sends < Self.sendLimit else { return false }
         let isTunnelRefused = !hop.isConnected && clarkspur_easy_long(easy, CURLINFO_HTTP_CONNECTCODE) == 407
         return (hop.isChallengedAgain || isTunnelRefused && code != 0) && hop.rewind(at: loop.now)
     }
 
-    /// Returns whether the hop can be sent again after its connection was lost. Either the request counts as never
-    /// sent, or a repetition does no harm. libcurl itself repeats requests over stale connections, but misses some
-    /// that a GOAWAY ends.
+    /// Returns whether the hop can be sent again after its connection was lost. Either the server has not processed the
+    /// request, or a repetition does no harm. libcurl itself repeats requests over stale connections, but not all those
+    /// that a GOAWAY frame ends.
     private func sendsAgain(after code: Int32, _ hop: CurlHop) -> Bool {
         guard code != 0, hop.fault == nil, !hop.head.hasBegun, hop.sends < Self.sendLimit else { return false }
         let failure = failure(code, hop)

@@ -5,7 +5,7 @@
 struct CurlTransferCodings {
     /// Whether the last coding is `chunked`.
     private(set) var isChunked = false
-    /// Whether a line begins with `chunked`, which every version of libcurl then decodes.
+    /// Whether a line begins with `chunked`. Every version of libcurl decodes the chunks then.
     private var hasLineOfChunks = false
     /// Whether `Transfer-Encoding` lists `gzip` or `deflate`, with or without `chunked` after it.
     private(set) var isCompressed = false

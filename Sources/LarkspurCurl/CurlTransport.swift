@@ -61,9 +61,9 @@ public final class CurlTransport: Transport {
         /// The path of a PEM file of certificate revocation lists. If it is set, the file must contain the list of
         /// every issuer.
         public var revocationList: String?
-        /// Whether each peer must staple a recent OCSP response, in which its authority states that the certificate
-        /// is not revoked. Peers without it are refused with `.certificateStatusUnknown`. TLS sessions are not
-        /// resumed then, because a resumed session shows no status.
+        /// Whether each peer must staple a recent OCSP response, in which its authority states that the certificate is
+        /// not revoked. Peers without it are refused with `.certificateStatusUnknown`. If it is true, TLS sessions are
+        /// not resumed, because a resumed session has no status.
         public var requiresStapledStatus = false
         /// The oldest version of TLS that is accepted; TLS 1.2 by default.
         public var minimumTLSVersion = TLSVersion.tls1_2
@@ -73,15 +73,15 @@ public final class CurlTransport: Transport {
         public var ciphers: String?
         /// The client identity that is shown to every peer that asks for a client certificate.
         public var identity: ClientIdentity?
-        /// The path of a file to which the keys of TLS connections are added, in the NSS key log format. Tools
-        /// can decrypt recorded connections with it, and so can every reader of the file. It is created for its owner
-        /// alone. If it is nil, no keys are written, even if the environment sets `SSLKEYLOGFILE`.
+        /// The path of a file to which the keys of TLS connections are added, in the NSS key log format. Tools can
+        /// decrypt recorded connections with it, and so can every reader of the file. Only the owner can read the
+        /// created file. If the path is nil, no keys are written, even if the environment sets `SSLKEYLOGFILE`.
         public var keyLogFile: String?
         /// The maximum number of concurrent requests to an origin; 64 by default. Further requests wait. With HTTP/2,
-        /// where all share one connection, the maximum is 100.
+        /// where all requests to an origin share one connection, the maximum is 100.
         public var maximumConnectionsPerHost = 64
-        /// The maximum number of idle connections kept for reuse, in addition to as many as were ever in use at once;
-        /// 256 by default.
+        /// The maximum number of idle connections kept for reuse; 256 by default. The highest number of connections
+        /// that were in use at the same time is added to it.
         public var maximumIdleConnections = 256
         /// The time after which an idle connection is not reused, in whole seconds; 60 seconds by default.
         public var idleLifetime = Duration.seconds(60)
@@ -92,10 +92,9 @@ public final class CurlTransport: Transport {
         /// system's own limit, up to a quarter of an hour.
         ///
         /// It detects peers that vanish silently: a machine without power, a broken route, a firewall that forgot the
-        /// connection. The request then ends with `.connectionLost` instead of waiting for `timeouts.firstByte`, and
-        /// is sent again where that does no harm. On Linux it sets `TCP_USER_TIMEOUT`, and the first TCP keep-alive
-        /// is sent after half of the time, in whole seconds. It works for HTTP/2 as well, where libcurl sends no
-        /// pings of its own.
+        /// connection. The request then does not wait for `timeouts.firstByte`. It is sent again if that does no harm,
+        /// and otherwise ends with `.connectionLost`. On Linux it sets `TCP_USER_TIMEOUT`, and the first TCP keep-alive
+        /// is sent after half of this time, in whole seconds. It also applies to HTTP/2, where libcurl sends no pings.
         ///
         /// It also limits how long a peer may accept no more of an upload, and how long a connection attempt may
         /// take. Raise it together with `timeouts.connect` and `timeouts.idle`.

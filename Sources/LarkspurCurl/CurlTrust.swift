@@ -12,7 +12,8 @@ struct CurlTrust {
         port = url.port ?? 443
     }
 
-    /// The error if peers cannot be evaluated with this libcurl. Requests that ask for it are not sent then.
+    /// The error if peers cannot be evaluated with this libcurl. If there is an error, requests that ask for an
+    /// evaluation are not sent.
     static let problem: TransportError? = {
         let libcurl = CurlLibrary.current
         if !libcurl.tellsOfRequests {
@@ -28,7 +29,7 @@ struct CurlTrust {
         return nil
     }()
 
-    /// Asks for a decision on the peer. Returns nil if the request may be sent to it.
+    /// Asks for a decision on the peer. Returns nil if the request may be sent to the peer, otherwise the error.
     func fault(_ ask: (TransportQuestion) -> Void) -> TransportError? {
         var certificates: [[UInt8]] = []
         let isWhole = withUnsafeMutablePointer(to: &certificates) { certificates in

@@ -2,9 +2,9 @@ internal import CLarkspur
 
 /// The URL of a transfer, parsed by libcurl.
 ///
-/// libcurl parses a URL that is given as text, and writes it again, for every transfer. That is a quarter of its work
-/// for a small request. So libcurl gets the origin, which seldom changes. The target is a separate option, which
-/// libcurl sends unchanged.
+/// For every transfer, libcurl parses a URL that is set as text and writes it again. For a small request that is a
+/// quarter of libcurl's work. The parsed URL therefore has only the origin, which seldom changes. The target is a
+/// separate option, which libcurl sends unchanged.
 struct CurlURL: ~Copyable {
     let handle: UnsafeMutableRawPointer
     /// The origin that the handle holds; empty if it holds a whole URL or none.
@@ -22,7 +22,7 @@ struct CurlURL: ~Copyable {
 
     /// Sets the URL. Returns false if libcurl refuses it.
     ///
-    /// - Parameter isWhole: Whether libcurl needs the whole URL, because it computes something from it.
+    /// - Parameter isWhole: Whether libcurl needs the whole URL, because it uses the URL's target.
     mutating func set(_ url: RequestURL, isWhole: Bool = false) -> Bool {
         guard isWhole || !url.hasOrigin(text) else { return true }
         let origin = url.originText

@@ -2,7 +2,7 @@
 final class CurlUpload {
     enum Read {
         case bytes(Int)
-        /// The stream has no bytes yet, and will wake the transfer.
+        /// The stream has no bytes yet. It wakes the transfer when it has more.
         case pending
         case failed(TransportError)
     }
@@ -53,8 +53,8 @@ final class CurlUpload {
         }
     }
 
-    /// Goes back to the first byte. If the body is a stream that was read already, asks for a fresh stream (T20).
-    /// Returns false if there is none.
+    /// Goes back to the first byte. If the body is a stream that was read already, asks for a fresh stream (T20 in
+    /// `Transport`). Returns false if there is none.
     func rewind(_ ask: (TransportQuestion) -> Void) -> Bool {
         guard position > 0 || hasEnded else { return true }
         let fresh: any TransportBodyStream

@@ -2,7 +2,7 @@
 ///
 ///     try Proxy("http://user:secret@proxy.example.com:3128")
 ///
-/// No description of it shows the password.
+/// Descriptions of a proxy do not show the password.
 public struct Proxy: Hashable, Sendable {
     /// The protocol of a proxy.
     public enum Kind: String, Sendable {
@@ -62,7 +62,7 @@ public struct Proxy: Hashable, Sendable {
         }
     }
 
-    /// The proxy's URL without user and password, as libcurl takes it.
+    /// The proxy's URL without user and password, in libcurl's syntax.
     var text: String {
         let host = host.contains(":") ? "[\(host)]" : host
         return "\(kind.rawValue)://\(host):\(port)"

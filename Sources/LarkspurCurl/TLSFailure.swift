@@ -7,8 +7,8 @@ enum TLSFailure {
 
     static func isVersion(_ message: String) -> Bool { contains(message, oneOf: versions) }
 
-    /// Returns an explanation and the library's message, which can be searched for; the message alone without an
-    /// explanation.
+    /// Returns an explanation and the library's message, which readers can search for. If there is no explanation,
+    /// returns only the message.
     ///
     /// - Parameter peer: The end that failed: the server or the proxy.
     static func explained(_ message: String, peer: String) -> String {
@@ -21,7 +21,7 @@ enum TLSFailure {
     private static let plainText = ["wrong version number", "packet length too long", "unexpected TLS packet"]
     private static let versions = ["alert protocol version", "unsupported protocol", "no protocols available"]
 
-    /// The explanations by the signs in a message. The first entry with a sign that the message has counts.
+    /// The explanations by the signs in a message. The first entry with a sign that occurs in the message is used.
     private static let meanings: [(signs: [String], words: String)] = [
         (
             plainText,
