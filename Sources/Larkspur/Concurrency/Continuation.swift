@@ -1,7 +1,7 @@
 /// A continuation of a task that waits for another thread.
 ///
-/// Debug builds trap if a continuation is not resumed exactly once (R4). Release builds skip the check, which costs one
-/// allocation for each wait.
+/// Debug builds trap if a continuation is not resumed exactly once (rule R4 in Concurrency.md). Release builds skip the
+/// check, which costs one allocation for each wait.
 #if DEBUG
     package struct Continuation<Value>: Sendable {
         private let continuation: CheckedContinuation<Value, Never>
@@ -26,8 +26,8 @@
 /// Passes a continuation to `body`, waits until it is resumed, and returns the value.
 ///
 /// If the continuation is resumed before its task waits, the Swift runtime passes the value through an atomic. The
-/// thread sanitizer does not see that atomic and reports a false data race. So debug builds take a lock on both sides,
-/// which the sanitizer sees.
+/// thread sanitizer does not see that atomic and reports a false data race. Debug builds therefore take a lock before
+/// the resume and after the wait, which the sanitizer sees.
 func suspended<Value>(
     isolation: isolated (any Actor)? = #isolation, _ body: (Continuation<Value>) -> Void
 ) async -> sending Value {
@@ -51,8 +51,8 @@ package func suspended<Value: Sendable>(
         // The isolation is passed explicitly; otherwise the closure would not be isolated to the actor.
         await suspended(isolation: isolation) { continuation in
             body(continuation)
-            // If the task was cancelled before `body` ran, the cancellation handler called `giveUp` before a
-            // continuation existed. So call it again.
+            // The task may have been cancelled before `body` ran. `giveUp` was then called before the continuation
+            // existed, so call it again.
             if Task.isCancelled { giveUp() }
         }
     } onCancel: {
