@@ -9,8 +9,8 @@ final class Deadline: Sendable {
         case running(timer: DeadlineTimer?, interruption: Interruption?)
         case passed
         case stopped
-        /// Another deadline, or none, has replaced this one. Work that started under this one continues under the new
-        /// one.
+        /// The deadline was replaced by another deadline, or removed. Work that started under it continues under the
+        /// new deadline.
         case replaced(by: Deadline?)
     }
 
@@ -37,8 +37,8 @@ final class Deadline: Sendable {
 
     /// Whether the timeout has passed or is about to pass.
     ///
-    /// A transport gets the remaining time and may measure it from a slightly earlier moment. So it can end a hop
-    /// shortly before the timeout passes on this clock.
+    /// A transport gets the remaining time and may measure it from a slightly earlier moment. The transport can
+    /// therefore end a hop shortly before the timeout passes on this clock.
     var isDue: Bool { timeLeft < max(.milliseconds(2), min(.milliseconds(20), limit / 16)) }
 
     var hasPassed: Bool {
@@ -98,8 +98,8 @@ final class Deadline: Sendable {
         late?(next?.error ?? error)
     }
 
-    /// Runs the user's code and waits for it at most until the timeout passes. The code is then cancelled, and
-    /// abandoned if it ignores that. One call at a time.
+    /// Runs the user's code and waits for it at most until the timeout passes. When the timeout passes, the code is
+    /// cancelled, and the caller continues without waiting for it. Only one call at a time is allowed.
     func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let interruptible = InterruptibleWork<Value>()
         let result = await suspended { waiter in
@@ -140,7 +140,7 @@ private final class InterruptibleWork<Value: Sendable>: Sendable {
 
     func begin(_ work: @escaping @Sendable () async throws -> Value, for waiter: Waiter) {
         box.withLock { $0.waiter = waiter }
-        // The task is unstructured, because a caller would have to wait for a child task.
+        // The task is unstructured, because the caller would have to wait for a child task even after the timeout.
         let task = Task {
             do { answer(.success(try await work())) } catch { answer(.failure(error)) }
         }

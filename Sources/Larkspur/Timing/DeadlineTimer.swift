@@ -7,7 +7,7 @@ enum DeadlineTimer: Sendable {
 
     /// Starts a timer.
     ///
-    /// - Parameter delay: Returns the delay. For a task it is called when the task starts.
+    /// - Parameter delay: Returns the delay. If a task sleeps, the closure is called when that task starts.
     init(
         on clock: any Clock<Duration>, after delay: @escaping @Sendable () -> Duration,
         _ act: @escaping @Sendable () -> Void
@@ -46,11 +46,11 @@ final class TimerQueue: Sendable {
     private struct State {
         let timer: any DispatchSourceTimer
         var heap = TimerHeap<Action>()
-        /// The time when the system's timer fires; nil if it does not.
+        /// The time when the system's timer fires; nil if it is not set.
         var wakeTime: ContinuousClock.Instant?
 
-        /// Sets the system's timer. Call it under the lock: otherwise a slower thread could overwrite it with an
-        /// earlier decision.
+        /// Sets the system's timer. Call it under the lock: otherwise a slower thread could overwrite a newer time with
+        /// an older one.
         mutating func wake(at time: ContinuousClock.Instant?) {
             wakeTime = time
             timer.schedule(deadline: time.map(TimerQueue.deadline) ?? .distantFuture, leeway: .nanoseconds(0))
@@ -85,7 +85,8 @@ final class TimerQueue: Sendable {
         }
     }
 
-    /// Removes a timer that has not fired. The system's timer is not changed: if it fires too early, it is set again.
+    /// Removes a timer that has not fired. The system's timer is not changed here: if it fires too early, `fire()` sets
+    /// it again.
     func remove(_ id: ID) {
         _ = box.withLock { $0.heap.remove(id) }  // the closure is released after unlocking
     }

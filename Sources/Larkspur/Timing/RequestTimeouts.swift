@@ -18,17 +18,17 @@ public struct RequestTimeouts: Sendable, Hashable {
     /// The time between two parts of a body, sent or received, except while the reader pauses; 60 seconds by default.
     @CompactDuration(seconds: 60) public var idle: Duration?
 
-    /// The time of one attempt, from its building to its last serializer; no limit by default.
+    /// The time of one attempt, from building its request to the end of its last serializer; no limit by default.
     ///
-    /// An attempt that takes longer has failed: retriers are asked, and the next attempt has the whole time again.
+    /// An attempt that takes longer fails. Retriers are asked, and a next attempt has the whole time again.
     @CompactDuration public var attempt: Duration?
 
     /// The time of the request from its start to its end, with all attempts and the delays between them; no limit by
     /// default.
     ///
     /// The limit ends the request at any stage, even in code that ignores cancellation, and retriers are not asked. A
-    /// retry whose delay would exceed the limit is not made. The time starts with the request. If a modifier, an
-    /// adapter or a complete request sets the limit first, it starts when that request is built.
+    /// retry whose delay would exceed the limit is not made. The time starts with the request. If only a modifier, an
+    /// adapter or a complete request sets the limit, the time starts when that request is built.
     @CompactDuration public var total: Duration?
 
     /// Creates the default limits.
@@ -36,7 +36,7 @@ public struct RequestTimeouts: Sendable, Hashable {
 
     var spanHops: Bool { $attempt.nanoseconds != CompactDuration.none || $total.nanoseconds != CompactDuration.none }
 
-    /// Returns these limits, with the other's limits in place of default values.
+    /// Returns these limits, with the limits of `other` in place of default values.
     func filled(from other: RequestTimeouts) -> RequestTimeouts {
         let standard = RequestTimeouts()
         var result = self
