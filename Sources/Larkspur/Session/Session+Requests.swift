@@ -12,8 +12,8 @@ extension Session {
     ///   - target: A URL as text, `URL`, `URLComponents` or ``RequestURL``, relative to the session's base URL. Or a
     ///     complete request: an ``OutgoingRequest``, a `URLRequest` or a router. It is converted again for each attempt.
     ///   - method: The method. Nil, the default, is GET for a URL, and the own method of a complete request.
-    ///   - parameters: Any `Encodable` value, for the query or the body as the encoder decides. If the request has a
-    ///     body, they go into the query; an encoder that makes a body of them fails with `.invalidRequest`.
+    ///   - parameters: Any `Encodable` value, for the query or the body as the encoder decides. If `body` is given, the
+    ///     parameters go into the query; an encoder that would encode them as the body fails with `.invalidRequest`.
     ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
     ///   - headers: The header fields. They replace fields of a complete request with the same names.
     ///   - body: The content of the request. It replaces the body of a complete request. A GET with a body fails, so
@@ -22,7 +22,7 @@ extension Session {
     ///   - startsAutomatically: Whether a serializer starts the request. Nil, the default, uses the session's
     ///     configuration.
     ///   - requestModifier: A last change, before the parameters are encoded; called for each attempt.
-    @_specialize(where Parameters == JSON)  // calls without parameters, which are most, are then not generic
+    @_specialize(where Parameters == JSON)  // most calls have no parameters and are then not generic
     public func request<Parameters: Encodable & Sendable>(
         _ target: any RequestTarget, method: HTTPMethod? = nil,
         parameters: Parameters? = Optional<JSON>.none, encoder: (any ParameterEncoder)? = nil,

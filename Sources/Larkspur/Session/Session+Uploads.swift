@@ -1,5 +1,5 @@
-// Requests that are made for their body. The body is made when the request is built, again for each attempt. Its errors
-// are delivered with the response.
+// Requests that upload a body. The body is made when the request is built, again for each attempt. Errors of making the
+// body are delivered with the response.
 
 extension Session {
     /// Uploads data, a file or a form.
@@ -7,7 +7,8 @@ extension Session {
     ///     let note = await session.upload(data, to: url, method: .put)
     ///     let film = await session.upload(file, to: url)
     ///
-    /// A file is read from disk while it is sent. If no header field has its type, it follows from its extension.
+    /// A file is read from disk while it is sent. If no header field names the file's type, the type follows from the
+    /// file's extension.
     ///
     /// - Parameters:
     ///   - content: `Data`, the `URL` of a file, a ``MultipartFormData`` or a ``TransportBody``.

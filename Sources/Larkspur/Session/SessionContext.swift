@@ -76,8 +76,8 @@ package final class SessionContext: SessionStateProvider {
 
     var session: Session? { owner.withLock { $0.session } }
 
-    /// Fails all requests after the session object was released. These have not started, because a request in flight
-    /// keeps its session alive.
+    /// Fails the registered requests after the session object was released. None of them has started, because a request
+    /// in flight keeps its session alive.
     func sessionDidEnd() {
         for request in end(.ended) { request.handle.core.cancel(.sessionEnded) }
     }
@@ -98,7 +98,7 @@ package final class SessionContext: SessionStateProvider {
 
     // MARK: Requests
 
-    /// Keeps a request until it has finished. Returns the number for `forget`; nil if the session has ended.
+    /// Keeps a request until it has finished. Returns the number to pass to `forget`; nil if the session has ended.
     func register(_ request: any Request, _ id: RequestID) -> UInt64? {
         shard(id).withLock { $0.status == .open ? $0.requests.insert(request) : nil }
     }
@@ -149,8 +149,8 @@ package final class SessionContext: SessionStateProvider {
 /// A collection whose elements are found by a number. It uses an array index and no hash, because every event of the
 /// transport looks up its request here.
 ///
-/// A number contains the index and the generation of its slot: how often the slot was used. So the number of a removed
-/// element finds nothing after its slot was reused.
+/// A number contains the index and the generation of its slot. The generation counts the uses of the slot, so the
+/// number of a removed element finds nothing after the slot was reused.
 private struct SlotMap<Element> {
     private var slots: [(generation: UInt64, element: Element?)] = []
     private var free: [Int] = []

@@ -1,7 +1,7 @@
 /// Passes a transport's events and questions to the request of the task.
 ///
 /// It has no state: a `SessionStateProvider` knows the request of each task. It is called on the transport's threads,
-/// so it runs no user code (R2).
+/// so it runs no user code (rule R2 in Concurrency.md).
 package final class SessionDelegate: TransportDelegate {
     private let provider: any SessionStateProvider
 
