@@ -104,7 +104,7 @@ extension DataStreamRequest {
                 if let error = await deliver(convert(value), token, cancelsOnError, handler) { return error }
             }
         } catch let error as RequestError where self.error?.isSame(as: error) != true {
-            // The error is the parser's. It ends the request if no other reader needs the body.
+            // The parser has failed. Its error ends the request if no other reader needs the body.
             return await deliver(.failure(error), token, cancelsOnError, handler) ?? (hub.isUnread ? error : nil)
         } catch is CancellationError where hub.isCut.isRaised {
             // The request may have finished without an error before it was cancelled.

@@ -92,8 +92,8 @@ final class StreamReader: Sendable {
             while true {
                 try Task.checkCancellation()
                 guard let chunk = try await channel.next() else { return nil }
-                // Drops a chunk that was in flight when the request was cancelled. The channel's next result is the
-                // reason.
+                // Drops a chunk that was in flight when the request was cancelled. The next `next()` of the channel
+                // reports the cancellation.
                 if !request.isOverForReader { return chunk }
             }
         } catch let error as RequestError where !error.isCancelled {

@@ -10,8 +10,8 @@
 ///     let session = Session(configuration: SessionConfiguration { $0.baseURL = "https://api.example.com/v1" })
 ///     let ada = try await session.send(.create(NewUser(name: "Ada")))
 ///
-/// An endpoint is a value that is independent of a session. The base URL, credentials and all other settings that
-/// requests share belong to the session that sends it.
+/// An endpoint is a value that is independent of a session. The session that sends the endpoint has the base URL, the
+/// credentials and all other settings that requests share.
 public struct Endpoint<Response: Sendable>: Sendable {
     /// The HTTP method.
     public var method: HTTPMethod
@@ -19,7 +19,7 @@ public struct Endpoint<Response: Sendable>: Sendable {
     public var path: any URLConvertible
     /// The header fields that are added to the session's.
     public var headers: HTTPHeaders
-    /// Options that take precedence over the session's: a login has `usesCredentials` false.
+    /// Options that take precedence over the session's options. A login, for example, sets `usesCredentials` to false.
     public var options = RequestOptions()
     let query: RequestContent?
     let body: RequestContent?
@@ -59,7 +59,7 @@ extension Endpoint where Response: Decodable {
 }
 
 extension Endpoint where Response == Data {
-    /// An endpoint whose answer is taken as it is.
+    /// Creates an endpoint whose response is the body, unchanged.
     public init(
         _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
         headers: HTTPHeaders = [:], body: RequestContent? = nil
@@ -69,7 +69,7 @@ extension Endpoint where Response == Data {
 }
 
 extension Endpoint where Response == String {
-    /// An endpoint whose answer is text.
+    /// Creates an endpoint whose response is text.
     public init(
         _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
         headers: HTTPHeaders = [:], body: RequestContent? = nil
@@ -79,7 +79,7 @@ extension Endpoint where Response == String {
 }
 
 extension Endpoint where Response == JSON {
-    /// An endpoint whose answer is JSON of no particular type.
+    /// Creates an endpoint whose response is JSON of any structure.
     public init(
         _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
         headers: HTTPHeaders = [:], body: RequestContent? = nil
@@ -89,7 +89,7 @@ extension Endpoint where Response == JSON {
 }
 
 extension Endpoint where Response == Void {
-    /// An endpoint whose answer has nothing to read beyond that it went well.
+    /// Creates an endpoint whose response has no value, only success or failure.
     public init(
         _ method: HTTPMethod, _ path: any URLConvertible, query: (any Encodable & Sendable)? = nil,
         headers: HTTPHeaders = [:], body: RequestContent? = nil
@@ -103,7 +103,8 @@ private struct NothingSerializer: ResponseSerializer {
 }
 
 extension Session {
-    /// Makes the endpoint's request, validated by `ResponseValidator.standard`, to attach to it what you like.
+    /// Makes the endpoint's request, validated by `ResponseValidator.standard`. You can attach serializers, monitors
+    /// and other settings to it.
     public func request<Response>(_ endpoint: Endpoint<Response>) -> DataRequest {
         let content = RequestContent { request in
             var options = endpoint.options
@@ -116,7 +117,8 @@ extension Session {
         return DataRequest(core: makeCore(source, nil, nil)).validate()
     }
 
-    /// Sends the endpoint's request and reads the answer; what goes wrong is thrown, a status beyond 200..<300 too.
+    /// Sends the endpoint's request and returns the response's value. Throws every failure, including a status outside
+    /// of 200..<300.
     public nonisolated func send<Response>(_ endpoint: Endpoint<Response>) async throws -> Response {
         try await endpoint.serialize(await request(endpoint)).value
     }

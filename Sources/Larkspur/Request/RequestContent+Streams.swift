@@ -1,4 +1,4 @@
-// Contents that are produced while they are sent. Each is the body of the same name as a content.
+// Contents that are produced while they are sent. Each wraps the `TransportBody` of the same name.
 
 extension RequestContent {
     /// Returns the pieces of an asynchronous sequence, `Data` or `[UInt8]`, which can be sent once.

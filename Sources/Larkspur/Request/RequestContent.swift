@@ -1,9 +1,10 @@
-/// The body of a request with its type. It is made when the request is built, again for each attempt.
+/// The body of a request with its media type. The body is made when the request is built, again for each attempt.
 ///
 ///     let note = await session.request(url, method: .post, body: .json(["text": text, "stars": 5]))
 ///     let log = await session.upload(.sequence { lines() }, to: url)
 ///
-/// A content is a value, so a constant or a function can return it. Its errors are delivered with the response.
+/// A content is a value, so a constant can hold it and a function can return it. Errors of making the body are
+/// delivered with the response.
 public struct RequestContent: Sendable {
     let write: @Sendable (inout OutgoingRequest) throws -> Void
 

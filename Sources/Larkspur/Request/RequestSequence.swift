@@ -50,7 +50,8 @@ final class RequestFollower<Element: Sendable>: Sendable {
 
     deinit { end() }
 
-    /// Returns a follower and its stream. The follower does not own the stream, so it learns when the reader has left.
+    /// Returns a follower and its stream. The follower does not own the stream. Its next `tell` therefore reports that
+    /// the reader has released the stream.
     static func make(
         _ buffering: AsyncStream<Element>.Continuation.BufferingPolicy
     ) -> (RequestFollower, AsyncStream<Element>) {

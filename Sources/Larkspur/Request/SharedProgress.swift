@@ -3,7 +3,8 @@
 #else
     /// A thread-safe `Progress`. On Apple's platforms `Progress` is thread-safe itself; elsewhere it has no lock.
     ///
-    /// Unchecked (R6), because the superclass is declared `@unchecked Sendable`. This lock makes the declaration true.
+    /// Unchecked (rule R6 in Concurrency.md), because the superclass is declared `@unchecked Sendable`. This lock makes
+    /// the declaration true.
     final class SharedProgress: Progress, @unchecked Sendable {
         /// A recursive lock, because the members of the superclass call each other.
         private let lock = NSRecursiveLock()
