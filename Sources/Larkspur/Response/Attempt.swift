@@ -4,7 +4,7 @@ public struct Attempt: Sendable {
     public internal(set) var request: OutgoingRequest?
     /// The hops in order: the first request, then one for each redirect or answered challenge.
     public var hops: [Hop] { first.map { [$0] + later } ?? [] }
-    /// The first hop; stored apart from the array, because most attempts have only this one.
+    /// The first hop. It is not in the array, because most attempts have only this one.
     private var first: Hop?
     private var later: [Hop] = []
     /// The reason why the attempt failed; nil if it succeeded or is running.

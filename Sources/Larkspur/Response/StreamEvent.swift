@@ -63,8 +63,8 @@ extension DataStreamRequest {
     ///     let end = await session.streamRequest(url).completion
     ///
     /// Awaiting it starts the request. It waits until the readers have received the whole body, but not until their
-    /// closures have handled it. Readers must exist before: a body without readers is discarded. So create them first,
-    /// as in `let bytes = request.bytes`.
+    /// closures have handled it. A body without readers is discarded, so create readers before, as in `let bytes =
+    /// request.bytes`.
     public var completion: Completion {
         get async {
             hub.stopExpectingReaders()
@@ -75,8 +75,8 @@ extension DataStreamRequest {
 
     /// Returns the outcome when the request has finished.
     ///
-    /// - Parameter problem: The error of a reader. It is used if the request itself has no error, because it may have
-    ///   finished before the reader failed.
+    /// - Parameter problem: The error of a reader. It is used if the request itself has no error, because the request
+    ///   may have finished before the reader failed.
     func finished(with problem: RequestError? = nil) async -> Completion {
         for await _ in handle.core.follow(.responses) {}
         guard let exchange = handle.core.read({ $0.exchange }) else {
