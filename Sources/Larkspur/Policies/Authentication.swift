@@ -3,9 +3,9 @@
 /// It is a class, so that the options of a request without credentials have only one pointer for it.
 package final class Authentication: Hashable, Sendable {
     private enum Target: Hashable {
-        /// The origin at the start of the attempt: a request's own credential is for it.
+        /// The origin at the start of the attempt, for a credential that was set on the request.
         case origin(RequestURL.Origin)
-        /// The URL of a hop: the session's credentials are looked up for each hop.
+        /// The URL of a hop, for the session's credentials, which are looked up for each hop.
         case hop(RequestURL)
     }
 

@@ -7,7 +7,7 @@ struct CredentialProof: Hashable, Sendable {
 
     let credential: Credential
     let scheme: Scheme
-    /// Whether an earlier exchange received the challenge, so that this one reuses its nonce.
+    /// Whether an earlier exchange received the challenge, and this exchange reuses the challenge's nonce.
     private(set) var isEarlier = false
 
     init(_ credential: Credential, _ scheme: Scheme) {
@@ -21,7 +21,7 @@ struct CredentialProof: Hashable, Sendable {
         return proof
     }
 
-    /// Whether both use the same credential and the same challenge.
+    /// Whether both proofs have the same credential, scheme and challenge.
     func isSame(as other: CredentialProof) -> Bool { credential == other.credential && scheme == other.scheme }
 
     private var challenge: DigestChallenge? {
@@ -29,7 +29,7 @@ struct CredentialProof: Hashable, Sendable {
         return shared.challenge
     }
 
-    /// Returns whether to respond to a challenge although the credential was tried.
+    /// Returns whether to respond to a challenge with a credential, even if the credential was tried before.
     ///
     /// A refused Digest response is final, with two exceptions: its nonce came from an earlier exchange, or the server
     /// calls the nonce stale. The credential is then tried once more.

@@ -1,5 +1,5 @@
-/// The names and passwords of a session, for servers that ask for them. Each is for one origin, and optionally for one
-/// realm.
+/// The names and passwords of a session, for servers that ask for them. Each credential is for one origin, and
+/// optionally for one realm.
 ///
 ///     let credentials = CredentialStore()
 ///     try credentials.set(Credential(username: "ada", password: password), for: "https://api.example.com")
@@ -9,9 +9,9 @@
 /// The strongest scheme is used, as with ``Request/authenticate(with:preemptively:)``.
 ///
 /// After the server accepts a credential, requests to the same folder and below send it at once (RFC 7617, section
-/// 2.2), until the server refuses it. Digest uses the next count of the same nonce. A credential never goes to another
-/// origin, so one for https never goes over http. An `Authorization` field, user and password in the URL, and a
-/// credential by `authenticate` take precedence.
+/// 2.2), until the server refuses it. Digest uses the next count of the same nonce. A credential is never sent to
+/// another origin. For example, a credential for an https URL is never sent over http. An `Authorization` field, user
+/// and password in the URL, and a credential by `authenticate` take precedence.
 ///
 /// The store is thread-safe. Requests use a change from their next hop on.
 public final class CredentialStore: Sendable {
@@ -26,7 +26,8 @@ public final class CredentialStore: Sendable {
         var preemptiveProof: CredentialProof? { preemptive.map { CredentialProof($0.credential, .basic) } }
     }
 
-    /// The maximum number of folders that are kept for one origin. Outside of them, the server asks again.
+    /// The maximum number of folders that are kept for one origin. Outside of these folders, requests are sent without
+    /// the credential until the server asks for it.
     private static let limitOfFolders = 64
 
     // Mutable state, guarded by the lock of `Protected`
