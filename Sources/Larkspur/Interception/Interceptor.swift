@@ -46,7 +46,7 @@ public struct ComposedInterceptor: RequestInterceptor {
     }
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        // A retrier may take its time. If the request was cancelled or timed out meanwhile, no other retrier is asked.
+        // A retrier may take long. If the request was cancelled or timed out meanwhile, no other retrier is asked.
         for interceptor in interceptors where request.handle.core.read({ $0.cancellation == nil }) {
             let answer = await interceptor.retry(request, for: session, dueTo: error)
             if case .doNotRetry = answer { continue }

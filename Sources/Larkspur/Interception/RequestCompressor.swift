@@ -4,10 +4,10 @@
 ///
 /// A body in memory is compressed at once; if that makes it no smaller, it is sent uncompressed. Files and streams are
 /// compressed while they are sent, in bounded memory. Their compressed length is not known in advance, so they are sent
-/// in chunks, and their upload progress counts compressed bytes. A body that can be sent twice can also be sent twice
-/// compressed.
+/// in chunks, and their upload progress counts compressed bytes. If a body can be sent twice, so can its compressed
+/// form.
 ///
-/// Place it before an adapter that signs the body, and after an adapter that creates the body.
+/// Place the compressor before an adapter that signs the body, and after an adapter that creates the body.
 public struct RequestCompressor: RequestInterceptor {
     /// The content coding of compressed bodies.
     public enum Coding: String, Sendable, CaseIterable {

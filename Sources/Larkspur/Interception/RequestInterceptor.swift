@@ -28,7 +28,7 @@ public protocol RequestRetrier: Sendable {
     func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult
 }
 
-/// A retrier's decision. The first one other than ``doNotRetry`` wins.
+/// A retrier's decision. The first decision other than ``doNotRetry`` counts.
 #if compiler(>=6.3)
     @nonexhaustive(warn)
 #endif
@@ -58,7 +58,7 @@ public enum RetryResult: Sendable {
 ///
 /// Because of the defaults, a method with a wrong signature, such as Alamofire's with a completion handler, compiles
 /// but is never called. A type that only adapts or only retries should conform to ``RequestAdapter`` or
-/// ``RequestRetrier``: they have no defaults, so the compiler finds the mistake.
+/// ``RequestRetrier``: these protocols have no default methods, so the compiler finds the mistake.
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestInterceptor {

@@ -14,8 +14,9 @@
 ///         }
 ///     }
 ///
-/// It must not sleep: a delay before another attempt is the task of a ``RequestRetrier``. An attempt's timeout ends the
-/// work that `next` waits for. Code that does not return is abandoned only by the total timeout or by a cancel.
+/// Middleware must not sleep: a delay before another attempt is the task of a ``RequestRetrier``. An attempt's timeout
+/// ends the work that `next` waits for. Code that does not return is abandoned only by the total timeout or by a
+/// cancel.
 public protocol RequestMiddleware: Sendable {
     /// Sends the request through the remaining middleware and the network.
     ///
@@ -23,7 +24,7 @@ public protocol RequestMiddleware: Sendable {
     /// `NonisolatedNonsendingByDefault` need this name to write its type.
     typealias Next = @concurrent @Sendable (Exchange) async throws -> ExchangeResponse
 
-    /// Returns the response: the one from `next`, or its own.
+    /// Returns the response: the response of `next`, changed or not, or a response of the middleware itself.
     ///
     /// - Parameter next: Sends the request, follows redirects, undoes content codings and returns the response. The
     ///   body is live if the request receives its body in parts, else buffered. It throws the error that the request

@@ -3,13 +3,13 @@
 ///     configuration.retryBudget = RetryBudget(ratio: 0.2)
 ///
 /// The first attempt of each request with a ``RetryPolicy`` deposits a fraction of a retry; each retry withdraws a
-/// whole one. Resumable uploads and event streams count too: their requests after a failure are retries. A few retries
-/// each second are free, so that a session with few requests can retry at all. Child sessions share their parent's
-/// budget unless they have their own.
+/// whole retry. Resumable uploads and event streams count too: their requests after a failure are retries. A few
+/// retries each second are free, so that a session with few requests can retry at all. Child sessions share their
+/// parent's budget unless they have their own.
 public struct RetryBudget: Sendable, Hashable {
     /// The fraction of a retry that a first attempt deposits, from 0 to 1,000; 0.1 by default.
     public var ratio: Double
-    /// The number of free retries each second; 10 by default. Unused ones are lost.
+    /// The number of free retries each second; 10 by default. Unused free retries are lost.
     public var minimumPerSecond: Int
     /// How long a deposit can be used; 10 seconds by default.
     public var lifetime: Duration
@@ -35,7 +35,7 @@ final class RetryAccount: Sendable {
         var slots = [Int](repeating: 0, count: RetryAccount.slotCount)
         /// The number of the period that the last slot belongs to.
         var period: Int64 = 0
-        /// The time up to which free retries are used; each one takes an equal part of a second.
+        /// The time up to which free retries are used up. Each free retry uses an equal part of a second.
         var spent = Duration.zero
     }
 

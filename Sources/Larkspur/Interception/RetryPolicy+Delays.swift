@@ -76,8 +76,8 @@ enum RetryAfter {
 
     /// Returns the delay, or nil if the field is missing or invalid.
     ///
-    /// A date is compared with the response's `Date`, because both come from the server's clock. A date in the past
-    /// gives zero.
+    /// A date is compared with the response's `Date`, because both come from the server's clock. For a date in the
+    /// past, the delay is zero.
     static func delay(in head: ResponseHead?) -> Duration? {
         guard let head, let value = head["Retry-After"] else { return nil }
         if let seconds = Int64(digits: value.utf8) { return min(.seconds(seconds), longest) }

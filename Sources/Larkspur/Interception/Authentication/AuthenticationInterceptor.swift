@@ -10,7 +10,8 @@
 ///   flight, and is then retried. If it was sent with an older credential, it is retried at once. A request is retried
 ///   at most twice: its first credential may have expired, and its second may have been revoked meanwhile. The third
 ///   refusal stands.
-/// - The interceptor sees a refusal only as the error of a validator: without validation it never sees a 401.
+/// - The interceptor sees a refusal only as the error of a validator. Without validation, the interceptor never sees a
+///   401.
 /// - Requests that the refresh itself makes do not wait for it, on any session. They are sent without the credential.
 /// - Requests whose `options.usesCredentials` is false, such as a login, are sent without the credential. They do not
 ///   wait for a refresh and do not start one.
@@ -41,8 +42,8 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     /// - Parameters:
     ///   - authenticator: Applies and refreshes the credential.
     ///   - credential: The first credential; nil makes requests fail with `.missingCredential` until one is set.
-    ///   - refreshWindow: The maximum number of refreshes in a period; 5 in 30 seconds by default. Another one fails
-    ///     with `.excessiveRefresh`. Nil means no limit.
+    ///   - refreshWindow: The maximum number of refreshes in a period; 5 in 30 seconds by default. A further refresh
+    ///     fails with `.excessiveRefresh`. Nil means no limit.
     ///   - refreshTimeout: The maximum time of a refresh, even if it ignores its cancellation; 60 seconds by default.
     ///     Nil means no limit.
     ///   - failurePolicy: Whether a credential is kept after its refresh failed; it is by default.
@@ -109,7 +110,8 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         }
     }
 
-    /// Whether the current task works for the refresh in flight: it belongs to it, or to a request that it waits for.
+    /// Whether the current task does work that the refresh in flight may wait for. Such a task must not wait for the
+    /// refresh.
     private var isWorkingForRefresh: Bool {
         let refreshes = SharedWork.current
         guard !refreshes.isEmpty, let underWay = box.withLock({ $0.refresh }) else { return false }

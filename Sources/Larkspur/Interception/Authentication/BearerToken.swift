@@ -1,9 +1,9 @@
 /// An access token of the Bearer scheme (RFC 6750), with its refresh token.
 ///
-/// It decodes the reply of a token or login endpoint (RFC 6749, section 5.1: `access_token`, `token_type`,
-/// `expires_in`, `refresh_token`, `scope`). `renewalDate` is then 30 seconds before the token expires, or the
-/// middle of a lifetime of less than a minute. To store the token in a safe place, encode it; it also decodes its own
-/// encoding.
+/// The type decodes the reply of a token or login endpoint (RFC 6749, section 5.1: `access_token`, `token_type`,
+/// `expires_in`, `refresh_token`, `scope`). `renewalDate` is then 30 seconds before the token expires, or the middle of
+/// a lifetime of less than a minute. To store a token in a safe place, encode it; the encoded form can be decoded
+/// again.
 public struct BearerToken: AuthenticationCredential, Codable, Hashable {
     /// The text that is sent to the server. A usable token has a text; ``unissued`` has none.
     public var accessToken: String

@@ -15,7 +15,8 @@
 public final class DigestAuthentication: RequestInterceptor {
     private struct CurrentChallenge {
         let challenge: DigestChallenge
-        /// One client nonce for each server nonce. Servers interpret `-sess` in two ways; both accept this.
+        /// One client nonce for each server nonce. Servers interpret `-sess` in two ways; both ways accept this client
+        /// nonce.
         let clientNonce: String
         var uses = 0
     }

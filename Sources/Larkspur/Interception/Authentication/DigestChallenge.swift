@@ -65,7 +65,7 @@ struct DigestChallenge: Sendable, Hashable {
 
     private static func hasControls(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 
-    /// Returns the supported challenge with the strongest hash. If several have it, the first one wins.
+    /// Returns the supported challenge with the strongest hash. Of several with the same hash, the first is returned.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
         answerable(AuthenticationChallenge.parse(head.values(for: "WWW-Authenticate"))).first
     }
