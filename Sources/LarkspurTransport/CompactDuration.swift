@@ -1,7 +1,7 @@
 /// An optional `Duration` stored in eight bytes, with nanosecond resolution.
 ///
-/// The maximum is about 580 years; a negative duration becomes zero. A `Duration?` takes 24 bytes and 128-bit
-/// arithmetic, and most timeouts and metrics are passed on without being read.
+/// The maximum is about 580 years; a negative duration becomes zero. A `Duration?` needs 24 bytes and 128-bit
+/// arithmetic, although most timeouts and metrics are only passed on.
 @propertyWrapper
 @_documentation(visibility: internal)
 public struct CompactDuration: Sendable, Hashable {

@@ -1,8 +1,8 @@
-/// The seam between the framework and the network: performs single HTTP hops.
+/// The interface between the framework and the network. A transport performs single HTTP hops.
 ///
 /// Above a transport are rules (redirects, retries, validation, trust); below it are sockets. This contract is for
-/// authors of transports. Each sentence has a number, and the contract suite runs a test that quotes it over every
-/// transport.
+/// authors of transports. Each sentence has a number. For each sentence, the contract suite has a test that runs on
+/// every transport.
 ///
 /// **Making and starting**
 /// - T1 A task that was only made does nothing: it sends no byte and delivers no event before its first `resume()` or
@@ -65,8 +65,9 @@
 /// - T22 `invalidate()` ends every resumed task of the transport with `.invalidated`; a task that is resumed later ends
 ///   in the same way. Tasks are identified by identity: two sessions may use the same `TransportTaskID`.
 ///
-/// The transport calls the delegate's functions on its own threads or, from inside a member, on the caller's thread. It
-/// holds no lock then that a member of the task needs. The functions return quickly and never block (R2).
+/// The transport calls the delegate's functions on its own threads or, from inside a member of the task, on the
+/// caller's thread. During these calls it holds no lock that a member of the task needs. The functions return quickly
+/// and never block (rule R2 in Concurrency.md).
 public protocol Transport: AnyObject, Sendable {
     /// Makes a task for one hop, on any thread. The task waits for its first `resume()` (T1).
     func task(

@@ -1,7 +1,7 @@
 /// The receiver of a transport's events and questions.
 ///
-/// The transport calls both functions on its threads. They return quickly and never block: they change state, pass work
-/// on and run no user code (R2).
+/// The transport calls both functions on its threads. The functions return quickly and never block: they change state,
+/// pass work on and run no user code (rule R2 in Concurrency.md).
 public protocol TransportDelegate: AnyObject, Sendable {
     /// Receives a fact about a task. Facts come in order (T5).
     func received(_ event: TransportEvent, for task: TransportTaskID)

@@ -1,8 +1,8 @@
 /// A stream of a file's bytes. The first read opens the file, `end()` closes it.
 ///
 /// The stream delivers the file, or the range of it, that the body was made from, or fails. Length and version are
-/// compared when the file is opened and before the last bytes are returned, while a failure still keeps the request
-/// from being complete.
+/// compared when the file is opened and again before the last bytes are returned. A failure at that point still keeps
+/// the request from being complete.
 final class TransportFileStream: TransportBodyStream {
     private enum State {
         case closed

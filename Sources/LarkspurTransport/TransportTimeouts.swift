@@ -1,7 +1,7 @@
 /// The time limits of one hop, with millisecond resolution; nil means no limit.
 ///
-/// The framework enforces a request's own limits, which span hops and attempts: a hop's `total` is the time that is
-/// left of them. The clocks start with the hop: waiting for a connection slot of the host does not count.
+/// The framework enforces the request's limits that span hops and attempts. A hop's `total` is the time that these
+/// limits still leave. The clocks start with the hop: waiting for a connection slot of the host does not count.
 public struct TransportTimeouts: Sendable, Hashable {
     /// The limit from the start until the connection is established, TLS handshake included; 30 seconds by default.
     @CompactDuration(seconds: 30) public var connect: Duration?
