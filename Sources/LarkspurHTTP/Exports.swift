@@ -1,6 +1,6 @@
 // All files of this module, and all modules that import it, see Foundation's value types and the system's functions.
 //
-// They see `LarkspurBase` too. It has package API only, so users see nothing of it.
+// They also see `LarkspurBase`, which has only package API, so users see nothing of it.
 @_exported import LarkspurBase
 
 #if canImport(FoundationEssentials)

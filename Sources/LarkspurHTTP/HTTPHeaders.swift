@@ -26,8 +26,8 @@ public struct HTTPHeaders: Hashable, Sendable {
     /// Appends a field, even if there is a field of this name already.
     public mutating func add(_ header: HTTPHeader) { fields.append(header) }
 
-    /// Replaces all fields of this name with one, at the position of the first. If the first was secret, so is the new
-    /// one.
+    /// Replaces all fields of this name with this field, at the position of the first. If the first field was secret,
+    /// the new field is secret too.
     public mutating func update(_ header: HTTPHeader) {
         guard let first = index(of: header.name) else { return add(header) }
         let isSecret = fields[first].isSecret
@@ -37,8 +37,8 @@ public struct HTTPHeaders: Hashable, Sendable {
         fields.replaceSubrange((first + 1)..., with: later)
     }
 
-    /// Replaces all fields of this name with one, at the position of the first. If the first was secret, so is the new
-    /// one.
+    /// Replaces all fields of this name with this field, at the position of the first. If the first field was secret,
+    /// the new field is secret too.
     public mutating func update(name: String, value: String) { update(HTTPHeader(name: name, value: value)) }
 
     /// Marks the values of these fields as secrets.

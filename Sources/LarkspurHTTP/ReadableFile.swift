@@ -1,6 +1,6 @@
 /// The identity of a file's content: device, inode and modification time.
 ///
-/// It differs when another file has the same path, or when the file was modified.
+/// The identity differs if another file now has the same path, or if the file was modified.
 public struct TransportFileVersion: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64
@@ -66,7 +66,8 @@ package final class ReadableFile: Sendable {
         case S_IFDIR: throw Failure(.directory, path, "is a directory")
         default: throw Failure(.irregular, path, "is a device, a pipe or a socket")
         }
-        // If a pipe has replaced the file meanwhile, do not wait for its writer: the pipe then reads as empty.
+        // If a pipe has replaced the file meanwhile, do not wait for the pipe's writer: without a writer the pipe reads
+        // as empty.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .system("opened", path) }
         self.path = path

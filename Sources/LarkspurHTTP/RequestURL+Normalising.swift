@@ -49,7 +49,8 @@ extension RequestURL {
             return RequestURL(text: String(decoding: output, as: UTF8.self), layout: layout, userInfo: userInfo)
         }
 
-        /// The current length of the output. It wraps if the output is too long; `url()` finds that out at the end.
+        /// The current length of the output. The value wraps if the output is too long; `url()` checks the length at
+        /// the end.
         private var offset: UInt16 { UInt16(truncatingIfNeeded: output.count) }
 
         // MARK: Scheme and path

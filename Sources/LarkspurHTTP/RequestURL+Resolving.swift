@@ -8,8 +8,8 @@ extension RequestURL {
     public func resolving(
         _ reference: String, idna: ((String) -> String?)? = nil
     ) throws(RequestURLError) -> RequestURL {
-        // White space at the start of the reference would end up in the middle of the joined text, where no check finds
-        // it.
+        // Check here: white space at the start of the reference would be in the middle of the joined text, where no
+        // check finds it.
         try Normaliser.checkEnds(reference)
         if Normaliser.schemeEnd(reference.utf8) != nil {
             return try Self.parse(reference, removesDots: true, idna: idna).hidingQueryItems(secretItems)

@@ -3,7 +3,7 @@ extension RequestURL {
     /// without allocations.
     ///
     /// It accepts or rejects a text and gives no reasons. `Normaliser` repairs or refuses the rejected texts, so common
-    /// URLs do not pay for that.
+    /// URLs do not have the cost of repairs and errors.
     struct Scanner {
         private let bytes: UnsafeBufferPointer<UInt8>
         private let removesDots: Bool

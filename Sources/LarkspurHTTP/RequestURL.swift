@@ -1,4 +1,4 @@
-/// An absolute URL: one normalised text and the offsets of its parts.
+/// An absolute URL: one normalised text and the offsets of the URL's parts.
 ///
 /// The library parses URLs only here. Two parsers that disagree about the end of a host are a security hole: one checks
 /// the host, the other connects to it. Parsing follows RFC 3986. It is strict about the authority, which decides where
@@ -235,7 +235,8 @@ extension RequestURL {
         /// Creates a scheme from its lower-cased name, read as a big-endian number: one comparison instead of a string
         /// comparison.
         ///
-        /// A name of more than eight bytes keeps its last eight, none of them zero, and so equals no number here.
+        /// Of a name of more than eight bytes only the last eight count. As none of these bytes is zero, they equal no
+        /// number here.
         init(key: UInt64) {
             self =
                 switch key {

@@ -7,8 +7,8 @@ public enum TransportBody: Sendable {
     case none
     /// Bytes in memory.
     case data(Data)
-    /// A file that is read while it is sent. Length and version are those of the time when the body was made; if the
-    /// file has changed since, it is not sent (T24).
+    /// A file that is read while it is sent. Length and version are those at the time when the body was made. If the
+    /// file has changed since then, it is not sent (T24 in `Transport`).
     case file(path: String, length: UInt64, version: TransportFileVersion? = nil)
     /// A stream whose bytes are pulled while they are sent.
     case stream(TransportBodySource)
@@ -73,6 +73,6 @@ public enum TransportBodyRead: Sendable {
     case pending
     /// The body has ended.
     case end
-    /// The body cannot be read; the hop ends with `.bodyFailed` (T24).
+    /// The body cannot be read; the hop ends with `.bodyFailed` (T24 in `Transport`).
     case failed(any Error)
 }
