@@ -245,8 +245,8 @@ static void find_next_descriptors(int numbers[candidate_count]) {
     }
 }
 
-// Returns the number of bytes that wait in a pipe or a local socket pair of which this is one end. Returns -1 for other
-// descriptors and for those that child processes do not inherit.
+// Returns the number of bytes that wait in a pipe or a local socket pair, if the descriptor is one end of it. Returns
+// -1 for other descriptors and for those that child processes do not inherit.
 static int bytes_waiting(int descriptor) {
     int flags = descriptor < 0 ? -1 : fcntl(descriptor, F_GETFD);
     struct stat status;
@@ -264,8 +264,8 @@ static int bytes_waiting(int descriptor) {
 }
 
 // Before 8.8, libcurl opens two descriptors for wake-ups that child processes inherit, and does not reveal their
-// numbers. This function wakes libcurl and finds the descriptors by the byte that arrives. The byte may stay: only
-// curl_multi_poll would read it, and this library does not call it.
+// numbers. This function wakes libcurl and finds the descriptors by the byte that arrives. The byte may stay there:
+// only curl_multi_poll would read it, and this library does not call that function.
 static void keep_wakers_from_children(void *multi, const int numbers[candidate_count]) {
     int before[candidate_count];
     for (int i = 0; i < candidate_count; i++) { before[i] = bytes_waiting(numbers[i]); }

@@ -95,7 +95,7 @@ static bool is_progress(void *session, const frame_head *head) {
     return nghttp2.nghttp2_session_get_stream_user_data(session, head->stream) != NULL;
 }
 
-// Ends a session that sends too much. libcurl sees it as an error while it processes received bytes.
+// Ends a session whose peer sends too much. To libcurl this is an error while processing received bytes.
 static int refuse(void *session) {
     nghttp2.nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
     return NGHTTP2_ERR_CALLBACK_FAILURE;

@@ -121,8 +121,8 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
     return count > 0;
 }
 
-// Reads the pending messages of TLS itself, and leaves all else. Returns false if something else is pending, or too many
-// messages are.
+// Reads the pending messages of TLS itself, and leaves all other bytes. Returns false if other bytes or too many
+// messages are pending.
 static bool takes_messages(void *ssl, int descriptor) {
     int left = 4;
     // One call reads all pending messages, up to the limit of `count_message`.
@@ -136,9 +136,9 @@ static bool takes_messages(void *ssl, int descriptor) {
     return true;
 }
 
-// Returns whether all pending bytes are messages of TLS itself, which it reads. libcurl's own BIOs work only inside
-// libcurl's calls, so others replace them for the duration of the call. OpenSSL's answers are not sent: the connection is
-// closed if there are any.
+// Reads pending messages of TLS itself. Returns false if other bytes are pending or OpenSSL has answered. libcurl's own
+// BIOs work only inside libcurl's calls, so other BIOs replace them for the duration of this call. OpenSSL's answers
+// are not sent, so such a connection must be closed.
 static bool has_no_application_data(void *ssl, int descriptor) {
     void *own_input = bound.SSL_get_rbio(ssl), *own_output = bound.SSL_get_wbio(ssl);
     void *input = bound.BIO_new_socket(descriptor, BIO_NOCLOSE), *output = bound.BIO_new(bound.BIO_s_mem());
@@ -187,7 +187,7 @@ typedef struct {
     size_t address_length;
 } wanted_host;
 
-// Returns whether the certificate has an alternative name for the host. Without a host: whether it has any.
+// Returns whether the certificate has an alternative name for the host or, if `host` is NULL, any alternative name.
 static bool has_alternative_name(const void *certificate, const wanted_host *host) {
     void *names = bound.X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
     bool fits = false;
@@ -251,9 +251,10 @@ static void log_key(const void *ssl, const char *line) {
     (void)written;  // if the disk is full, the log is incomplete, but the connection works
 }
 
-// Counts the handshake messages that a peer sends. SSL_read reads them for as long as more arrive. From `limit` on, a call
-// returns after each one, so that the loop serves other connections in between. It must not do so from the start: inside the
-// TLS of a proxy, the next record may be decrypted already, and then the socket never becomes ready for it.
+// Counts the handshake messages that a peer sends. SSL_read reads such messages for as long as more arrive. From
+// `limit` on, a call returns after each one, so that the loop serves other connections in between. Calls must not
+// return after each message from the start: inside the TLS of a proxy, the next record may already be decrypted, and
+// the socket then never becomes ready for it.
 static void count_message(
     int is_sent, int version, int type, const void *bytes, size_t length, void *ssl, void *context) {
     (void)version, (void)bytes, (void)length, (void)context;

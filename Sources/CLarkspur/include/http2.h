@@ -7,13 +7,14 @@
 // Watches the HTTP/2 sessions that libcurl opens with nghttp2.
 //
 // libcurl does not report everything that nghttp2 reports to it. After a connection error it ends a response of unknown
-// length as a success, or fails only at a timeout. It also reads control frames for as long as a peer sends them.
-// nghttp2 reports both to callbacks that libcurl does not set.
+// length as a success, or fails only at a timeout. libcurl also reads control frames for as long as a peer sends them.
+// nghttp2 reports errors and frames to callbacks that libcurl does not set.
 //
-// This file sets them. When libcurl is loaded, it replaces libcurl's pointers to the functions of nghttp2 that open
-// sessions and process received bytes. Sessions that are opened or used outside `clarkspur_http2_watch` stay unchanged.
+// This file sets these callbacks. When libcurl is loaded, it replaces libcurl's pointers to the functions of nghttp2
+// that open sessions and process received bytes. Sessions that are opened or used outside `clarkspur_http2_watch` stay
+// unchanged.
 
-// Returns whether sessions can be watched. Requires a successful `clarkspur_curl_load`. It is false if libcurl's
+// Returns whether sessions can be watched. Requires a successful `clarkspur_curl_load`. Returns false if libcurl's
 // nghttp2 is not a shared library, as in a static build.
 bool clarkspur_http2_is_watched(void);
 

@@ -7,7 +7,7 @@
 // The state of a transfer's TLS connection, read from the OpenSSL that libcurl uses while libcurl is about to send the
 // request.
 
-// Returns whether this state is available. It is not if libcurl uses another TLS library.
+// Returns whether this state is available; false if libcurl uses another TLS library.
 bool clarkspur_tls_load(void);
 
 typedef void (*clarkspur_certificate_function)(void *context, const uint8_t *bytes, size_t count);
