@@ -95,7 +95,7 @@ final class MockLoop {
                     })
                 need = connection.advance()
             case .closure(let closure):
-                connection.work = Task { [commands] in  // one task a request, because the handler is asynchronous
+                connection.work = Task { [commands] in  // one task per request: the handler is asynchronous
                     commands.post(.play(await closure(request), on: id))
                 }
                 need = .peer
@@ -104,7 +104,7 @@ final class MockLoop {
         switch need {
         case .peer, .answer: break
         case .signal(let closure):
-            connection.work = Task { [commands] in  // one task a pause, which awaits the test's closure
+            connection.work = Task { [commands] in  // one task for each pause, to await the test's closure
                 do {
                     try await closure()
                     commands.post(.proceed(id))

@@ -92,7 +92,7 @@ public final class MockServer: Sendable {
     ///
     ///     server.on("GET", "/flaky", .text("try again", status: 503), .text("ok"))
     ///
-    /// The server sends them from its own thread, so they are in time even when the process is busy.
+    /// The server sends these responses from its own thread, without delay even if the process is busy.
     public func on(
         _ method: String?, _ path: String, reading: MockBodyReading = .kept, _ first: MockResponse,
         _ later: MockResponse...

@@ -4,7 +4,7 @@ enum MockHandler: Sendable {
     /// Responds with a 404 that lists the routes.
     case missing
     case closure(@Sendable (MockRequest) async -> MockResponse)
-    /// Responds with each in turn; the last one repeats.
+    /// Sends these responses in turn; the last response repeats.
     case responses(Protected<(first: MockResponse, later: ArraySlice<MockResponse>)>)
 
     /// Returns a handler that calls the closure. If the closure throws, the response is a 500.

@@ -1,6 +1,6 @@
 import Larkspur
 
-/// The state machine of a stub's task: where it is in its answer.
+/// The state machine of a stub's task: the steps of its answer, and the next step.
 struct StubState {
     private enum Progress { case created, idle, running, sleeping(Task<Void, Never>?), ended }
 
@@ -36,7 +36,7 @@ struct StubState {
     /// Handles the first `resume()`. Returns true if this call starts the task.
     mutating func begin() -> Bool {
         guard case .created = progress else { return false }
-        progress = .running  // no thread runs the steps before `take` has set them
+        progress = .running  // no thread runs the steps before `take` has set the steps
         mustReportMetrics = true
         isSuspended = false
         return true
@@ -63,7 +63,7 @@ struct StubState {
         return true
     }
 
-    /// Returns true if the caller runs the steps now, with the sleeping task that is no longer needed.
+    /// Returns true if the caller has to run the steps now, and the sleeping task, which is no longer needed.
     mutating func beginRunning() -> (Bool, Task<Void, Never>?) {
         switch progress {
         case .idle:
