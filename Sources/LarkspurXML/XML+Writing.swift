@@ -1,6 +1,6 @@
 extension XML: CustomStringConvertible {
-    /// The element as XML, which is equal when parsed again. A part of a document includes the namespace declarations
-    /// that it needs. Empty for a missing element.
+    /// The element as XML text. Parsing this text again returns an equal element. A part of a document includes the
+    /// namespace declarations that it needs. Empty for a missing element.
     public var description: String {
         guard !isMissing else { return "" }
         var writer = XMLWriter()
@@ -61,7 +61,8 @@ private struct XMLWriter {
         }
     }
 
-    /// Declares the name's prefix for the outermost element, if it is declared outside of that.
+    /// Adds a declaration of the name's prefix to the outermost element, if the prefix is declared outside of that
+    /// element.
     private mutating func inherit(_ name: XML.Name) {
         guard namespaces[name.prefix]?.name != name.namespace else { return }
         _ = namespaces.declare(name.prefix, as: name.namespace)

@@ -15,8 +15,8 @@ import Foundation
 public struct XML: Sendable, Hashable {
     /// The name of an element or an attribute.
     ///
-    /// The prefix only stands for the namespace, and another document may use another prefix. So compare names by
-    /// `local` and `namespace`.
+    /// Compare names by `local` and `namespace`, because another document may use another prefix for the same
+    /// namespace.
     public struct Name: Sendable, Hashable, CustomStringConvertible {
         /// The prefix; empty if there is none, or for the default namespace.
         public let prefix: String
@@ -31,7 +31,7 @@ public struct XML: Sendable, Hashable {
 
     /// An attribute of an element.
     public struct Attribute: Sendable, Hashable {
-        /// The name. Without a prefix it has no namespace, even if its element has one.
+        /// The name. A name without a prefix has no namespace, even if the element has a namespace.
         public let name: Name
         /// The value. Tabs and line breaks are replaced by spaces, unless they were written as references.
         public let value: String

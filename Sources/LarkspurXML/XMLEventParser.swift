@@ -55,7 +55,7 @@ public struct XMLEventParser: Sendable {
     private var stage = Stage.documentType
     private var open: [OpenElement] = []
     private var namespaces = XMLNamespaces()
-    /// The text with references, during its parsing; a property, to reuse its storage.
+    /// The decoded text while text with references is parsed. It is a property so that its storage is reused.
     private var buffer: [UInt8] = []
 
     /// Creates a parser of a document in UTF-8, UTF-16 or ISO-8859-1. The byte order mark, `charset` or the document's

@@ -1,7 +1,7 @@
 /// The namespace of each prefix at the current position of a reader or writer.
 struct XMLNamespaces: Sendable {
-    /// A namespace with a number, which is fast to compare and hash. Its name may have a megabyte and be used by every
-    /// attribute.
+    /// A namespace with a number, which is fast to compare and hash. The namespace's name may be a megabyte long, and
+    /// every attribute may use it.
     struct Namespace: Sendable {
         let number: Int
         let name: String
@@ -19,7 +19,7 @@ struct XMLNamespaces: Sendable {
         let namespace: Namespace?
     }
 
-    /// Each namespace once, so that its name is stored once.
+    /// The namespaces by name, so that each name is stored only once.
     private var known: [String: Namespace] = [:]
     private var bound: [String: Namespace] = ["": .none, "xml": .xml, "xmlns": .declarations]
 

@@ -25,7 +25,7 @@ extension XMLScanner {
     }
 
     private static func decodedUTF8(_ bytes: ArraySlice<UInt8>) throws(XMLError) -> [UInt8] {
-        // Decoding replaces invalid bytes. Only then is it worth finding their position.
+        // Decoding replaces invalid bytes. Their position is searched only if there are any.
         var text = String(decoding: bytes, as: UTF8.self)
         let isIntact = text.withUTF8 { utf8 in bytes.withUnsafeBytes { $0.elementsEqual(utf8) } }
         return isIntact ? Array(bytes) : try decoded(bytes, as: UTF8.self)
