@@ -22,8 +22,8 @@ extension Substring.UTF8View {
 }
 
 extension FixedWidthInteger {
-    /// Parses decimal digits only, without sign or white space; nil for other text. A number that does not fit gives
-    /// `max`.
+    /// Parses decimal digits only, without sign or white space; nil for other text. Returns `max` for a number that
+    /// does not fit.
     @inlinable package init?(digits: some Collection<UInt8>) {
         guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         self = digits.reduce(0) { number, digit in

@@ -12,13 +12,13 @@
 /// into it and reports races that do not exist. Lock and value share one heap allocation, so that the address of the
 /// lock never changes. An exclusive access may move the storage of a class's property.
 ///
-/// Code inside `withLock` runs no user code, does no I/O and takes no second lock (R1). In debug builds tests check
-/// this with `ThreadMarks.lockDepth`.
+/// Code inside `withLock` runs no user code, does no I/O and takes no second lock (rule R1 in Concurrency.md). In debug
+/// builds tests check this with `ThreadMarks.lockDepth`.
 ///
 /// The type is `@usableFromInline`. Without this attribute the compiler does not inline `package` functions into the
 /// other modules of the package, and a call that is not specialised costs more than the lock itself.
 @usableFromInline
-package struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every access to the value holds the lock
+package struct Protected<Value: ~Copyable>: @unchecked Sendable {  // rule R6: every access to the value holds the lock
     #if canImport(Darwin)
         @usableFromInline typealias SystemLock = os_unfair_lock_s
     #else
@@ -59,8 +59,8 @@ package struct Protected<Value: ~Copyable>: @unchecked Sendable {  // R6: every 
 
     /// Runs `body` with exclusive access to the value.
     ///
-    /// The result is released after unlocking, also the parts that the caller does not use. Return values here whose
-    /// release may run other code (R1).
+    /// The result is released after unlocking, including parts that the caller does not use. If releasing a value may
+    /// run other code, return the value from `body` (rule R1).
     @inlinable
     package func withLock<R, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R

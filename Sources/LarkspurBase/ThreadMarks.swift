@@ -8,8 +8,8 @@
 
 /// The state of the current thread, in thread-specific storage.
 ///
-/// The two depths are counted in debug builds only, so that tests can check R1 and R2. No code of the library depends
-/// on them.
+/// The two depths are counted only in debug builds, so that tests can check the rules R1 and R2 in Concurrency.md. No
+/// code of the library depends on the depths.
 @usableFromInline
 package enum ThreadMarks {
     /// The number of `Protected` boxes that the current thread holds.
