@@ -14,8 +14,8 @@ struct RequestSource: Sendable {
     private let content: RequestContent?
     /// Whether the fields of the request and of the session belong to another origin.
     private let isElsewhere: Bool
-    /// Whether the session's header fields are added when the request is created. A modifier or a content prevents
-    /// this.
+    /// Whether the session's header fields are added when the request is created: only for a URL without modifier and
+    /// content.
     private let isDirect: Bool
     /// Whether building calls user code: a convertible, a modifier, or the closure of a content.
     let runsUserCode: Bool
