@@ -128,7 +128,7 @@ extension RequestCore {
             case .asks(let inquiry):
                 _ = box.withLock { state in
                     defer { state.inquiry = inquiry }
-                    return state.inquiry  // released after unlocking (R1)
+                    return state.inquiry  // released after unlocking, because releasing may run user code
                 }
                 reply(.refused(reason: "the server's certificate is still being evaluated"))
             }
