@@ -28,7 +28,7 @@ struct SerializerQueue {
     /// The prompt serializer of the only slot; nil if there are other slots, or if the slot runs user code.
     var solePrompt: SerializerJob.Prompt? { slots.count == 1 && !slots[0].needsTask ? slots[0].job?.prompt : nil }
 
-    /// Removes and returns the only waiter of the only slot, if that slot runs no user code.
+    /// Removes and returns the continuation of the only waiter of the only slot, if that slot runs no user code.
     mutating func takeSoleWaiter() -> Continuation<SerializerSlot.Answer>? {
         slots.count == 1 && !slots[0].needsTask ? slots[0].takeSoleWaiter() : nil
     }

@@ -9,7 +9,7 @@ extension JSON {
         self = try reader.object(members)
     }
 
-    /// Creates an array from values of the types that ``init(_:)-swift.init`` accepts.
+    /// Creates an array from values of the types that a dictionary may contain.
     public init(_ elements: [any Sendable]) throws(RequestError) {
         var reader = ValueReader()
         self = try reader.array(elements)
