@@ -67,7 +67,7 @@ extension [UInt8] {
         mutating func finalize() -> [UInt8] { function.finalize().withUnsafeBytes { Array($0) } }
     }
 #else
-    /// A hash function of libcrypto, the library that libcurl also uses.
+    /// A hash function of the libcrypto that libcurl uses.
     final class SystemHash: HashEngine {
         private let hash: UnsafeMutableRawPointer
 
