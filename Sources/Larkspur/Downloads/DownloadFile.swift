@@ -240,7 +240,7 @@ actor DownloadFile: BodyReceiver {
 
     func keepPartialFile() { keeping = .always }
 
-    /// Waits until the file is closed for good. Returns the record of the partial file; nil if the file is not kept.
+    /// Waits until no more file operations follow. Returns the record of the partial file; nil if the file is not kept.
     func closed() async -> DownloadRecord? {
         if status == .closed { return leftover }
         return await withCheckedContinuation { waiters.append($0) }

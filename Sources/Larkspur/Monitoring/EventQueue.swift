@@ -58,7 +58,7 @@ struct EventQueue {
         return true
     }
 
-    /// Merges the event into the waiting event of the same kind and body. Returns false if there is no such event.
+    /// Merges a body event into a waiting one of the same kind, if no other event of the request followed that one.
     private mutating func joins(_ event: RequestEvent, of id: RequestID) -> Bool {
         switch event {
         case .receiveBody(let count):
