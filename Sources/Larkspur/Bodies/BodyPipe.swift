@@ -1,8 +1,9 @@
-/// A bounded buffer between the producer of a body, on its own task or thread, and the transport that reads it.
+/// A bounded buffer between the producer of a body and the transport that reads it. The producer has its own task or
+/// thread.
 ///
-/// The producer waits while the buffer is full. The transport gets `.pending` while it is empty, and is woken when
-/// bytes arrive. A declared length is exact: the last byte is delivered only after the producer has finished. So a body
-/// that turns out longer, or fails at its end, never looks complete.
+/// While the buffer is full, the producer waits. While the buffer is empty, the transport gets `.pending`, and is woken
+/// when bytes arrive. A declared length is exact: the last byte is delivered only after the producer has finished. So a
+/// body that is longer than declared, or fails at its end, never looks complete.
 final class BodyPipe: TransportBodyStream {
     /// Starts the producer, and returns a closure that stops it.
     typealias Start = @Sendable (BodyPipe) -> @Sendable () -> Void
@@ -43,7 +44,7 @@ final class BodyPipe: TransportBodyStream {
         self.length = length
         self.earlier = earlier
         self.start = start
-        // One byte more than a short body, so that its producer never blocks before it calls `finish`.
+        // One byte more than the length of a short body, so that its producer never blocks before it calls `finish`.
         let capacity = length.map { Int(clamping: min($0, UInt64(Self.capacity - 1)) + 1) } ?? Self.capacity
         box = Protected(State(ring: ByteRing(capacity: capacity)))
     }
@@ -79,8 +80,8 @@ final class BodyPipe: TransportBodyStream {
             }
             let count = state.ring.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(available)))
             state.delivered += UInt64(count)
-            // Resumes the producer only when half of the buffer is free. A switch of threads for every read would cost
-            // more than copying.
+            // Resumes the producer only when half of the buffer is free, because switching threads for every read would
+            // cost more than copying the bytes.
             return (.bytes(count), state.ring.count <= state.ring.capacity / 2 ? state.resumeProducer.take() : nil)
         }
         resumeProducer?()
@@ -100,7 +101,8 @@ final class BodyPipe: TransportBodyStream {
 
     // MARK: The producer's side
 
-    /// Writes as many of the first bytes as fit, and returns their count; nil if no more bytes are wanted.
+    /// Writes as many bytes as fit, from the first one on, and returns their count; nil if the transport needs no more
+    /// bytes.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
         let (count, wake) = box.withLock { state -> (Int?, (@Sendable () -> Void)?) in
             guard case .open = state.end else { return (nil, nil) }
@@ -116,7 +118,7 @@ final class BodyPipe: TransportBodyStream {
         return count
     }
 
-    /// Calls the closure once: when there is room, or when no more bytes are wanted.
+    /// Calls the closure once: when the buffer has room, or when the transport needs no more bytes.
     func whenThereIsRoom(_ resumeProducer: @escaping @Sendable () -> Void) {
         let waits = box.withLock { state in
             guard case .open = state.end, state.ring.count == state.ring.capacity else { return false }
@@ -146,7 +148,7 @@ final class BodyPipe: TransportBodyStream {
     }
 }
 
-/// The largest number of bytes that earlier sends of a body without a declared length had.
+/// The longest length so far of a body without a declared length, over all times it was sent.
 ///
 /// If a closure returns the same `AsyncStream` each time, the body is shorter or empty when the request is sent again.
 /// Such a body must not look complete to the server.
@@ -155,7 +157,7 @@ final class EarlierSends: Sendable {
 
     func note(_ count: UInt64) { longest.withLock { $0 = max($0, count) } }
 
-    /// Returns why the body must not end here; nil if it may.
+    /// Returns the reason why the body must not end here; nil if it may.
     func problem(withEndAt count: UInt64) -> String? {
         let before = longest.withLock { longest in
             defer { longest = max(longest, count) }

@@ -5,7 +5,7 @@ final class BodyReader {
 
     init(_ body: TransportBody) {
         stream = JoinedBodyStream([body])  // checks the declared length
-        // One buffered wake is enough: the reader then reads all that is available.
+        // One buffered wake is enough, because the reader then reads all available bytes.
         let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wakes = wakes
         stream.begin { continuation.yield() }

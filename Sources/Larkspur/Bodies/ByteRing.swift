@@ -10,7 +10,7 @@ struct ByteRing {
         self.capacity = capacity
     }
 
-    /// Writes as many of the first bytes as fit, and returns their count.
+    /// Writes as many bytes as fit, from the first one on, and returns their count.
     mutating func write(_ source: UnsafeRawBufferPointer) -> Int {
         if bytes.isEmpty { bytes = Array(repeating: 0, count: capacity) }
         let taken = min(source.count, capacity - count)

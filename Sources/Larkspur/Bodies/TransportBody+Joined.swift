@@ -61,7 +61,8 @@ final class JoinedBodyStream: TransportBodyStream {
 
     private enum State {
         case idle(Cursor)
-        /// A call of `read` has taken the cursor. It calls the streams of the parts, so it does not hold the lock.
+        /// A call of `read` has removed the cursor from the state. The call reads from the parts' streams without
+        /// holding the lock.
         case reading
         case ended
     }
@@ -96,7 +97,7 @@ final class JoinedBodyStream: TransportBodyStream {
     }
 
     func end() {
-        // The parts are released after unlocking, because that can run other streams' code.
+        // The parts are released after unlocking, because their release can run code of other streams.
         let cursor = box.withLock { state -> Cursor? in
             defer { state = .ended }
             guard case .idle(let cursor) = state else { return nil }
@@ -107,7 +108,7 @@ final class JoinedBodyStream: TransportBodyStream {
 }
 
 extension JoinedBodyStream.Cursor {
-    /// Fills the buffer from as many parts as needed, so that small parts do not become packets of their own.
+    /// Fills the buffer from as many parts as needed, so that small parts are not sent as separate packets.
     fileprivate mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
         var filled = 0
         while filled < buffer.count, let part = currentPart() {

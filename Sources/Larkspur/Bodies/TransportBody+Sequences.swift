@@ -56,8 +56,8 @@ extension TransportBody {
                             pipe.finish(.bodyFailed("the body's sequence failed: \(error)", error))
                         }
                     }
-                    // A new task, because the transport calls this and cancellation handlers are user code (R2). Once a
-                    // body.
+                    // A new task, because the transport calls this closure, and cancelling runs user code in
+                    // cancellation handlers (rule R2 in Concurrency.md). It is created at most once for each body.
                     return { Task { producer.cancel() } }
                 }
             })
@@ -98,7 +98,7 @@ extension BodyPipe {
         }
     }
 
-    /// Writes all bytes, waiting for room; returns false if no more bytes are wanted.
+    /// Writes all bytes, and waits when the buffer is full. Returns false if the transport needs no more bytes.
     func writeAll(_ bytes: some Collection<UInt8> & ContiguousBytes) async -> Bool {
         var start = 0
         while start < bytes.count {

@@ -15,7 +15,7 @@ extension TransportBody {
     }
 }
 
-/// A stream that delivers a number of bytes of another stream, and then waits for a pause.
+/// A stream that delivers one packet of another stream's bytes, and then waits for a pause.
 private final class ThrottledBodyStream: TransportBodyStream {
     private struct State {
         var left: Int

@@ -16,7 +16,8 @@ final class Coder {
 
     deinit { functions.close(handle) }
 
-    /// Consumes input, which becomes the remaining input, and returns the number of bytes written to the output.
+    /// Codes bytes from the start of `input`, and removes them from it. Returns the number of bytes written to
+    /// `output`.
     func run(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, isLast: Bool = false
     ) -> (count: Int, state: State) {

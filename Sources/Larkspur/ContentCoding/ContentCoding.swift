@@ -2,8 +2,8 @@ internal import CLarkspur
 
 /// A content coding that the library can decode, with its name in header fields.
 enum ContentCoding: String, CaseIterable, Sendable {
-    // In order of preference. Brotli compresses text best; zstd nearly as well, and decodes faster. Every server
-    // supports gzip. Servers disagree about the format of deflate.
+    // In order of preference. Brotli compresses text best. zstd compresses nearly as well, and decodes faster. Every
+    // server supports gzip. Servers disagree about the format of deflate.
     case br, zstd, gzip, deflate
 
     /// Creates the coding of this name, ignoring case (RFC 9110); nil if it is not supported.
@@ -28,7 +28,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns whether the name means that the body is not coded. Servers write charsets, media types and mail
+    /// Returns whether the name means that the body is not coded. Some servers write charsets, media types and mail
     /// encodings into `Content-Encoding`; curl and browsers leave such bodies unchanged.
     private static func isNoCoding(_ name: String) -> Bool {
         let names = [
@@ -51,8 +51,9 @@ enum ContentCoding: String, CaseIterable, Sendable {
 
     /// Returns the format of a body that begins with this byte.
     ///
-    /// `deflate` means the zlib format, but many servers send raw deflate. A zlib header has the value 8 in its low
-    /// four bits. In a raw stream these bits would be a stored block with non-zero padding, which no encoder writes.
+    /// `deflate` means the zlib format, but many servers send raw deflate. A zlib header has the value 8 in the low
+    /// four bits of its first byte. In a raw stream these bits would mean a stored block with non-zero padding, which
+    /// no encoder writes.
     func format(beginningWith byte: UInt8) -> Int {
         switch self {
         case .deflate: byte & 0x0F == 8 ? clarkspur_format_zlib : clarkspur_format_raw

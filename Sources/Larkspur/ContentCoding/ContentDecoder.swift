@@ -5,11 +5,12 @@
 ///     try decoder.finish()
 ///
 /// A body that is damaged, ends early or continues after its end fails with `.undecodableContent`. There are two
-/// exceptions, because servers need them: an empty body is valid in every coding, and zeros may follow a gzip stream.
+/// exceptions, because servers send such bodies: an empty body is valid in every coding, and zeros may follow a gzip
+/// stream.
 ///
 /// Only one task may use a decoder at a time. After an error it cannot be used any more.
 struct ContentDecoder: ~Copyable {
-    /// The maximum number of codings. Each one costs memory and time, and servers do not need many.
+    /// The maximum number of codings of one body. Each coding costs memory and time, and servers do not need many.
     private static let maximumCodings = 5
 
     /// The stages in decoding order; the first one gets the received bytes.

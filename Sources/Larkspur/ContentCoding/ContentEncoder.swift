@@ -14,7 +14,8 @@ final class ContentEncoder {
         self.coder = coder
     }
 
-    /// Encodes the next bytes of the body, and passes the encoded bytes to the closure. `isLast` ends the body.
+    /// Encodes the next bytes of the body, and passes the encoded bytes to the closure. If `isLast` is true, the body
+    /// ends after these bytes.
     func encode(_ bytes: UnsafeRawBufferPointer, isLast: Bool, into take: (ArraySlice<UInt8>) -> Void) throws {
         var rest = bytes
         while true {

@@ -1,17 +1,17 @@
 /// The limits for decoding a body's content coding, which protect the memory from decompression bombs.
 ///
-/// The limits hold at every moment and for each of several codings. A body that exceeds them fails with
+/// The limits are checked while the body is decoded, and for each of its codings. A body that exceeds them fails with
 /// `.contentTooLarge` before more bytes than allowed have been decoded.
 public struct DecodingLimits: Sendable, Hashable {
     /// The maximum size of a decoded body in bytes; 2 GiB by default. Download larger bodies to a file.
     public var maximumSize: UInt64 = 2 << 30
 
-    /// The maximum ratio of decoded to received bytes; 200 by default. Text rarely exceeds 20 and logs 100. A gzip bomb
-    /// reaches 1,030, a brotli or zstd bomb 10,000 and more.
+    /// The maximum ratio of decoded to received bytes; 200 by default. The ratio of text rarely exceeds 20, that of
+    /// logs 100. A gzip bomb reaches 1,030, a brotli or zstd bomb 10,000 and more.
     public var maximumRatio: UInt64 = 200
 
-    /// The decoded size in bytes up to which the ratio is not checked; 4 MiB by default. Short repetitive bodies are
-    /// harmless.
+    /// The decoded size in bytes up to which the ratio is not checked; 4 MiB by default. Short repetitive bodies can
+    /// have a high ratio, but are harmless.
     public var sizeFreeOfRatio: UInt64 = 4 << 20
 
     /// Creates the default limits.

@@ -5,7 +5,7 @@ final class DecodingStage {
     private enum Position {
         case start
         case inside
-        /// At the end of a coded stream. Another stream may follow.
+        /// After the end of a coded stream. Another stream may follow.
         case afterStream
         /// In the zeros after the last stream.
         case padding
@@ -30,14 +30,14 @@ final class DecodingStage {
         self.coding = coding
         self.functions = functions.pointee
         self.limits = limits
-        // Allocated last, because an initializer that throws earlier would leak it: no deinit runs.
+        // Allocated last: if the initializer throws, `deinit` does not run, so an earlier allocation would leak.
         piece = .allocate(byteCount: 64 * 1_024, alignment: 16)
     }
 
     deinit { piece.deallocate() }
 
-    /// - Parameter received: The number of the body's bytes consumed so far, for the ratio; nil for the bytes that this
-    ///   stage has consumed.
+    /// - Parameter received: The number of the body's received bytes so far, from which the ratio is computed; nil uses
+    ///   the number of bytes that this stage has consumed.
     func decode(
         _ bytes: UnsafeRawBufferPointer, received: UInt64?, into take: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
@@ -51,7 +51,7 @@ final class DecodingStage {
             if count > 0 { try take(UnsafeRawBufferPointer(rebasing: piece[..<count])) }
             switch state {
             case .continues:
-                // With room left in the output, the decoder has no more output for these bytes.
+                // If the output buffer is not full, the decoder has no more output for these bytes.
                 if count < piece.count, rest.isEmpty { return }
                 if count == 0, rest.count == before { throw failure("the decoder makes no progress") }
             case .ended: position = .afterStream

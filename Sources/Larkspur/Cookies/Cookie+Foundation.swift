@@ -1,7 +1,9 @@
-// Conversions from and to Foundation's cookies, for programs that use them. The library itself never reads them.
+// Conversions from and to Foundation's cookies, for programs that use them. Sessions themselves never read Foundation's
+// cookies.
 
 extension Cookie {
-    /// Creates a cookie from one of Foundation's. Throws `.invalidCookie` if its values are not valid for a ``Cookie``.
+    /// Creates a cookie from a Foundation cookie. Throws `.invalidCookie` if the Foundation cookie is not valid as a
+    /// ``Cookie``.
     ///
     /// On Linux, Foundation's cookies have no `SameSite` attribute, so ``Cookie/sameSite-swift.property`` is
     /// `.unspecified`.
@@ -42,7 +44,7 @@ extension HTTPCookie {
 }
 
 extension CookieJar {
-    /// Stores the cookies of Foundation's storage in the jar, and skips those that are not valid for a ``Cookie``.
+    /// Stores the cookies of Foundation's storage in the jar, except those that are not valid as a ``Cookie``.
     public func setCookies(of storage: HTTPCookieStorage) {
         for cookie in storage.cookies ?? [] {
             if let cookie = try? Cookie(cookie) { set(cookie) }

@@ -4,10 +4,11 @@
 ///
 /// Descriptions of a cookie never show its value.
 public struct Cookie: Sendable, Hashable {
-    /// The `SameSite` attribute, which tells a browser when to send a cookie with a request that another site causes.
+    /// The `SameSite` attribute, which tells a browser whether to send the cookie with requests that another site
+    /// causes.
     ///
-    /// No other site causes the requests of a ``Session``. So the attribute is stored and has one effect: `none`
-    /// requires a secure cookie.
+    /// The requests of a ``Session`` are not caused by another site. So the attribute is stored, but has only one
+    /// effect: a cookie with `none` must be secure.
     public enum SameSite: String, Sendable, Hashable, Codable {
         /// Not sent with requests from other sites.
         case strict
@@ -19,13 +20,13 @@ public struct Cookie: Sendable, Hashable {
         case unspecified
     }
 
-    /// The name; empty for a server that sets only a value.
+    /// The name; empty if the server has set only a value.
     public let name: String
     /// The value, sent back byte for byte.
     public let value: String
-    /// The host, in lower case.
+    /// The domain, in lower case: the host, or a parent domain of the hosts to which the cookie is sent.
     public let domain: String
-    /// Whether the cookie is sent to exactly this host and not to its subdomains.
+    /// Whether the cookie is sent only to the host `domain` and not to its subdomains.
     public let isHostOnly: Bool
     /// The path prefix: `/docs` matches itself and every path below `/docs/`.
     public let path: String
@@ -40,7 +41,7 @@ public struct Cookie: Sendable, Hashable {
     /// The date on which the cookie was first set. A new value does not change it.
     public internal(set) var creation: Date
 
-    /// Creates a cookie. Throws `.invalidCookie` if RFC 6265bis does not allow it, or it cannot be sent.
+    /// Creates a cookie. Throws `.invalidCookie` if RFC 6265bis does not allow the cookie, or if it cannot be sent.
     ///
     /// - Parameter domain: The host name or address. A leading dot is ignored.
     public init(
@@ -60,7 +61,7 @@ public struct Cookie: Sendable, Hashable {
         try check()
     }
 
-    /// Creates a cookie without checking it; the caller checks it.
+    /// Creates a cookie without checking it; the caller must check it.
     init(
         _ name: String, _ value: String, _ domain: String, isHostOnly: Bool, path: String, expires: Date?,
         isSecure: Bool, isHTTPOnly: Bool, sameSite: SameSite, creation: Date
@@ -77,7 +78,7 @@ public struct Cookie: Sendable, Hashable {
         self.creation = creation
     }
 
-    /// Returns the host of this text as URLs spell it; nil if the text is anything else.
+    /// Returns the host in the form that URLs use; nil if the text is not a host.
     private static func host(_ text: String) -> String? {
         let text = text.first == "." ? String(text.dropFirst()) : text
         let authority = text.contains(":") ? "[\(text)]" : text
@@ -95,15 +96,15 @@ extension Cookie {
     static let limit = 4_096
     static let limitOfPath = 1_024
 
-    /// The reason why this is not a valid cookie, however it was created; nil if it is valid.
+    /// The reason why this cookie is not valid, whether a server or the program has created it; nil if it is valid.
     var fault: String? {
         if name.isEmpty, value.isEmpty { return "it has neither a name nor a value" }
         if (name + value + path).utf8.contains(where: Self.isControl) { return "it contains a control character" }
         if name.utf8.count + value.utf8.count > Self.limit { return "it has more than \(Self.limit) bytes" }
         if path.utf8.count > Self.limitOfPath { return "its path has more than \(Self.limitOfPath) bytes" }
         if sameSite == .none, !isSecure { return "SameSite=None requires a secure cookie" }
-        // A cookie without a name is sent as its bare value. The server would take it for the prefixed cookie that it
-        // imitates.
+        // A cookie without a name is sent as its bare value. If the value begins with a prefix, the server would
+        // mistake the cookie for a cookie with that prefix in its name.
         let text = name.isEmpty ? value : name
         if (name.isEmpty || !isSecure) && Self.hasPrefix("__Secure-", text) {
             return "the prefix __Secure- requires a secure cookie"
@@ -114,13 +115,13 @@ extension Cookie {
         return nil
     }
 
-    /// Throws `.invalidCookie` for an invalid cookie that was not parsed from a field.
+    /// Throws `.invalidCookie` if the cookie is invalid. For cookies that were not parsed from a header field.
     func check() throws(RequestError) {
         if let fault { throw Self.refusal(name, fault) }
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw Self.refusal(name, "its path does not begin with a slash")
         }
-        // A server would parse such a pair differently.
+        // A server would split this pair at another position.
         guard let pair = SetCookie("\(name)=\(value)"), pair.name == name, pair.value == value else {
             throw Self.refusal(name, "its name or value contains a semicolon, an equals sign or outer white space")
         }

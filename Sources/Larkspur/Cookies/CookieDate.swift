@@ -1,8 +1,9 @@
 extension Date {
-    /// Parses the date of a cookie by RFC 6265bis, section 5.1.1. The first time, day, month and year in the text
-    /// count, in any order; other words are ignored.
+    /// Parses the date of a cookie by RFC 6265bis, section 5.1.1. The first time, day, month and year in the text are
+    /// used, in any order; other words are ignored.
     ///
-    /// Only cookies are parsed this leniently. The dates of other fields have one of three fixed forms.
+    /// Only the dates of cookies are parsed this leniently. The dates of other header fields have one of three fixed
+    /// forms.
     init?(cookieDate text: String) {
         var time: [Int]?
         var (day, month, year): (Int?, Int?, Int?)
@@ -20,7 +21,7 @@ extension Date {
         guard let time, let day, let month, var year else { return nil }
         if year < 100 { year += year < 70 ? 2000 : 1900 }
         guard year >= 1601, time[0] < 24, time[1] < 60, time[2] < 60 else { return nil }
-        // As an argument this sum would take the compiler seconds.
+        // A separate constant: as an argument this sum would take the compiler seconds to type-check.
         let second: Int = (time[0] * 60 + time[1]) * 60 + time[2]
         self.init(year, month, day, secondOfDay: second)
     }

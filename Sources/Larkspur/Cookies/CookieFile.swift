@@ -1,5 +1,5 @@
-/// The file of a ``CookieJar``. A thread for files writes it, one write at a time, and replaces it atomically. So a
-/// reader finds the old cookies or the new ones, even after the process was killed.
+/// The file of a ``CookieJar``. It is written on a thread for files, one write at a time, and replaced atomically. So a
+/// reader finds either the old cookies or the new ones, even after the process was killed.
 actor CookieFile {
     private struct Content: Codable {
         static let version = 1
@@ -8,7 +8,7 @@ actor CookieFile {
     }
 
     private struct State {
-        /// Whether a task is scheduled that will write the cookies as they are when it runs.
+        /// Whether a write is scheduled that has not started. It will write all changes made before it starts.
         var isDue = false
         var failure: RequestError?
     }
@@ -49,7 +49,7 @@ actor CookieFile {
         throw RequestError(.invalidCookieFile, "a later version of this library has written the file \(path)")
     }
 
-    /// Schedules one write that covers all changes made before it runs.
+    /// Schedules a write unless one is already scheduled. The write covers all changes made before it starts.
     nonisolated func setNeedsWriting(_ cookies: @escaping @Sendable () -> [Cookie]) {
         guard box.withLock({ $0.isDue.setOnce() }) else { return }
         // Unstructured, one at a time: storing a cookie must not wait for the disk.
@@ -61,7 +61,7 @@ actor CookieFile {
         try? write(cookies)
     }
 
-    /// Writes the cookies. It reads them on the actor, so that an older list cannot overwrite a newer one.
+    /// Writes the cookies. It gets them on the actor, so that an older list cannot overwrite a newer one.
     func write(_ cookies: @Sendable () -> [Cookie]) throws {
         do {
             try replace(by: cookies().filter { keepsSessionCookies || $0.expires != nil })

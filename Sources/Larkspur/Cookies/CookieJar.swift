@@ -14,8 +14,8 @@ public final class CookieJar: Sendable {
 
     // Mutable state, guarded by the locks of `Protected`
     private let box: Protected<CookieStore>
-    /// Whether the jar has ever held a cookie, in eight copies. Every hop reads one of them, so that threads do not
-    /// contend for one lock.
+    /// Whether the jar has ever held a cookie, in eight copies. Each hop reads one of the copies, so that threads do
+    /// not contend for one lock.
     private let hadCookies: [Protected<Bool>]
 
     /// Creates a jar in memory.
@@ -29,12 +29,12 @@ public final class CookieJar: Sendable {
 
     /// Creates a jar that is stored in a file, and reads the file. Only the file's owner can read it.
     ///
-    /// A file that does not exist is an empty jar. A damaged file stays as it is, and the initializer throws
-    /// `.invalidCookieFile`; other failures to read have their own codes.
+    /// If the file does not exist, the jar is empty. If the file is damaged, the initializer throws
+    /// `.invalidCookieFile` and leaves the file unchanged. Other read failures have their own codes.
     ///
     /// The jar replaces the file atomically after changes. Changes during a write go into the next write. Call
     /// ``save()`` before the process ends, so that no change is lost. If two jars share a file, the last write wins. If
-    /// two writes overlap, one fails with `.fileInUse`, and its jar writes again after its next change.
+    /// their writes overlap, one write fails with `.fileInUse`; its jar writes again after its next change.
     ///
     /// - Parameter keepsSessionCookies: Whether the file also contains session cookies, which have no expiry date.
     public convenience init(
@@ -83,7 +83,7 @@ public final class CookieJar: Sendable {
         return cookies.map { $0.name.isEmpty ? $0.value : "\($0.name)=\($0.value)" }.joined(separator: "; ")
     }
 
-    /// Returns the value of the `Cookie` field. It costs one lock while the jar has never held a cookie.
+    /// Returns the value of the `Cookie` field. While the jar has never held a cookie, this takes only one lock.
     func header(for url: RequestURL, askedBy id: RequestID) -> String? {
         let index = Int(id.number % UInt64(hadCookies.count))
         return hadCookies[index].withLock { $0 } ? header(for: url) : nil
@@ -97,7 +97,8 @@ public final class CookieJar: Sendable {
         return box.withLock { $0.all(at: now) }
     }
 
-    /// Stores a cookie, which replaces the one with the same name, domain and path. An expired cookie removes that one.
+    /// Stores a cookie. It replaces a cookie with the same name, domain and path. An expired cookie only removes that
+    /// cookie.
     public func set(_ cookie: Cookie) { change([cookie], mayReplaceSecure: true, at: clock.now) }
 
     /// Removes the cookie of this name, domain and path, with any value.

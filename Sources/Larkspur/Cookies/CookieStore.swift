@@ -1,4 +1,5 @@
-/// The cookies of a ``CookieJar``, with the storage rules of RFC 6265bis, section 5.7. A value without clock or lock.
+/// The cookies of a ``CookieJar``, with the storage rules of RFC 6265bis, section 5.7. The store has neither a clock
+/// nor a lock; the jar passes the time and locks the store.
 struct CookieStore {
     static let limit = 3_000
     static let limitForDomain = 180
@@ -11,10 +12,10 @@ struct CookieStore {
         var use: UInt64
     }
 
-    /// By domain.
+    /// The cookies of each domain.
     private var entries: [String: [Entry]] = [:]
     private(set) var count = 0
-    /// A logical clock that advances with every set and every lookup. System clocks can stop and go back.
+    /// A logical clock that advances with every stored cookie and every lookup. System clocks can stop and go back.
     private var turn: UInt64 = 0
 
     /// Creates a store. The last cookies count as the most recently used.
@@ -25,7 +26,8 @@ struct CookieStore {
 
     // MARK: Setting and removing
 
-    /// - Parameter mayReplaceSecure: False for a cookie that was not received over TLS.
+    /// - Parameter mayReplaceSecure: Whether the cookie may replace or shadow a secure cookie; false if it was not
+    ///   received over TLS.
     /// - Returns: Whether the store has changed.
     @discardableResult
     mutating func set(_ cookie: Cookie, mayReplaceSecure: Bool = true, at now: Date) -> Bool {
@@ -61,7 +63,7 @@ struct CookieStore {
         if !changed.isEmpty { entries[domain] = changed }
     }
 
-    /// Returns whether a cookie received without TLS would replace or shadow a secure cookie.
+    /// Returns whether a cookie that was received without TLS would replace or shadow a secure cookie.
     private func shadowsSecureCookie(_ cookie: Cookie, at now: Date) -> Bool {
         entries.contains { domain, entries in
             (Cookie.domain(domain, contains: cookie.domain) || Cookie.domain(cookie.domain, contains: domain))
@@ -75,8 +77,8 @@ struct CookieStore {
 
     // MARK: Limits
 
-    /// Removes one cookie of a domain that has too many: an expired one, else an insecure one, else any. Among
-    /// equals it removes the least recently used.
+    /// Removes one cookie of a domain that has too many: an expired cookie, else an insecure one, else any. Among
+    /// several candidates it removes the least recently used.
     private static func removeLeast(of entries: inout [Entry], at now: Date) {
         func rank(_ entry: Entry) -> (Int, UInt64) {
             (entry.cookie.isExpired(at: now) ? 0 : entry.cookie.isSecure ? 2 : 1, entry.use)
@@ -84,7 +86,8 @@ struct CookieStore {
         if let least = entries.indices.min(by: { rank(entries[$0]) < rank(entries[$1]) }) { entries.remove(at: least) }
     }
 
-    /// Removes expired cookies while the store has too many, and then the least recently used.
+    /// Removes all expired cookies if the store has too many. If it still has too many, removes the least recently
+    /// used.
     mutating func removeExcess(at now: Date) {
         guard count > Self.limit else { return }
         for domain in Array(entries.keys) { change(domain) { $0.removeAll { $0.cookie.isExpired(at: now) } } }

@@ -1,18 +1,18 @@
 /// A parsed `Set-Cookie` field (RFC 6265bis, section 5.6). Unknown attributes are ignored. If an attribute
 /// is repeated, the last one is used.
 struct SetCookie {
-    /// The maximum lifetime that a server can give a cookie: 400 days.
+    /// The maximum lifetime of a cookie, which longer lifetimes are reduced to: 400 days.
     static let maximumLifetime: TimeInterval = 400 * 86_400
     private static let limitOfAttribute = 1_024
 
     let name: String
     let value: String
     private var expires: Date?
-    /// The lifetime in seconds; zero if the field is negative.
+    /// The `Max-Age` attribute, the lifetime in seconds; zero if the attribute is negative.
     private var maxAge: Int?
     /// The `Domain` attribute; empty if it is missing.
     private var domain = ""
-    /// The `Path` attribute; nil stands for the default path of the request's URL.
+    /// The `Path` attribute; nil means the default path, which is taken from the request's URL.
     private var path: String?
     private var isSecure = false
     private var isHTTPOnly = false
@@ -60,7 +60,7 @@ struct SetCookie {
 // MARK: The cookie of a response
 
 extension SetCookie {
-    /// Returns the cookie that a response from this URL sets; nil if section 5.7 does not allow it.
+    /// Returns the cookie that a response from this URL sets; nil if RFC 6265bis, section 5.7, does not allow it.
     func cookie(from url: RequestURL, at now: Date) -> Cookie? {
         guard let host = url.host.map(String.init), let isHostOnly = isHostOnly(from: host), !isSecure || url.isSecure
         else { return nil }
@@ -72,10 +72,10 @@ extension SetCookie {
         return cookie.fault == nil ? cookie : nil
     }
 
-    /// Returns whether the cookie is for one host only; nil if the response may not set a cookie for the domain.
+    /// Returns whether the cookie is for one host only; nil if the response may not set a cookie for this domain.
     private func isHostOnly(from host: String) -> Bool? {
         if domain.isEmpty { return true }
-        // Some letters outside ASCII have ASCII letters as their lower-case form.
+        // Not ASCII: `lowercased()` would change some other letters to ASCII letters.
         guard domain.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         let domain = domain.lowercased()
         guard Cookie.domain(domain, contains: host) else { return nil }
@@ -97,6 +97,6 @@ extension SetCookie {
 }
 
 extension RequestURL {
-    /// Whether the URL may set and receive secure cookies: over TLS only, without an exception for the local host.
+    /// Whether the URL may set and receive secure cookies. This requires TLS; there is no exception for the local host.
     var isSecure: Bool { isHTTPS || scheme == "wss" }
 }

@@ -1,4 +1,4 @@
-/// The place of a downloaded file.
+/// The location to which a download writes its file.
 public struct Destination: Sendable {
     enum Kind: Sendable {
         case file(URL)
@@ -8,7 +8,8 @@ public struct Destination: Sendable {
 
     let kind: Kind
 
-    /// Downloads to this file. The bytes so far are in a hidden file next to it, from which a later request resumes.
+    /// Downloads to this file. Until the download is complete, its bytes are in a hidden file in the same folder, from
+    /// which a later request can resume.
     ///
     /// If the request is cancelled after the file was moved into place, the file stays.
     public static func file(_ url: URL) -> Destination { Destination(kind: .file(url)) }
@@ -28,7 +29,7 @@ public struct Destination: Sendable {
         Destination(kind: .custom(choose))
     }
 
-    /// The path of the partial file. For `.file` it is always the same path, so that a later request can resume.
+    /// The path of the partial file. `.file` always has the same partial path, so that a later request can resume.
     var partialPath: String {
         get throws(RequestError) {
             switch kind {
@@ -58,7 +59,7 @@ enum SuggestedName {
         return candidates.lazy.compactMap { $0 }.map(sanitized).first { !$0.isEmpty } ?? "download"
     }
 
-    /// Decodes an extended value of RFC 8187: `UTF-8''na%C3%AFve.txt`. The standard allows no other charset today.
+    /// Decodes an extended value of RFC 8187: `UTF-8''na%C3%AFve.txt`. The standard allows only this charset.
     private static func extended(_ value: String) -> String? {
         let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }

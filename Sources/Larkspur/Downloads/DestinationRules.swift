@@ -2,8 +2,8 @@
 enum DestinationRules {
     /// Throws unless a file may be moved to the path.
     ///
-    /// With `replacing`, regular files may be replaced, and symbolic links to a regular file or to nothing. The link is
-    /// replaced, not its target. Directories, devices, pipes and sockets are never replaced.
+    /// With `replacing`, a regular file may be replaced, and a symbolic link whose target is a regular file or missing.
+    /// The link itself is replaced, not its target. Directories, devices, pipes and sockets are never replaced.
     static func check(_ path: String, replacing: Bool) throws(RequestError) {
         var (status, target) = (stat(), stat())
         guard lstat(path, &status) == 0 else { return }

@@ -1,17 +1,17 @@
 /// The receiver of a download's body. It writes the body to a partial file on a thread for files, and moves the
 /// complete file into place.
 ///
-/// One instance serves all attempts. Each attempt requests the bytes that are still missing.
+/// One instance receives the bodies of all attempts. Each attempt requests the bytes that are still missing.
 actor DownloadFile: BodyReceiver {
     private enum Keeping {
-        /// Only if a later request can find the partial file by itself.
+        /// The partial file is kept only if a later request can find it by itself.
         case ifFound
         case always
     }
 
     private enum Status {
         case open
-        /// The request has failed; no more bytes follow.
+        /// The request has ended; no more bytes follow.
         case settled
         case closed
     }
@@ -36,7 +36,7 @@ actor DownloadFile: BodyReceiver {
     private var leftover: DownloadRecord?
     private var url = ""
     private var placed: URL?
-    /// How the current response continues the partial file.
+    /// The relation of the current response to the partial file.
     private var answer = Resumption.Answer.all
     private var hash: StreamingHash?
 
@@ -55,7 +55,7 @@ actor DownloadFile: BodyReceiver {
     func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest {
         do {
             try checkOpen()
-            // A serializer failed and a retrier asked for another attempt, so the last attempt's file is removed.
+            // The file of an earlier attempt is in place: a serializer failed, and a retrier requested another attempt.
             if let placed { try? FileManager.default.removeItem(at: placed) }
             placed = nil
             if let (algorithm, hexadecimal) = options.checksum { try algorithm.check(hexadecimal) }
@@ -82,7 +82,7 @@ actor DownloadFile: BodyReceiver {
 
     private func askingForRest(_ request: OutgoingRequest, of partial: PartialFile) -> OutgoingRequest {
         var request = request
-        // The limit protects memory, and these bytes go to disk. The maximum ratio still applies.
+        // The default size limit protects memory, but these bytes go to disk. The maximum ratio still applies.
         if request.options.decodingLimits == nil {
             request.options.decodingLimits = DecodingLimits()
             request.options.decodingLimits?.maximumSize = .max
@@ -136,7 +136,8 @@ actor DownloadFile: BodyReceiver {
         try await beginHash(of: partial)
     }
 
-    /// Starts the hash with the bytes of the partial file. That may take a while, so it yields to other files.
+    /// Starts the hash with the bytes of the partial file. Reading them may take long, so other files can be written
+    /// meanwhile.
     private func beginHash(of partial: PartialFile) async throws {
         guard let algorithm = options.checksum?.algorithm else { return }
         hash = StreamingHash(algorithm.hash)
@@ -169,7 +170,7 @@ actor DownloadFile: BodyReceiver {
         if let computed = hash.take()?.finalize().hexadecimal, let expected = options.checksum?.hexadecimal,
             computed != expected
         {
-            // Otherwise the next attempt would resume from these bytes.
+            // Without this, the next attempt would resume from the bytes that do not match.
             try partial.restart(nil)
             throw RequestError(.checksumMismatch, "the file's checksum is \(computed), expected \(expected)")
         }
@@ -178,7 +179,8 @@ actor DownloadFile: BodyReceiver {
         try partial.place(at: target.filePath, replacing: options.contains(.removePreviousFile))
         placed = target
         self.partial = nil
-        // Sent here and not by the pipeline: the request may be cancelled, and monitors get no event after the finish.
+        // The event is reported here and not by the pipeline: the request may be cancelled meanwhile, and monitors get
+        // no event after the finish.
         tell(.placeFile(target))
     }
 
@@ -203,7 +205,7 @@ actor DownloadFile: BodyReceiver {
         return leftover.map { exchange.with(.record($0)) } ?? exchange
     }
 
-    /// Closes the partial file, so that other requests can use it as soon as the failure is known.
+    /// Closes the partial file, so that other requests can use the file as soon as they know of the failure.
     private func settle(_ error: RequestError?) {
         status = .settled
         guard let partial = partial.take() else { return }
@@ -214,7 +216,7 @@ actor DownloadFile: BodyReceiver {
         }
     }
 
-    /// Returns whether the partial file is kept: a later request can find it, and its bytes are valid.
+    /// Returns whether to keep the partial file: if a later request can find it, and its bytes are valid.
     private func keeps(after error: RequestError) -> Bool {
         if keeping == .always { return true }
         guard ![.cancelled, .checksumMismatch, .contentTooLarge].contains(error.code) else { return false }
@@ -238,7 +240,7 @@ actor DownloadFile: BodyReceiver {
 
     func keepPartialFile() { keeping = .always }
 
-    /// Waits until no more file operations follow. Returns the record of the partial file; nil if none is kept.
+    /// Waits until no more file operations follow. Returns the record of the partial file; nil if the file is not kept.
     func closed() async -> DownloadRecord? {
         if status == .closed { return leftover }
         return await withCheckedContinuation { waiters.append($0) }

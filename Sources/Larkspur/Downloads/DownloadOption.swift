@@ -11,10 +11,11 @@ public struct DownloadOption: Hashable, Sendable {
 
     /// Replaces an existing file atomically, when the new file is complete.
     ///
-    /// It replaces a regular file, or a symbolic link to a regular file or to nothing. Directories, devices, pipes and
-    /// sockets are never replaced; the request fails with `.fileIsDirectory` or `.fileNotRegular`.
+    /// The option replaces a regular file, or a symbolic link whose target is a regular file or missing. Directories,
+    /// devices, pipes and sockets are never replaced; the request fails with `.fileIsDirectory` or `.fileNotRegular`.
     ///
-    /// Without this option an existing file is an error. If the path is known in advance, no byte is fetched.
+    /// Without this option an existing file is an error. If the path is known in advance, the request fails before it
+    /// is sent.
     public static let removePreviousFile = DownloadOption(kind: .replaces)
 
     /// Starts from the first byte, even if an earlier request has left a partial file.

@@ -1,19 +1,19 @@
-/// The data needed to resume an unfinished download: the partial file and the version of the server's file.
+/// The data needed to resume an unfinished download: its partial file and the version of the file on the server.
 ///
 ///     let record = await request.cancelProducingResumeRecord()
 ///     …
 ///     let file = try await session.download(resuming: record, to: .file(destination)).serializingFile().value
 ///
-/// It stays valid while its partial file is unchanged, also in another process. An outdated record is safe: if the
-/// server's file has changed, the server sends the whole file.
+/// A record is valid while its partial file is unchanged, also in another process. An outdated record does no harm: if
+/// the server's file has changed, the server sends the whole file.
 public struct DownloadRecord: Codable, Hashable, Sendable {
-    /// The requested URL before adapters, without user and password.
+    /// The requested URL as it was before adapters changed it, without user and password.
     public let url: String
-    /// The file with the bytes so far.
+    /// The file with the bytes received so far.
     public internal(set) var partialFile: URL
     /// The validator of the server's file: a strong `ETag`, or a `Last-Modified` date.
     public let validator: String
-    /// The number of bytes when the record was created. The partial file's actual length takes precedence.
+    /// The number of bytes in the partial file when the record was created. The file's actual length takes precedence.
     public internal(set) var offset: UInt64
     /// The length of the complete file, if the server has sent it.
     public let total: UInt64?
@@ -34,7 +34,7 @@ extension DownloadRecord {
     func isOfSame(as other: DownloadRecord) -> Bool { url == other.url && validator == other.validator }
 }
 
-/// The range that a request asks for to resume a file.
+/// The range that a request asks for in order to resume a file.
 struct Resumption: Hashable, Sendable {
     enum Answer: Equatable {
         /// The missing bytes.
@@ -51,12 +51,13 @@ struct Resumption: Hashable, Sendable {
     let validator: String
     let total: UInt64?
 
-    /// Returns how the response continues the partial file. Two parts are joined only if both are surely of one file.
+    /// Returns how the response continues the partial file. The bytes of the response are joined with the partial file
+    /// only if both certainly belong to the same version of the server's file.
     func answer(in head: ResponseHead) -> Answer {
         let range = head["Content-Range"].flatMap(ContentRange.init)
         switch head.status {
         case 206:
-            // Without a total nothing shows whether this part is the whole rest.
+            // If no total length is known, nothing shows whether this part is the whole rest of the file.
             guard let range, range.first == offset, head.isPlain, isOfSameFile(head), isSame(range.total),
                 let total = range.total ?? total
             else { return .unusable }
@@ -69,7 +70,8 @@ struct Resumption: Hashable, Sendable {
         }
     }
 
-    /// Returns whether the validator matches, because some servers support `Range` but ignore `If-Range`.
+    /// Returns whether the validator matches or is missing. It is checked because some servers support `Range` but
+    /// ignore `If-Range`.
     private func isOfSameFile(_ head: ResponseHead) -> Bool {
         let theirs = validator.hasPrefix("\"") ? head["ETag"] : head["Last-Modified"]
         return theirs == nil || theirs == validator
@@ -98,8 +100,8 @@ extension ResponseHead {
         !bodyIsDecoded && ContentCoding.names(in: values(for: "Content-Encoding")).isEmpty
     }
 
-    /// The validator for `If-Range` (RFC 9110, section 13.1.5). A date counts only if there is no `ETag`, and only if
-    /// the file did not change in the second in which it was sent.
+    /// The validator for `If-Range` (RFC 9110, section 13.1.5). A `Last-Modified` date is used only if there is no
+    /// `ETag`, and if the file did not change in the second in which the response was sent.
     fileprivate var strongValidator: String? {
         if let tag = self["ETag"] { return tag.hasPrefix("\"") && tag.count > 1 && tag.hasSuffix("\"") ? tag : nil }
         guard let date = self["Last-Modified"], date != self["Date"] else { return nil }
@@ -130,21 +132,22 @@ struct ContentRange: Equatable {
         self.first = first
     }
 
-    /// Parses a number. Values that do not fit are parsed as `UInt64.max`; no file is that long, so both give nil.
+    /// Parses a number. Returns nil for text that is not a number, and for `UInt64.max` and more, because no file is
+    /// that long.
     private static func number(_ text: Substring) -> UInt64? {
         UInt64(digits: text.utf8).flatMap { $0 < .max ? $0 : nil }
     }
 }
 
 extension Hop {
-    /// Whether the response says that the partial file was already complete.
+    /// Whether the response shows that the partial file was already complete.
     var hasNothingMore: Bool {
         guard let head else { return false }
         return request.options.resumption?.answer(in: head) == .nothing
     }
 }
 
-/// Described without the URL, which is often all it takes to read or write.
+/// The descriptions omit the URL, because the URL alone is often enough to read or write the file.
 extension DownloadRecord: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "DownloadRecord(\(offset) bytes)" }
     public var debugDescription: String { description }

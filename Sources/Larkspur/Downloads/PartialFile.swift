@@ -1,7 +1,7 @@
-/// The bytes of an unfinished download, and next to them the record from which a later request resumes.
+/// The bytes of an unfinished download, and a record file next to it from which a later request resumes.
 ///
-/// The record is written once, while the file is empty, and identifies the server's file. The number of bytes is the
-/// partial file's length. So both are valid whenever the process is killed.
+/// The record identifies the server's file. It is written once, while the partial file is empty. The number of received
+/// bytes is the length of the partial file. So bytes and record match at any moment at which the process is killed.
 final class PartialFile {
     let file: WritableFile
     private(set) var record: DownloadRecord?
@@ -12,7 +12,7 @@ final class PartialFile {
 
     /// - Parameter mode: The mode of a new file, less the process's umask. A mode for the owner alone is also applied
     ///   to an existing file.
-    /// - Parameter accepts: Returns whether to resume an existing file with this record.
+    /// - Parameter accepts: Returns whether an existing file with this record may be resumed.
     init(claiming path: String, mode: mode_t, accepting accepts: (DownloadRecord) -> Bool) throws(RequestError) {
         file = try WritableFile.claim(path, mode: mode)
         guard file.length > 0, let data = FileManager.default.contents(atPath: recordPath),
@@ -22,15 +22,15 @@ final class PartialFile {
         record = stored
     }
 
-    /// The record with the current length; nil if there is nothing to resume.
+    /// The record with the current length; nil if there are no bytes to resume from.
     var currentRecord: DownloadRecord? {
         guard file.length > 0, var record else { return nil }
         record.offset = file.length
         return record
     }
 
-    /// Empties the file and replaces the record. The bytes go first, so that a kill in between cannot join old bytes
-    /// with the new record.
+    /// Empties the file and replaces the record. The file is emptied first: if the process is killed between the two
+    /// steps, old bytes cannot be joined with the new record.
     func restart(_ record: DownloadRecord?) throws {
         if file.length > 0 { try file.truncate() }
         self.record = nil
@@ -84,8 +84,8 @@ final class PartialFile {
             // Not every file system supports hard links.
             if errno == EEXIST || access(target, F_OK) == 0 { throw RequestError.fileExists(target) }
         }
-        // A special file that another process puts there between this look and the rename is replaced: a rename has no
-        // condition on the kind of file. A process that may do so may also remove the special file.
+        // If another process creates a special file between this check and the rename, the rename replaces it, because
+        // a rename has no condition on the kind of file. A process that may create files there may also remove them.
         try DestinationRules.check(target, replacing: replacing)
         guard rename(path, target) != 0 else { return }
         throw errno == EXDEV ? OtherVolume() : RequestError.system("moved into place", target)
@@ -106,7 +106,7 @@ final class PartialFile {
         unlink(file.path)
     }
 
-    /// Returns the path of the partial file for this target: next to it, on the same volume.
+    /// Returns the path of the partial file for this target. It is in the same folder, so it is on the same volume.
     static func path(for target: String) -> String {
         let url = URL(fileURLWithPath: target)
         // File names have at most 255 bytes.

@@ -1,7 +1,8 @@
 /// A parameter encoder for a JSON body.
 ///
-/// It sets a body also for GET, HEAD and DELETE, for which AFNetworking's serializer writes a query, because a query
-/// cannot express JSON. A ``JSON`` value keeps its digits and the order of its members, which `JSONEncoder` does not.
+/// The encoder sets a body even for GET, HEAD and DELETE, because a query cannot express JSON. AFNetworking's
+/// serializer writes a query for these methods. A ``JSON`` value keeps its digits and the order of its members, which
+/// `JSONEncoder` does not.
 public struct JSONParameterEncoder: ParameterEncoder {
     /// Compact JSON, the default format of `JSONEncoder`.
     public static let `default` = JSONParameterEncoder()
@@ -12,7 +13,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
 
     private let encoder: JSONEncoder
 
-    /// Creates an encoder. All requests share the `JSONEncoder`, so do not change it afterwards.
+    /// Creates an encoder. All requests share the given `JSONEncoder`, so do not change it afterwards.
     public init(encoder: JSONEncoder = JSONEncoder()) { self.encoder = encoder }
 
     private init(formatting: JSONEncoder.OutputFormatting) {

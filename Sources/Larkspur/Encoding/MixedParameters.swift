@@ -2,12 +2,12 @@
 ///
 ///     let request = await session.request(url, method: .post, parameters: ["name": name, "age": age], encoder: .json)
 ///
-/// Each value is encoded as its own type, by the encoder's strategies for dates and data. A nil is written as the
-/// encoder writes nil. A nested dictionary of different types needs its type: `["user": ["id": id, "name": name] as
-/// MixedParameters]`. So does a literal that is not an argument for `parameters:`.
+/// Each value is encoded as its own type, with the encoder's strategies for dates and data. A nil is written in the
+/// encoder's form for nil. A nested dictionary of different types needs its type: `["user": ["id": id, "name": name] as
+/// MixedParameters]`. A literal that is not an argument for `parameters:` needs it too.
 ///
-/// If the values of a literal have one type, requests accept a dictionary. If all are literals, they may be nested in
-/// any way in a ``JSON`` value: `["a": [1, "x"]] as JSON`.
+/// If all values of a literal have the same type, requests also accept it as a plain dictionary. If all values are
+/// literals, a ``JSON`` value can contain them, nested in any way: `["a": [1, "x"]] as JSON`.
 public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiteral {
     private let members: [(key: String, value: any Encodable & Sendable)]
 
@@ -15,12 +15,11 @@ public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiter
         members = elements.map { ($0.0, $0.1 ?? JSON.null) }
     }
 
-    /// Encodes a dictionary. In a form the members have the order of the literal.
+    /// Encodes the members as a dictionary. A form has them in the order of the literal.
     public func encode(to encoder: any Encoder) throws {
         guard encoder is FormNode else {
             var container = encoder.singleValueContainer()
-            // Encoded as a dictionary, because encoders with a strategy for keys do not change the keys of
-            // dictionaries.
+            // Encoded as a dictionary, because an encoder's strategy for keys does not change the keys of dictionaries.
             return try container.encode(
                 Dictionary(members.map { ($0.key, Member(content: $0.value)) }, uniquingKeysWith: { _, last in last }))
         }

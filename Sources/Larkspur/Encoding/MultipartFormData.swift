@@ -6,14 +6,14 @@
 ///     form.append(.sequence { lines() }, name: "log", fileName: "log.txt")  // any body
 ///     let body = try form.body()
 ///
-/// It is a value. Files are read while they are sent, and not kept in memory. Appending never throws: ``body()`` throws
-/// the first error.
+/// A form is a value. Files are read while they are sent, and not kept in memory. Appending never throws: ``body()``
+/// throws the first error instead.
 public struct MultipartFormData: Sendable {
     /// The text that separates the parts.
     public let boundary: String
 
-    /// Whether parts appended from now on have a second file name, `filename*` (RFC 5987), if the name is not ASCII.
-    /// Browsers do not send it, and most servers ignore it.
+    /// Whether parts appended from now on also have the field `filename*` (RFC 5987) if their file name is not ASCII.
+    /// Browsers do not send `filename*`, and most servers ignore it.
     public var addsExtendedFileNames = false
 
     /// The delimiter and header of each part, followed by its body.
@@ -79,7 +79,7 @@ public struct MultipartFormData: Sendable {
         append(body, headers: fields)
     }
 
-    /// Adds bytes. With a file name and without a type, the type is detected from the name or the bytes.
+    /// Adds bytes as a part. If a file name but no type is given, the type is detected from the name or the bytes.
     public mutating func append(_ data: Data, name: String, fileName: String? = nil, mimeType: String? = nil) {
         let type = mimeType ?? fileName.map { MIMEType.ofFile(named: $0) ?? MIMEType.ofContent(data) }
         append(.data(data), name: name, fileName: fileName, mimeType: type)
@@ -90,8 +90,8 @@ public struct MultipartFormData: Sendable {
         append(.data(Data(text.utf8)), name: name)
     }
 
-    /// Adds a file. The default file name comes from the URL. The default type comes from the extension of either name,
-    /// or from the first bytes.
+    /// Adds a file. The default file name is the last component of the URL. The default type is detected from the
+    /// extension of `fileName` or of the URL, or else from the first bytes.
     public mutating func append(_ url: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
         attempt { form in
             let file = try ReadableFile.open(url)
@@ -102,7 +102,7 @@ public struct MultipartFormData: Sendable {
         }
     }
 
-    /// Adds a value as the encoder writes it into a request's body, with the encoder's content type.
+    /// Adds an encoded value as a part, with the body and the content type that the encoder would set in a request.
     public mutating func append<Value: Encodable & Sendable>(
         encoding value: Value, name: String, fileName: String? = nil, encoder: any ParameterEncoder = .json
     ) {
@@ -116,7 +116,7 @@ public struct MultipartFormData: Sendable {
         }
     }
 
-    /// Adds a text part for each field of a value, with the names of forms: `user[name]`, `tags[]`.
+    /// Adds a text part for each field of a value. The parts are named like the keys of a form: `user[name]`, `tags[]`.
     public mutating func append(
         fieldsOf value: some Encodable & Sendable, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
     ) {
@@ -163,7 +163,7 @@ public struct MultipartFormData: Sendable {
         return escaped
     }
 
-    /// Normalizes the line breaks of a field's name to CRLF, by the same algorithm. File names keep theirs.
+    /// Normalizes the line breaks of a field's name to CRLF, by the same algorithm. It does not apply to file names.
     private static func withCRLFLineBreaks(_ name: String) -> String {
         guard name.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D }) else { return name }
         var whole = String.UnicodeScalarView()

@@ -52,8 +52,8 @@ extension ParameterEncoder where Self == ClosureParameterEncoder {
 }
 
 extension RequestError {
-    /// Returns the error for an encoder's failure. Its message has the path of the value and not the value, which may
-    /// be a secret.
+    /// Returns the error for an encoder's failure. The message contains the path of the failed value. It does not
+    /// contain the value, which may be a secret.
     static func encoding(_ result: String, _ error: any Error, at path: [any CodingKey] = []) -> RequestError {
         if let error = error as? RequestError { return error }
         var path = path
@@ -73,7 +73,7 @@ extension RequestError {
 }
 
 extension [any CodingKey] {
-    /// The path for messages: ` at outer.0.inner`; empty for the outermost value.
+    /// The coding path as a suffix of a message, such as ` at outer.0.inner`; empty for the outermost value.
     var errorSuffix: String { isEmpty ? "" : " at \(map(\.stringValue).joined(separator: "."))" }
 }
 

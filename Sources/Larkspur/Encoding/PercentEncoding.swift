@@ -1,6 +1,6 @@
 extension StringProtocol {
-    /// The text with all bytes escaped but RFC 3986's unreserved characters: letters, digits and `-._~`. So no
-    /// character has a meaning in a URL or a header field.
+    /// The text with every byte escaped except RFC 3986's unreserved characters: letters, digits and `-._~`. So no
+    /// remaining character has a special meaning in a URL or a header field.
     var percentEncoded: String {
         var bytes: [UInt8] = []
         for byte in utf8 { bytes.append(byte, allowing: .unreserved) }

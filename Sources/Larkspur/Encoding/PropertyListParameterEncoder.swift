@@ -1,11 +1,13 @@
-/// A parameter encoder for a property list body, also for GET, HEAD and DELETE like ``JSONParameterEncoder``.
+/// A parameter encoder for a property list body. Like ``JSONParameterEncoder`` it sets a body even for GET, HEAD and
+/// DELETE.
 public struct PropertyListParameterEncoder: ParameterEncoder {
     private let encoder: PropertyListEncoder
 
-    /// Creates an encoder with the format of this one. All requests share it, so do not change it afterwards.
+    /// Creates an encoder that uses the given `PropertyListEncoder`. All requests share it, so do not change it
+    /// afterwards.
     public init(encoder: PropertyListEncoder) { self.encoder = encoder }
 
-    /// Creates an encoder for a format: `.xml` or `.binary`. Other formats cannot be written.
+    /// Creates an encoder for a format: `.xml` or `.binary`. Foundation cannot write other formats.
     public init(format: PropertyListSerialization.PropertyListFormat = .xml) {
         encoder = PropertyListEncoder()
         encoder.outputFormat = format

@@ -1,10 +1,11 @@
 /// A thread on which sessions write their downloads.
 ///
-/// It is a serial executor, so actors can be bound to it and the compiler checks the isolation. A slow disk delays
-/// other files, but not a transport's thread (R2) and not the threads of Swift's task pool.
+/// The thread is a serial executor, so actors can be bound to it and the compiler checks the isolation. A slow disk
+/// delays other files. It delays neither a transport's thread, which must not block (rule R2 in Concurrency.md), nor
+/// the threads of Swift's task pool.
 ///
-/// The process has four of them, and they never end. A job may release the last actor of a thread while the code that
-/// enqueued the job still uses the executor. So an executor must not end with its session.
+/// The process has four file threads, which never end. A job may release the last actor of a thread while the code that
+/// enqueued the job still uses the executor. So an executor must not be released with its session.
 final class FileThread: SerialExecutor {
     static let all = (0..<4).map { _ in FileThread() }
     private static let sessions = Protected(0)

@@ -5,9 +5,9 @@ final class WritableFile {
     let path: String
     private let descriptor: Int32
     private(set) var length: UInt64 = 0
-    /// The offset up to which the system was asked to write to disk.
+    /// The offset up to which the system was already told to write the file to disk.
     private var flushing: UInt64 = 0
-    /// The number of bytes after which the system is asked to write to disk.
+    /// The number of new bytes after which the system is told to write them to disk.
     private static let flushInterval: UInt64 = 8 << 20
 
     private init(_ path: String, _ descriptor: Int32) {
@@ -70,7 +70,7 @@ final class WritableFile {
             length += UInt64(count)
             rest = rest.dropFirst(count)
         }
-        // Starts writing to disk early, so that `flush` waits for less.
+        // Start writing to disk early, so that `flush` has to wait for fewer bytes.
         guard length - flushing >= Self.flushInterval else { return }
         clarkspur_file_begin_flush(descriptor, flushing, length - flushing)
         flushing = length
@@ -85,11 +85,11 @@ final class WritableFile {
         (length, flushing) = (0, 0)
     }
 
-    /// Changes the mode of a file for its owner alone to the default mode of new files.
+    /// If only the owner may use the file, changes its mode to the default mode of new files.
     func publish() throws(RequestError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & 0o777 == 0o600 else { return }
-        // Reading the umask means changing it for all threads. The mode of a new file shows it.
+        // The umask can only be read by changing it for all threads. Instead, the mode of a new file shows the umask.
         let sample = path + ".mode"
         unlink(sample)
         let file = try Self.create(sample)
@@ -122,7 +122,7 @@ extension RequestError {
         }
     }
 
-    /// Returns the error for a file that the system refused to create. `ENOENT` then means that its folder is missing.
+    /// Returns the error for a file that the system could not create. `ENOENT` means that the file's folder is missing.
     static func uncreated(_ path: String) -> RequestError {
         guard errno == ENOENT else { return .system("created", path) }
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path

@@ -6,12 +6,12 @@ extension HTTPHeaders {
 }
 
 extension HTTPHeader {
-    /// The content codings that can be decoded on this machine, in order of preference. With all libraries installed it
-    /// is `br, zstd;q=0.9, gzip;q=0.8, deflate;q=0.7`. Without any of them it is `identity`, because without the field
-    /// a server may choose any coding.
+    /// The content codings that can be decoded on this machine, in order of preference. With all libraries installed
+    /// the value is `br, zstd;q=0.9, gzip;q=0.8, deflate;q=0.7`. Without any of them it is `identity`, because a server
+    /// may choose any coding if a request has no `Accept-Encoding`.
     ///
-    /// Brotli comes first because it compresses text best; zstd compresses nearly as well. A request for a range, or
-    /// one whose content is not decoded, has `identity` instead.
+    /// Brotli comes first because it compresses text best; zstd compresses nearly as well. A request has `identity`
+    /// instead if it requests a range or its response is not decoded.
     public static let defaultAcceptEncoding = HTTPHeader.acceptEncoding(
         ContentCoding.available.isEmpty ? ["identity"] : ContentCoding.available)
 
@@ -21,8 +21,8 @@ extension HTTPHeader {
         return languages.isEmpty ? nil : .acceptLanguage(Array(languages.prefix(6)))
     }()
 
-    /// The program, Larkspur and the system: `Notes/1.2 (com.example.notes; build:7; iOS 18.1.0) Larkspur/0.1.0`. A
-    /// program without a bundle has fewer parts.
+    /// The program, Larkspur and the system: `Notes/1.2 (com.example.notes; build:7; iOS 18.1.0) Larkspur/0.1.0`. If
+    /// the program has no bundle, the parts from its bundle are missing.
     public static let defaultUserAgent = HTTPHeader.userAgent(UserAgent.standard)
 }
 
@@ -86,7 +86,8 @@ enum UserAgent {
         String(latin(text).map { (" "..."~").contains($0) && !"()\\;".contains($0) ? $0 : "_" })
     }
 
-    /// Transliterates to Latin letters. ASCII text skips Foundation, whose tables take megabytes of memory.
+    /// Transliterates to Latin letters. ASCII text is returned directly, because Foundation's tables take megabytes of
+    /// memory.
     private static func latin(_ text: String) -> String {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
         return text.applyingTransform(StringTransform("Any-Latin; Latin-ASCII"), reverse: false) ?? text

@@ -38,7 +38,7 @@ extension MIMEType {
     private static func text(_ bytes: [UInt8], isWhole: Bool) -> String? {
         var bytes = bytes[...]
         if bytes.starts(with: JSONParser.byteOrderMark) { bytes = bytes.dropFirst(3) }
-        // The limit may have cut the last character.
+        // The examined bytes may end within a character: remove its beginning.
         if !isWhole, let last = bytes.lastIndex(where: { $0 & 0xC0 != 0x80 }), bytes[last] >= 0xC0 {
             bytes = bytes[..<last]
         }
@@ -53,8 +53,8 @@ extension MIMEType {
         return isJSON(bytes, text, isWhole: isWhole) ? "application/json" : "text/plain"
     }
 
-    /// Returns whether the text is JSON. A complete text is parsed; of a longer one the beginning of an object is
-    /// enough.
+    /// Returns whether the text is JSON. A complete text is parsed. For the beginning of a longer text, the beginning
+    /// of an object is enough.
     private static func isJSON(_ bytes: ArraySlice<UInt8>, _ text: String, isWhole: Bool) -> Bool {
         let start = text.filter { !$0.isWhitespace }.prefix(2)
         guard start.hasPrefix("{") || start.hasPrefix("[") else { return false }
@@ -63,7 +63,8 @@ extension MIMEType {
 }
 
 extension ReadableFile {
-    /// The first bytes, enough to detect a type; empty if they cannot be read. Sending then reports the error.
+    /// The first bytes of the file, enough to detect its type. They are empty if reading fails; sending the file then
+    /// reports the error.
     var beginning: [UInt8] {
         [UInt8](unsafeUninitializedCapacity: MIMEType.contentLimit + 1) { buffer, count in
             count = (try? read(at: 0, into: UnsafeMutableRawBufferPointer(buffer))) ?? 0

@@ -1,10 +1,10 @@
 extension OutgoingRequest {
     /// The request as a Foundation value, created on each access.
     ///
-    /// Setting it changes the method, URL, fields and body data. Fields whose values did not change keep their position
-    /// and repetitions. A file or stream body, which `URLRequest` cannot carry, stays unless a body is set. A changed
-    /// `timeoutInterval` sets ``RequestTimeouts/firstByte`` and ``RequestTimeouts/idle``. A changed
-    /// `httpShouldHandleCookies` sets ``RequestOptions/usesCookieJar``.
+    /// Setting it changes the method, URL, header fields and body data. Fields whose values did not change keep their
+    /// position and repetitions. A file or stream body, which `URLRequest` cannot contain, is kept unless the new value
+    /// has a body. A changed `timeoutInterval` sets ``RequestTimeouts/firstByte`` and ``RequestTimeouts/idle``. A
+    /// changed `httpShouldHandleCookies` sets ``RequestOptions/usesCookieJar``.
     public var urlRequest: URLRequest {
         get {
             var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
@@ -24,7 +24,7 @@ extension OutgoingRequest {
                     problem = RequestError(wrapping: error, as: .invalidURL)
                 }
             }
-            // Compared with the old value, because URLRequest changes some methods to upper case.
+            // Compare with the converted old value, because URLRequest changes some methods to upper case.
             if newValue.httpMethod != before.httpMethod {
                 method = HTTPMethod(rawValue: newValue.httpMethod ?? "GET")
             }
@@ -47,8 +47,8 @@ extension OutgoingRequest {
         }
     }
 
-    /// Sets the timeouts. More than 1e9 seconds (thirty years) means no limit. Zero, negative values and NaN are
-    /// ignored.
+    /// Sets the first-byte and idle timeouts. More than 1e9 seconds (thirty years) means no limit. Zero, negative
+    /// values and NaN are ignored.
     private mutating func setTimeout(seconds: Double) {
         guard seconds > 0 else { return }
         let limit: Duration? = seconds < 1e9 ? .seconds(seconds) : nil

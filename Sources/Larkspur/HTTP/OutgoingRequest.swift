@@ -1,8 +1,8 @@
 /// A request before it is sent, as adapters and modifiers see and change it.
 ///
 /// It does not wrap Foundation's `URLRequest`, which loses the order and the repetition of header fields, and costs
-/// more than all other parts of a request. ``urlRequest`` converts for code that needs one. The value is a single
-/// reference, because each hop, attempt and response keeps one.
+/// more than all other parts of a request. ``urlRequest`` converts the request for code that needs a `URLRequest`. The
+/// value is a single reference, because each hop, attempt and response stores a request.
 public struct OutgoingRequest: Sendable {
     private struct Content {
         var method: HTTPMethod
@@ -21,7 +21,7 @@ public struct OutgoingRequest: Sendable {
 
     private var storage: Storage
 
-    /// Creates a request from its parts. They are checked when the request is sent.
+    /// Creates a request from its parts. The parts are checked when the request is sent.
     public init(
         method: HTTPMethod = .get, url: RequestURL, headers: HTTPHeaders = [:], body: TransportBody = .none,
         options: RequestOptions = RequestOptions()
@@ -42,10 +42,10 @@ public struct OutgoingRequest: Sendable {
         storage = Storage(content)
     }
 
-    /// Returns whether both are copies of the same request without any change since.
+    /// Returns whether both values are copies of one request, and neither was changed since.
     func isSame(as other: OutgoingRequest) -> Bool { storage === other.storage }
 
-    // Accessed with `_read`: the options are read often for one field, and copying all of them is expensive.
+    // Accessed with `_read`: single fields of the options are read often, and copying all options is expensive.
 
     /// The method, as written.
     public var method: HTTPMethod {
@@ -76,22 +76,23 @@ public struct OutgoingRequest: Sendable {
         set { change { $0.body = newValue } }
     }
 
-    /// The settings for how the request is sent. They are not part of the message.
+    /// The settings for how the request is sent. They are not part of the HTTP message.
     public var options: RequestOptions {
         _read { yield storage.content.options }
         set { change { $0.options = newValue } }
     }
 
-    /// The credential of `options`, without the allocation that reading it through their accessor takes.
+    /// The credential in `options`. Reading it through the accessors of `options` would need an allocation.
     var authentication: Authentication? { storage.content.options.authentication }
 
-    /// The error of a setter that cannot throw; reported before sending.
+    /// The error of a setter that cannot throw. It is reported before the request is sent.
     var problem: RequestError? {
         get { storage.content.problem }
         set { change { $0.problem = newValue } }
     }
 
-    /// The `Cookie` field if it still has the jar's value. Setting it replaces the jar's field.
+    /// The `Cookie` field that the jar has set; nil if the field was changed since. Setting this property replaces that
+    /// field.
     var cookiesOfJar: String? {
         get {
             guard let field = storage.content.cookiesOfJar, headers.values(for: "Cookie") == [field] else { return nil }
@@ -108,20 +109,20 @@ public struct OutgoingRequest: Sendable {
     }
 }
 
-/// The settings of a single request. They are not part of the message.
+/// The settings of a single request. They are not part of the HTTP message.
 public struct RequestOptions: Sendable, Hashable {
     /// A policy for redirects.
     #if compiler(>=6.3)
         @nonexhaustive(warn)
     #endif
     public enum Redirects: Sendable, Hashable {
-        /// Follows redirects, up to the limit in one attempt.
+        /// Follows redirects. The limit is the maximum number of redirects in one attempt.
         case follow(limit: Int)
         /// Delivers the redirect as the response.
         case deliver
     }
 
-    /// The policy for redirects. Nil uses the session's policy, whose default is to follow up to 20.
+    /// The policy for redirects. Nil uses the session's policy, whose default is to follow up to 20 redirects.
     public var redirects: Redirects?
 
     /// Whether a redirect may lead from https to http. Nil uses the session's option, whose default is false.
@@ -138,11 +139,11 @@ public struct RequestOptions: Sendable, Hashable {
     /// The version of HTTP. Nil uses the session's option, whose default is to negotiate it.
     public var httpVersion: HTTPVersionChoice?
 
-    /// The size in bytes from which a body is sent with `Expect: 100-continue`. It then waits until the server has
-    /// answered or a second has passed. Bodies of unknown length count as large. Nil uses the session's option, whose
-    /// default is never.
+    /// The size in bytes from which a body is sent with `Expect: 100-continue`. The body then waits until the server
+    /// has answered or a second has passed. A body of unknown length always exceeds the size. Nil uses the session's
+    /// option, whose default is never to send the field.
     ///
-    /// It avoids sending a large body that the server would reject, but otherwise costs a round trip.
+    /// `Expect` avoids sending a large body that the server would reject, but costs a round trip for other bodies.
     public var expectsContinueFrom: UInt64?
 
     /// Whether a GET may have a body. Nil uses the session's option, whose default is false.
@@ -153,8 +154,8 @@ public struct RequestOptions: Sendable, Hashable {
     /// Whether bodies with a content coding (gzip, deflate, br, zstd, or several of them) are decoded. Nil uses the
     /// session's option, whose default is true.
     ///
-    /// With false, bodies are delivered as the server sent them, and requests accept no coding. A part of a body (206)
-    /// is never decoded, because it is not a complete coded stream.
+    /// With false, bodies are delivered as the server sent them, and the request's `Accept-Encoding` is `identity`. A
+    /// part of a body (206) is never decoded, because it is not a complete coded stream.
     public var decodesContent: Bool?
 
     /// The limits for decoding a body. Nil uses the session's limits, whose default is ``DecodingLimits/init()``.
@@ -163,13 +164,13 @@ public struct RequestOptions: Sendable, Hashable {
     /// The maximum size of a response body in bytes, before decoding. Nil uses the session's limit. Its default is 2
     /// GiB for bodies in memory, and no limit for others.
     ///
-    /// A larger body fails with `.contentTooLarge`: at once if the head has the length, else at the first byte beyond
-    /// the limit.
+    /// A larger body fails with `.contentTooLarge`. It fails at once if the response head contains the length, and
+    /// otherwise at the first byte beyond the limit.
     public var maximumBodySize: UInt64?
 
-    /// Whether the session's cookies are sent and those of the response stored. Nil uses the session's option, whose
-    /// default is true if the session has a jar. A request's own `Cookie` field is sent unchanged, without cookies of
-    /// the jar.
+    /// Whether the request sends the cookies of the session's jar, and the jar stores the cookies of the response. Nil
+    /// uses the session's option, whose default is true if the session has a jar. A request's own `Cookie` field is
+    /// sent unchanged, without cookies of the jar.
     public var usesCookieJar: Bool?
 
     /// Whether the session's credentials are used: its ``CredentialStore`` answers challenges, and an
@@ -177,22 +178,22 @@ public struct RequestOptions: Sendable, Hashable {
     /// false for requests that obtain a credential, such as a login.
     public var usesCredentials: Bool?
 
-    /// The names of header fields with secrets, such as custom keys. A redirect to another origin does not send them,
-    /// and descriptions hide their values. `Authorization`, `Cookie` and similar fields need no entry. The session's
-    /// names are added to the request's.
+    /// The names of header fields with secrets, such as API keys in fields of your own. A redirect to another origin
+    /// does not send these fields, and descriptions hide their values. `Authorization`, `Cookie` and similar fields
+    /// need no entry. The names in the session's options are added.
     ///
-    /// A field with `isSecret` is treated in the same way without an entry.
+    /// A field with `isSecret` is treated in the same way, and needs no entry.
     public var confidentialHeaders: [String] = []
 
     /// The names of query items whose values are hidden in descriptions, logs and cURL commands, in addition to the
-    /// names that ``Redaction`` knows. The session's names are added to the request's.
+    /// names that ``Redaction`` knows. The names in the session's options are added.
     public var confidentialQueryItems: [String] = []
 
-    /// The credential for HTTP authentication. Each attempt takes it from the request's settings, or each hop from the
-    /// session's store.
+    /// The credential for HTTP authentication. Each attempt sets it from the request's settings, or each hop sets it
+    /// from the session's credential store.
     var authentication: Authentication?
 
-    /// The range that a resumed download asks for. Each attempt sets it from the partial file.
+    /// The range that a resumed download requests. Each attempt sets it from the partial file.
     var resumption: Resumption?
 
     mutating func addMissing(from session: RequestOptions) {
@@ -218,11 +219,11 @@ public struct RequestOptions: Sendable, Hashable {
 }
 
 extension OutgoingRequest {
-    /// Adds derived fields, and throws for a request that must not be sent.
+    /// Adds the header fields that follow from the request, and throws if the request must not be sent.
     ///
-    /// It runs after the last adapter, so that every change is checked.
+    /// Called after the last adapter, so that the changes of all adapters are checked.
     ///
-    /// - Parameter known: Fields that were checked before and are valid for any request.
+    /// - Parameter known: Header fields that were checked before and are valid for any request.
     mutating func complete(knowing known: HTTPHeaders = HTTPHeaders()) throws(RequestError) {
         moveUserInfoToHeader()
         askForIdentity()
@@ -245,8 +246,8 @@ extension OutgoingRequest {
         return rules.hiding(options.confidentialHeaders + options.confidentialQueryItems + marked)
     }
 
-    /// Throws for a method or field that could split the request, and for a length that is not the body's. Also throws
-    /// for a URL that is not HTTP's, and for a GET with a body.
+    /// Throws for a method or field that could split the request, for a `Content-Length` that differs from the body's
+    /// length, for a URL that is not an HTTP URL, and for a GET with a body.
     private func check(knowing known: HTTPHeaders) throws(RequestError) {
         if let problem { throw problem }
         guard url.isHTTP, url.hasAuthority else {
@@ -264,7 +265,7 @@ extension OutgoingRequest {
         if !headers.fields.isIdentical(to: known.fields) { try Self.check(headers, for: body) }
     }
 
-    /// Returns whether these fields are valid for any request.
+    /// Returns whether these header fields are valid for any request.
     static func areAlwaysFine(_ headers: HTTPHeaders) -> Bool {
         headers["Content-Length"] == nil && headers["Transfer-Encoding"] == nil
             && (try? check(headers, for: .none)) != nil
@@ -346,8 +347,8 @@ extension OutgoingRequest {
         change { $0.url = $0.url.withoutUserInfo }
     }
 
-    /// Asks for `identity` if the body will not be decoded: because decoding is off, or because a range is requested.
-    /// An `Accept-Encoding` field that the user has set stays.
+    /// Sets `Accept-Encoding: identity` if the body will not be decoded, because decoding is off or a range is
+    /// requested. An `Accept-Encoding` field that the user has set is kept.
     private mutating func askForIdentity() {
         guard headers["Range"] != nil || options.decodesContent == false else { return }
         let accepted = headers["Accept-Encoding"] ?? HTTPHeader.defaultAcceptEncoding.value
@@ -365,7 +366,8 @@ extension OutgoingRequest {
 }
 
 extension String {
-    /// Returns whether all bytes are allowed. Contiguous text, which is the common case, takes a fraction of the time.
+    /// Returns whether all bytes are allowed. Contiguous text, the common case, takes a fraction of the time of other
+    /// text.
     @inline(__always)
     fileprivate func hasOnly(_ isAllowed: (UInt8) -> Bool) -> Bool {
         utf8.withContiguousStorageIfAvailable { $0.allSatisfy(isAllowed) } ?? utf8.allSatisfy(isAllowed)

@@ -1,21 +1,21 @@
 /// A target of a request: a URL in any form, or a complete request.
 ///
-/// Conform to ``URLConvertible`` or ``OutgoingRequestConvertible``. A type that conforms to neither fails its requests
+/// Conform to ``URLConvertible`` or ``OutgoingRequestConvertible``. Requests to a type that conforms to neither fail
 /// with ``RequestError/Code-swift.struct/requestCreationFailed``.
 public protocol RequestTarget: Sendable {}
 
 /// A type that can be converted to the URL of a request.
 ///
-/// The conversion runs when each attempt is built, so a value can compute its URL. A thrown error is delivered with the
-/// response, not where the request is created.
+/// The conversion runs each time an attempt is built, so a value can compute its URL. A thrown error is delivered with
+/// the response, not where the request is created.
 ///
-/// If a type is also an ``OutgoingRequestConvertible``, a session uses its complete request.
+/// If a type also conforms to ``OutgoingRequestConvertible``, a session uses the complete request.
 public protocol URLConvertible: RequestTarget {
     /// Returns the URL. A thrown error fails the request in the stage `building`.
     func asRequestURL() throws -> RequestURL
 
-    /// Returns the URL for a session with a base URL, which resolves relative references. By default the base is
-    /// ignored.
+    /// Returns the URL for a session with a base URL. A relative reference is resolved against the base. The default
+    /// implementation ignores the base.
     func asRequestURL(relativeTo base: RequestURL) throws -> RequestURL
 }
 
@@ -75,20 +75,19 @@ extension String.StringInterpolation {
     }
 }
 
-/// A type that can be converted to a complete request through Foundation's `URLRequest`: a router's case, or a prepared
-/// `URLRequest`.
+/// A type that can be converted to a complete request through Foundation's `URLRequest`, for example a case of a
+/// router's enumeration, or a prepared `URLRequest`.
 ///
-/// The method, URL, fields, body and timeout are used. A `URLRequest` keeps neither the order nor the repetition of
-/// fields; conform to ``OutgoingRequestConvertible`` where they matter.
+/// The method, URL, header fields, body and timeout are used. A `URLRequest` keeps neither the order nor the repetition
+/// of header fields. Conform to ``OutgoingRequestConvertible`` if these matter.
 public protocol URLRequestConvertible: OutgoingRequestConvertible {
     /// Returns the request; called for each attempt.
     func asURLRequest() throws -> URLRequest
 }
 
 /// A type that can be converted to a complete request without a `URLRequest`.
-///
-/// Examples are a router that keeps the order of fields, and a request whose body `URLRequest` cannot carry. For a URL
-/// conform to ``URLConvertible``, which a session resolves relative to its base URL.
+/// Examples are a router that keeps the order of header fields, and a request whose body `URLRequest` cannot contain.
+/// For a URL alone conform to ``URLConvertible``; a session with a base URL resolves it relative to that base.
 public protocol OutgoingRequestConvertible: RequestTarget {
     /// Returns the request; called for each attempt.
     func asOutgoingRequest() throws -> OutgoingRequest

@@ -1,5 +1,5 @@
-/// Hash functions in Swift, for systems without a library for them: MD5 (RFC 1321), SHA-256, SHA-512 and SHA-512/256
-/// (FIPS 180-4).
+/// Hash functions in Swift, for systems without a library of hash functions: MD5 (RFC 1321), SHA-256, SHA-512 and
+/// SHA-512/256 (FIPS 180-4).
 struct SoftwareHash: HashEngine {
     private var blocks: any BlockHash
     private let blockSize: Int
@@ -87,8 +87,8 @@ private struct MD5: BlockHash {
     }
 }
 
-/// SHA-256 and SHA-512: the same steps on words of 32 and 64 bits. The constants of SHA-256 are the upper halves of
-/// those of SHA-512.
+/// SHA-256 and SHA-512. Both have the same steps, on words of 32 and 64 bits. The constants of SHA-256 are the upper
+/// halves of the constants of SHA-512.
 private struct SHA2<Word: FixedWidthInteger & UnsignedInteger>: BlockHash {
     private var state: [Word]
 
@@ -122,7 +122,8 @@ private struct SHA2<Word: FixedWidthInteger & UnsignedInteger>: BlockHash {
         }
         var v = state
         for step in 0..<Self.rounds {
-            // Each step rotates the eight variables by one. The array stays in place, and the names rotate.
+            // Each step rotates the roles of the eight variables by one. The array does not move; `index` maps a role
+            // to its element.
             func index(_ name: Int) -> Int { (name &- step) & 7 }
             let (a, b, c) = (v[index(0)], v[index(1)], v[index(2)])
             let (e, f, g) = (v[index(4)], v[index(5)], v[index(6)])

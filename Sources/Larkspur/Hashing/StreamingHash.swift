@@ -10,10 +10,10 @@
 ///     hash.update(bytes)
 ///     hash.finalize().hexadecimal
 ///
-/// It uses the system's library, with hardware acceleration, and falls back to ``SoftwareHash``.
+/// Uses the system's hash library, with hardware acceleration, or ``SoftwareHash`` if the system has none.
 struct StreamingHash: ~Copyable {
     enum Algorithm: String, Sendable, CaseIterable {
-        // The raw values are OpenSSL's names.
+        // The raw values are the names that OpenSSL uses.
         case md5 = "MD5"
         case sha256 = "SHA256"
         case sha512 = "SHA512"

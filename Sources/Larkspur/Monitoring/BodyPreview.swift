@@ -5,7 +5,7 @@ struct BodyPreview {
     let limit: Int
 
     /// The maximum size in bytes of a body whose text is shown. Redaction needs the whole body, so the preview of a
-    /// longer one shows only its size.
+    /// longer body contains only its size.
     private static let sizeLimit = 256 * 1024
     /// The maximum size in bytes of JSON that is indented. The indentation of deeply nested JSON can be far larger than
     /// the JSON.
@@ -35,7 +35,8 @@ struct BodyPreview {
         if let json = try? JSON(data: shown), json.array != nil || json.object != nil {
             return json.text(data.count <= Self.indentedLimit ? .prettyPrinted : [])
         }
-        // A zero byte points to another encoding, in which the redaction found no names.
+        // A zero byte shows that the text has another encoding, in which the redaction cannot find the names of
+        // secrets.
         guard !shown.contains(0), let text = String(data: shown, encoding: .utf8) else { return nil }
         if kind.contains("x-www-form-urlencoded") { return form(text) }
         if kind.contains("multipart/form-data") { return text }

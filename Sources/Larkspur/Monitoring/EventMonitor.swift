@@ -1,9 +1,9 @@
-/// An observer of requests, for logs, metrics and tests. It cannot change them.
+/// An observer of requests, for logs, metrics and tests. It cannot change requests.
 ///
 /// The events of a request arrive in order. Each session has a queue for each of its monitors, and calls a monitor with
 /// one event at a time. The calls are never on a transport's thread, in the pool of Swift tasks or under a lock. A slow
-/// monitor delays neither requests nor other monitors. While 8,192 events wait for a monitor, it misses the requests
-/// that start, from their start to their finish.
+/// monitor delays neither requests nor other monitors. While 8,192 events wait for a monitor, it receives no events of
+/// requests that start, not even their later events.
 public protocol EventMonitor: Sendable {
     /// Called with each event of a request.
     func request(_ request: any Request, did event: RequestEvent)
@@ -52,13 +52,13 @@ public enum RequestEvent: Sendable {
     case start
     /// An adapter has replaced the request that was built.
     case adapt(from: OutgoingRequest, to: OutgoingRequest)
-    /// Building or adapting the request of an attempt has failed; the error's stage says which.
+    /// Building or adapting the request of an attempt has failed. The stage of the error says which of the two.
     case failCreation(RequestError)
     /// The request of an attempt is built and adapted.
     case create(OutgoingRequest)
     /// A request is passed to the transport.
     case beginHop(OutgoingRequest)
-    /// The number of bytes of the request's body that are sent so far.
+    /// The total number of bytes of the request's body that were sent so far.
     case sendBody(UInt64)
     /// The connection was lost, and the body is sent again from its beginning.
     case rewindBody
@@ -67,7 +67,7 @@ public enum RequestEvent: Sendable {
     /// A part of the response's body was received, with its number of bytes. If a monitor is slow, several such events
     /// can arrive as one.
     case receiveBody(Int)
-    /// The server sends the rest of a file, of which the given number of bytes are on disk.
+    /// The server sends only the rest of a file, because the given number of bytes is already on disk.
     case continueFile(from: UInt64)
     /// The durations of the hop's phases (queue, lookup, connection, TLS, sending, first byte), as far as the transport
     /// knows them. ``HopTimeline`` draws them.
@@ -76,15 +76,16 @@ public enum RequestEvent: Sendable {
     case endHop(TransportError?)
     /// The response was a redirect, and the given request follows it.
     case redirect(OutgoingRequest)
-    /// The given request is sent to the same server again: it answers a challenge, omits `Expect`, or asks for a whole
+    /// The given request is sent to the same server again. It answers a challenge, omits `Expect`, or requests a whole
     /// file instead of its rest.
     case amend(OutgoingRequest)
-    /// The content codings of a body in memory are decoded, with its size in bytes before and after.
+    /// The content codings of a body in memory were decoded. The values are the names of the codings, and the size of
+    /// the body in bytes before and after decoding.
     case decode([String], from: Int, to: Int)
     /// Validation has ended, with an error if a validator failed.
     case validate(RequestError?)
-    /// A download's file is complete and at the given URL. If a serializer fails, a retrier may still cause another
-    /// download.
+    /// A download's file is complete and at the given URL. If a serializer then fails, a retrier may still cause
+    /// another download.
     case placeFile(URL)
     /// A serializer has ended, with its own error if it failed.
     case serialize(RequestError?)
@@ -96,10 +97,10 @@ public enum RequestEvent: Sendable {
     case resume
     /// The request was cancelled.
     case cancel
-    /// The request has finished. Its completions are delivered next.
+    /// The request has finished. Its responses are delivered next.
     case finish(RequestError?)
-    /// A setting came after the request had finished and has no effect. The string names it: a validator, interceptor,
-    /// monitor and so on.
+    /// A setting was added after the request had finished, so it has no effect. The string names the kind of the
+    /// setting: a validator, interceptor, monitor and so on.
     case ignoreOption(String)
 }
 

@@ -12,7 +12,7 @@ public struct ClosureEventMonitor: EventMonitor {
     public func request(_ request: any Request, did event: RequestEvent) { perform(request, event) }
 }
 
-/// A monitor that passes each event on to several monitors, one after the other. They share one queue.
+/// A monitor that passes each event on to several monitors, one after the other. These monitors share one queue.
 public struct CompositeEventMonitor: EventMonitor {
     /// The monitors, in the order in which they are called.
     public let monitors: [any EventMonitor]
@@ -38,7 +38,7 @@ public struct CompositeEventMonitor: EventMonitor {
 ///     let session = Session(eventMonitors: [NotificationMonitor()])
 ///     center.addObserver(forName: .larkspurRequestDidFinish, object: nil, queue: nil) { print($0.larkspurRequest?.error ?? "done") }
 ///
-/// The object of a notification is the request. The center calls an observer without a queue on the monitor's thread.
+/// The object of a notification is the request. The center calls observers without a queue on the monitor's thread.
 public struct NotificationMonitor: EventMonitor {
     private let center: NotificationCenter
 

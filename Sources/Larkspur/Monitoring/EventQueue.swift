@@ -1,5 +1,5 @@
-/// The events that wait for one reader, in order. When the queue is full, it refuses new requests as a whole: a reader
-/// that gets a request's start also gets its finish.
+/// The events that wait for one reader, in order. When the queue is full, it refuses all events of a new request. So a
+/// reader that gets a request's start also gets its finish.
 struct EventQueue {
     struct Entry: Sendable {
         let request: any Request
@@ -11,9 +11,9 @@ struct EventQueue {
     private(set) var entries: [Entry] = []
     /// The number of refused requests since the last ``take()``.
     private(set) var missed = 0
-    /// Requests that were admitted and have not finished.
+    /// The unfinished requests whose events are accepted.
     private var admitted: Set<RequestID>
-    /// Requests that were refused and have not finished.
+    /// The unfinished requests whose events are refused.
     private var refused: Set<RequestID> = []
     /// The positions of body events in a full queue. Events of one body are merged into one entry, because an endless
     /// body would otherwise fill the memory.
@@ -33,7 +33,7 @@ struct EventQueue {
         entries.append(Entry(request: request, event: event))
     }
 
-    /// Removes and returns all waiting events, and the number of requests that were refused meanwhile.
+    /// Removes and returns all waiting events, and the number of requests refused since the last call.
     mutating func take() -> (entries: [Entry], missed: Int) {
         defer { (entries, missed, bodies) = ([], 0, [:]) }
         return (entries, missed)
@@ -47,7 +47,7 @@ struct EventQueue {
         switch event {
         case .start where entries.count < Self.limit: admitted.insert(id)
         case .finish: admitted.remove(id)
-        // A request that was cancelled before its start begins with its cancel.
+        // If a request was cancelled before its start, its first event is `cancel`.
         case .start, .cancel:
             guard entries.count >= Self.limit, !admitted.contains(id) else { break }
             refused.insert(id)
@@ -58,7 +58,7 @@ struct EventQueue {
         return true
     }
 
-    /// Merges the event into an earlier one of the same body, if that body had no other events since.
+    /// Merges a body event into a waiting one of the same kind, if no other event of the request followed that one.
     private mutating func joins(_ event: RequestEvent, of id: RequestID) -> Bool {
         switch event {
         case .receiveBody(let count):

@@ -10,8 +10,9 @@ public struct IdentifiedEvent: Sendable, CustomStringConvertible {
 }
 
 extension Request {
-    /// The events of the request, from the first iteration to its finish. Iterating starts the request, as a serializer
-    /// does. Each iteration gets the events since it began. A slow reader delays neither the request nor other readers.
+    /// The events of the request, from the start of an iteration to the finish of the request. Iterating starts the
+    /// request, as a serializer does. Each iteration gets the events since its own start. A slow reader delays neither
+    /// the request nor other readers.
     ///
     ///     for await event in request.events { print(event) }
     public var events: RequestSequence<IdentifiedEvent> {
@@ -49,7 +50,8 @@ final class EventSubscription: Sendable {
 
     deinit {
         queue.close()
-        // Waiting events hold their request, and the request may hold the queue: break this cycle.
+        // Waiting events hold their request, and the request may hold the queue. Removing the events breaks this
+        // reference cycle.
         _ = queue.take()
     }
 
@@ -72,7 +74,7 @@ final class EventSubscription: Sendable {
             }
         }
         guard let entry else { return nil }
-        // Another reader may be suspended, and this one may never return: wake it.
+        // Another reader may be suspended, and this reader may never read again: wake the other reader.
         if !isLast, request == nil { signal.yield() }
         if case .finish = entry.event, request != nil { queue.close() }
         return IdentifiedEvent(request: entry.request.id, event: entry.event)

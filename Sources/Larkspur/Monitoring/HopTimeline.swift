@@ -1,4 +1,4 @@
-/// The phases of one hop with their durations, as far as its ``Hop/metrics`` have them.
+/// The phases of one hop with their durations, as far as its ``Hop/metrics`` contain them.
 ///
 ///     print(request.timeline.map(\.description).joined(separator: "\n"))
 ///
@@ -16,7 +16,7 @@ public struct HopTimeline: Sendable {
         @nonexhaustive(warn)
     #endif
     public enum Phase: String, Sendable, CaseIterable {
-        /// Waits for a free slot of the transport, before the hop's time begins.
+        /// Waits in the queue of the transport until the transport can start the hop. This is before the hop's start.
         case queue
         /// Resolves the host's name.
         case lookup
@@ -56,7 +56,8 @@ public struct HopTimeline: Sendable {
     }
 
     /// The phases of the hop, in order. On a reused connection there are no lookup, connection and TLS phases. If the
-    /// hop was sent again, the phases are those of the last sending, and the last phase includes the time lost.
+    /// hop was sent more than once, the phases are those of the last time, and the last phase also includes the time of
+    /// the earlier ones.
     public var intervals: [Interval] {
         var marks: [(Phase, Duration?)] = [
             (.lookup, metrics.nameLookup), (.connection, metrics.connected), (.tls, metrics.secured),

@@ -1,4 +1,4 @@
-/// The text that a ``LogMonitor`` writes about an exchange. Equal exchanges have equal text.
+/// The text that a ``LogMonitor`` writes about an exchange. Equal exchanges result in equal texts.
 struct LogFormat: Sendable {
     let level: LogMonitor.Level
     let redaction: Redaction
@@ -48,7 +48,7 @@ struct LogFormat: Sendable {
                 lines.append("again\(delay ?? ""): \(failure(error))")
             }
         }
-        // A server may echo the secrets of the request, so its rules apply to the response too.
+        // A server may repeat the secrets of the request, so the request's redaction rules apply to the response too.
         let redaction = exchange.request?.redaction(redaction) ?? redaction
         if let request = exchange.request {
             lines += block(">", request.headers, redaction, body: body(of: request, redaction))
@@ -105,7 +105,7 @@ struct LogFormat: Sendable {
     private func failure(_ error: RequestError) -> String {
         if error.isCancelled { return paint("cancelled", .yellow) }
         let problem = error.serverProblem.map { ": \($0)" } ?? ""
-        // The message is omitted, because the status is printed beside the error.
+        // The error's message is omitted, because the line already contains the status.
         if error.code == .unacceptableStatus { return paint(StatusText.problem(error.statusCode) + problem, .red) }
         let what = error.message.isEmpty ? error.code.rawValue : error.message
         return paint("\(error.stage.map { "\($0.rawValue) failed: " } ?? "")\(what)\(problem)".printable, .red)

@@ -10,15 +10,16 @@
 ///       < HTTP/2 200
 ///       < Content-Type: application/json
 ///
-/// Secrets are hidden by the rules of the redaction. User, password and fragment of a URL are never shown. Characters
-/// from a server cannot break a line or control a terminal. Bodies are decoded and formatted on the monitor's thread
-/// and do not delay requests.
+/// The given redaction hides secrets. User, password and fragment of a URL are never shown. Characters from a server
+/// cannot break a line or control a terminal. Bodies are decoded and formatted on the monitor's thread, so this does
+/// not delay requests.
 public struct LogMonitor: EventMonitor {
     /// The amount of detail.
     public enum Level: Int, Sendable, Comparable, CaseIterable {
         /// Writes nothing.
         case off
-        /// Writes a line per request: method, URL, status or error, retries, redirects, sizes, time on the network.
+        /// Writes one line for each request: method, URL, status or error, retries, redirects, sizes, time on the
+        /// network.
         case basic
         /// Adds a block with each hop, the errors of failed attempts, and the header fields of the last request and its
         /// response.

@@ -2,7 +2,8 @@
     public import os
 #endif
 
-/// The destination of a log. Blocks of all sessions and requests are written whole, one after the other.
+/// The destination of a log. Sessions and requests can share it: it writes each block as a whole, one block after
+/// another.
 public struct LogSink: Sendable {
     private let writer: BlockWriter
     /// Whether blocks are coloured for a terminal.
@@ -31,14 +32,15 @@ public struct LogSink: Sendable {
     }
 
     #if canImport(os)
-        /// Returns a sink that writes to the system's log. Entries are marked public, because their secrets are
-        /// redacted before.
+        /// Returns a sink that writes to the system's log. Its entries are marked public, because secrets were already
+        /// redacted.
         public static func logger(_ logger: Logger, level: OSLogType = .default) -> LogSink {
             LogSink { logger.log(level: level, "\($0, privacy: .public)") }
         }
     #endif
 
-    /// Returns whether to use colors, by https://no-color.org: not with `NO_COLOR` or on a terminal without colors.
+    /// Returns whether to use colors: only on a terminal with colors, and not if `NO_COLOR` is set
+    /// (https://no-color.org).
     static func wantsColors(isTerminal: Bool, _ environment: [String: String]) -> Bool {
         isTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
     }
@@ -53,7 +55,7 @@ private final class BlockWriter: Sendable {
         var missed = 0
     }
 
-    /// The maximum number of queued blocks; further ones are dropped and counted.
+    /// The maximum number of queued blocks. Further blocks are dropped and counted.
     private static let limit = 1_024
 
     private let perform: @Sendable (String) -> Void

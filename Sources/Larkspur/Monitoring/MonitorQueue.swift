@@ -1,6 +1,7 @@
 /// The queue of one monitor: events wait here in order and are delivered one at a time.
 ///
-/// One thread delivers all events until the queue is empty. A thread for each event would not keep their order (R5).
+/// One thread at a time delivers events, until the queue is empty. A separate thread for each event would not keep
+/// their order (rule R5 in Concurrency.md).
 package final class MonitorQueue: Sendable {
     private enum Drain { case idle, running, closed }
 
@@ -10,7 +11,7 @@ package final class MonitorQueue: Sendable {
         var invalidations: [Invalidation] = []
     }
 
-    /// The invalidation of a session, with the number of waiting events before it.
+    /// The invalidation of a session. `place` is the number of waiting events that come before it.
     struct Invalidation: Sendable {
         let place: Int
         let error: (any Error)?
@@ -18,7 +19,7 @@ package final class MonitorQueue: Sendable {
 
     enum Reader {
         case monitor(any EventMonitor)
-        /// A sequence, which is resumed when events arrive and then takes them itself.
+        /// A sequence. It is signalled when events arrive, and then takes the events from the queue itself.
         case sequence(AsyncStream<Void>.Continuation)
     }
 
@@ -84,7 +85,7 @@ package final class MonitorQueue: Sendable {
         }
     }
 
-    /// Accepts no further events. Waiting events can still be read.
+    /// Closes the queue for further events. Waiting events can still be read.
     func close() {
         box.withLock { $0.drain = .closed }
         if case .sequence(let signal) = reader { signal.finish() }

@@ -1,7 +1,8 @@
 /// The events of one request that its monitors have not received yet, in order.
 ///
-/// Part of the request's state. The step that causes an event adds it here, and one thread at a time delivers it after
-/// unlocking. So a monitor never receives a cancel before its start, or the end of a hop before its beginning.
+/// Part of the request's state. The step that causes an event adds the event here, and one thread at a time delivers
+/// the events after unlocking. So a monitor never receives a cancel before the start, or the end of a hop before its
+/// beginning.
 struct PendingEvents {
     struct Entry: Sendable {
         let event: RequestEvent
@@ -14,15 +15,15 @@ struct PendingEvents {
 
     mutating func add(_ entry: Entry) { entries.append(entry) }
 
-    /// Returns the events that the caller has to deliver. Returns none if another thread is delivering: that thread
-    /// also delivers the new events.
+    /// Returns the events that the caller must deliver. If another thread is already delivering, that thread also
+    /// delivers the new events, and this call returns none.
     mutating func begin() -> [Entry] {
         guard !entries.isEmpty, !isBeingDelivered else { return [] }
         isBeingDelivered = true
         return next()
     }
 
-    /// Returns the events added during a delivery. If there are none, the delivery ends.
+    /// Returns the events that were added during a delivery. If there are none, the delivery ends.
     mutating func next() -> [Entry] {
         if entries.isEmpty { isBeingDelivered = false }
         defer { entries = [] }
@@ -31,14 +32,14 @@ struct PendingEvents {
 }
 
 extension RequestState {
-    /// Returns whether a monitor gets an event now.
+    /// Returns whether an event that occurs now is delivered to a monitor.
     ///
-    /// - Parameter isLate: Whether the event may come after the finish.
+    /// - Parameter isLate: Whether the event may come after the request has finished.
     func isObserved(isLate: Bool = false) -> Bool {
         !settings.content.monitors.isEmpty && (isLate ? owner : keptOwner) != nil
     }
 
-    /// Adds an event for the monitors, and creates it only if there are monitors (R8).
+    /// Adds an event for the monitors. The event is created only if there are monitors (rule R8 in Concurrency.md).
     mutating func note(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
         guard isObserved(isLate: isLate), let owner else { return }
         pendingEvents.add(PendingEvents.Entry(event: event(), request: owner, queues: settings.content.monitors))
@@ -53,7 +54,7 @@ extension RequestCore {
         return value
     }
 
-    /// Delivers an event to the monitors, after the events that were added before.
+    /// Delivers an event to the monitors, after all events that were added earlier.
     func emit(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
         guard read({ $0.isObserved(isLate: isLate) }) else { return }
         let event = event()

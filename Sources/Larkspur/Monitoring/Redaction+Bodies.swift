@@ -1,9 +1,9 @@
 extension Redaction {
-    /// Returns a body without the values of secrets. JSON is redacted whatever its type, GraphQL and both kinds of
-    /// forms by their types.
+    /// Returns a body without the values of secrets. JSON is redacted with any content type. GraphQL and both kinds of
+    /// forms are redacted if the content type names them.
     ///
     /// Any other body is returned unchanged, unless it contains the name of a secret. Then the position of the secret
-    /// is unknown, and the result has only the number of bytes.
+    /// is unknown, and the result contains only the body's size in bytes.
     func body(_ data: Data, type: String?) -> Data {
         if isNone || data.isEmpty { return data }
         let kind = type?.lowercased() ?? ""
@@ -28,7 +28,7 @@ extension Redaction {
 
     /// Returns a multipart form (RFC 7578) without the content of parts with secret names, and without secrets in the
     /// other parts.
-    ///
+    /// Returns nil if the body does not contain the boundary that the type names.
     /// Returns nil if the boundary of the type does not occur.
     private func parts(_ data: Data, _ type: String) -> Data? {
         guard let boundary = type.parameters["boundary"], !boundary.isEmpty,

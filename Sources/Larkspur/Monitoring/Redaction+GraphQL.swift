@@ -1,5 +1,5 @@
 extension Redaction {
-    /// Returns whether a JSON string is a GraphQL document, by its member's name or its first word.
+    /// Returns whether a string in JSON is a GraphQL document, by the name of its member or by its first word.
     func isGraphQL(_ text: String, of name: String?) -> Bool {
         guard text.contains("{") else { return false }
         let start = text.drop { $0.isWhitespace }
@@ -16,7 +16,8 @@ extension Redaction {
     }
 }
 
-/// A reader of a document's tokens. It reads scalars, because a quote with a combining mark is another `Character`.
+/// A reader of a GraphQL document's tokens. It reads Unicode scalars, because a quote with a combining mark is a
+/// `Character` that does not equal the quote.
 private struct GraphQLReader {
     private typealias Scalars = String.UnicodeScalarView
 
@@ -49,8 +50,8 @@ private struct GraphQLReader {
         return String(output)
     }
 
-    /// Hides the value of an argument whose name was read. Does nothing without a colon: then the name is an
-    /// enumeration value or a field.
+    /// Hides the value of an argument whose name was read. Does nothing if no colon follows, because the name is then
+    /// an enumeration value or a field.
     private mutating func hideArgument() {
         skipBlanks()
         guard rest.first == ":" else { return }
@@ -101,13 +102,14 @@ private struct GraphQLReader {
 
     // MARK: Tokens
 
-    /// Copies a comment, or a replacement if it names a secret.
+    /// Copies a comment. If the comment contains the name of a secret, copies a replacement instead.
     private mutating func copyComment() {
         let text = String(comment())
         output += (redaction.namesSecret(in: text) ? "# \(Redaction.replacement)" : text).unicodeScalars
     }
 
-    /// Copies a string without the secrets of a URL in it, or a replacement if it names a secret.
+    /// Copies a string, without secrets if it is a URL. If the string contains the name of a secret, copies a
+    /// replacement instead.
     private mutating func copyString() {
         let text = String(string())
         let quotes = text.hasPrefix("\"\"\"") ? "\"\"\"" : "\""

@@ -4,8 +4,8 @@ extension Redaction {
     func json(_ value: JSON) -> JSON { json(value, of: nil, depth: 0) }
 
     /// - Parameters:
-    ///   - name: The name of the member that has the value or the array around it.
-    ///   - depth: The number of strings with JSON around the value.
+    ///   - name: The name of the member whose value this is. For an element, the name of the member with the array.
+    ///   - depth: The number of JSON strings that contain the value as JSON text.
     private func json(_ value: JSON, of name: String?, depth: Int) -> JSON {
         switch value {
         case .null, .bool, .number: return value
@@ -32,7 +32,7 @@ extension Redaction {
 
     private static let names: Set = ["field", "header", "key", "name", "parameter"]
     private static let values: Set = ["data", "text", "val", "value", "values"]
-    /// The maximum nesting of JSON in strings of JSON that is parsed.
+    /// The maximum depth to which JSON inside JSON strings is parsed.
     private static let depthLimit = 2
 
     private func text(_ text: String, of name: String?, depth: Int) -> String {

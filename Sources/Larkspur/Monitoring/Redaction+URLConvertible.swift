@@ -1,6 +1,6 @@
 extension Redaction {
     /// Returns a URL of any type without its secrets. For types outside the library it returns the type's name, because
-    /// asking for their URL runs user code.
+    /// getting their URL would run user code.
     static func shown(_ url: any URLConvertible) -> String {
         switch url {
         case let url as RequestURL: url.description

@@ -17,7 +17,8 @@
         public func request(_ request: any Request, did event: RequestEvent) {
             let number = request.id.number
             let id = OSSignpostID(number)
-            // Intervals of one request nest and have different names, so an interval's end needs no stored state.
+            // The intervals of one request are nested and have different names, so ending an interval needs no stored
+            // state.
             let open = OSSignpostIntervalState.beginState(id: id)
             switch event {
             case .start: _ = signposter.beginInterval("request", id: id, "#\(number)")

@@ -1,7 +1,8 @@
 /// A handle to await the response of one serializer, at any time, repeatedly and from several tasks.
 ///
-/// The serializer runs even if no task awaits it. A cancelled awaiter gets its response at once. The request is
-/// cancelled with it only if it has no other serializer, handler or awaiter.
+/// The serializer runs even if no task awaits its response. If the awaiting task is cancelled, it gets a cancelled
+/// response at once. By default this also cancels the request, unless the request has another serializer, handler or
+/// awaiter.
 public struct DataTask<Value: Sendable>: Sendable {
     private let request: any Request
     private let slot: Int

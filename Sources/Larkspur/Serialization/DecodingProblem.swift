@@ -1,5 +1,5 @@
-/// Error messages of failed decoding: the reason, the coding path, and the beginning of an HTML page that came instead
-/// of data.
+/// Error messages of failed decoding. They contain the reason, the coding path, and, if the server sent an HTML page
+/// instead of data, the beginning of that page.
 enum DecodingProblem {
     private static let shownCount = 120
 
@@ -19,8 +19,8 @@ enum DecodingProblem {
     /// The maximum size of a body that is parsed again to find the position of an error, in bytes.
     private static let parsedCount = 1 << 24
 
-    /// Returns the description of the error. If the data is not valid JSON, it has the position, which the errors of
-    /// `JSONDecoder` lack.
+    /// Returns the description of the error. If the data is not valid JSON, the description contains the position,
+    /// which the errors of `JSONDecoder` lack.
     static func description(of error: any Error, in data: Data, using decoder: any DataDecoder) -> String {
         guard decoder is JSONDecoder, data.count <= parsedCount,
             case DecodingError.dataCorrupted(let context)? = error as? DecodingError, context.codingPath.isEmpty
@@ -44,7 +44,7 @@ enum DecodingProblem {
         }
     }
 
-    /// Returns the coding path, `, at "users[3].name"`; empty for the whole value.
+    /// Returns the coding path as a suffix of a message, such as `, at "users[3].name"`; empty for the whole value.
     private static func place(of context: DecodingError.Context) -> String {
         guard !context.codingPath.isEmpty else { return "" }
         let path = context.codingPath.reduce(into: "") { path, key in

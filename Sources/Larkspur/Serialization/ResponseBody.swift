@@ -23,8 +23,8 @@ public struct GoogleXSSIPreprocessor: DataPreprocessor {
     }
 }
 
-/// A preprocessor that removes null members of JSON objects at all levels, for types that distinguish null from a
-/// missing key.
+/// A preprocessor that removes members with the value null from JSON objects at all levels, for types that can decode a
+/// missing key but not null.
 public struct NullRemovingPreprocessor: DataPreprocessor {
     /// Creates the preprocessor; `.removingNulls` is equivalent.
     public init() {}
@@ -66,7 +66,7 @@ extension Optional: EmptyResponse {
     public static func emptyValue() -> Wrapped? { nil }
 }
 
-/// The rules of serializers that need a body.
+/// The treatment of empty bodies by serializers that need a body, and the preprocessing of other bodies.
 struct ResponseBody: Sendable {
     let preprocessor: any DataPreprocessor
     let emptyResponseCodes: Set<Int>

@@ -1,8 +1,8 @@
 /// A conversion of a completed exchange into a value.
 ///
 /// The serializers of a request run one after another, on the request's task, in the order in which they were attached.
-/// Their responses are delivered together after the last one has ended. So a serializer must not await a response of
-/// its own request: that await fails with `.serializerAwaitsItself`. To use another serializer, call its
+/// The request delivers their responses together after the last serializer has ended. So a serializer must not await a
+/// response of its own request: that fails with `.serializerAwaitsItself`. To use another serializer, call its
 /// `serialize(_:)` with the exchange.
 public protocol ResponseSerializer<SerializedObject>: Sendable {
     /// The type of the value.

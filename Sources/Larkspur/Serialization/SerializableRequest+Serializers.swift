@@ -1,6 +1,6 @@
 // Each serializer has two forms: `serializingX` returns a handle to await, `responseX` calls a closure. Both attach one
-// `SerializerJob` to the queue. `serializingX` passes the concrete type, because only then the overload of `core.task`
-// for serializers of the library is chosen, which needs no task.
+// `SerializerJob` to the queue. `serializingX` passes the serializer's concrete type. Only then the compiler chooses
+// the overload of `core.task` for built-in serializers, which needs no Swift task.
 //
 // The closures of a request are called one after another, in the order in which they were attached, after the last
 // serializer has ended. A closure may be isolated to an actor (`{ @MainActor response in … }`) and may attach further

@@ -1,15 +1,16 @@
 /// A request's serializers in the order in which they were attached, with the progress of each stage.
 ///
-/// Part of the request's state. While the request runs, responses are held until the last serializer has ended, and
-/// then delivered in order. After the finish each late response is delivered when its serializer has ended.
+/// Part of the request's state. While the request runs, responses are held until the last serializer has ended, and are
+/// then delivered in order. A serializer that is attached after the request has finished delivers its response when it
+/// has ended.
 struct SerializerQueue {
-    /// Whether a task is working. It continues with added work until none is left.
+    /// Whether a task is working through the queue. It ends when the queue has no more work.
     enum Worker { case idle, running }
 
     private var slots: [SerializerSlot] = []
-    /// The number of slots at the front that have their final response.
+    /// The number of slots at the front of `slots` that have their final response.
     private var delivered = 0
-    /// The number of slots at the front that were serialized in this attempt.
+    /// The number of slots at the front of `slots` that were serialized in this attempt.
     private var serialized = 0
     private var lateWorker = Worker.idle
 
@@ -18,7 +19,7 @@ struct SerializerQueue {
 
     var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
 
-    /// Whether a serializer is the user's, or a user's closure receives a response.
+    /// Whether user code has to run: a serializer that is not built in, or a closure that receives a response.
     var needsTask: Bool {
         for index in slots.indices where slots[index].needsTask { return true }
         return false
@@ -27,7 +28,7 @@ struct SerializerQueue {
     /// The prompt serializer of the only slot; nil if there are other slots, or if the slot runs user code.
     var solePrompt: SerializerJob.Prompt? { slots.count == 1 && !slots[0].needsTask ? slots[0].job?.prompt : nil }
 
-    /// Takes the only waiter of the only slot, if that slot runs no user code.
+    /// Removes and returns the continuation of the only waiter of the only slot, if that slot runs no user code.
     mutating func takeSoleWaiter() -> Continuation<SerializerSlot.Answer>? {
         slots.count == 1 && !slots[0].needsTask ? slots[0].takeSoleWaiter() : nil
     }
@@ -50,8 +51,9 @@ struct SerializerQueue {
         return nil
     }
 
-    /// Resets the slots for a new attempt, so that no response of the last one is delivered. The caller releases the
-    /// returned responses after unlocking, because releasing their values may run user code (R1).
+    /// Resets the slots for a new attempt, so that no response of the last attempt is delivered. The caller releases
+    /// the returned responses after unlocking, because releasing their values may run user code (rule R1 in
+    /// Concurrency.md).
     mutating func discardHeld() -> [AnyResponse] {
         serialized = delivered
         return (delivered..<slots.count).compactMap { slots[$0].discard() }
@@ -68,29 +70,30 @@ struct SerializerQueue {
         return deliveries
     }
 
-    /// Claims the work of running the serializers that were attached after the finish. Returns true if the caller must
-    /// do it, and false if another task does it or none is left.
+    /// Claims the work of running the serializers that were attached after the request has finished. Returns true if
+    /// the caller must run them, and false if another task does so or none is left.
     mutating func beginLateWork() -> Bool {
         guard lateWorker == .idle, delivered < slots.count else { return false }
         lateWorker = .running
         return true
     }
 
-    /// Returns the next late serializer. Returns nil if there is none, and ends the worker.
+    /// Returns the next serializer that was attached after the finish. Returns nil if there is none; the worker then
+    /// ends.
     mutating func nextLate() -> (slot: Int, job: SerializerJob)? {
         if let next = nextWaiting() { return next }
         lateWorker = .idle
         return nil
     }
 
-    /// Claims the calls of the handlers. Returns true to the caller that has to call them.
+    /// Claims the work of calling the handlers. Returns true if the caller must call them.
     mutating func beginHandlers() -> Bool {
         guard handlerWorker == .idle, !handlers.isEmpty else { return false }
         handlerWorker = .running
         return true
     }
 
-    /// Returns the handlers to call now, in order. Returns nil if there are none, and ends the worker.
+    /// Returns the handlers to call now, in order. Returns nil if there are none; the worker then ends.
     mutating func nextHandlers() -> [SerializerSlot.Call]? {
         guard !handlers.isEmpty else {
             handlerWorker = .idle

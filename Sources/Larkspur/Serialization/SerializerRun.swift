@@ -1,14 +1,15 @@
-/// A mark of the tasks that work for a running serializer.
+/// A task-local marker of the tasks that run on behalf of a running serializer.
 ///
-/// The responses of a request are delivered when its last serializer has ended. A serializer that awaits one of them
-/// would wait for itself, so the request returns an error to such an awaiter. Child tasks and unstructured tasks
-/// inherit the mark, because the serializer may wait for them; detached tasks do not.
+/// The responses of a request are delivered when its last serializer has ended. A serializer that awaits one of these
+/// responses would wait for itself, so the request returns an error to it. Child tasks and unstructured tasks inherit
+/// the marker, because the serializer may wait for them; detached tasks do not inherit it.
 final class SerializerRun: Sendable {
-    /// The serializers that the current task works for. There are several if one waits for another request's
-    /// serializer.
+    /// The serializers on whose behalf the current task runs. There are several if one serializer awaits another
+    /// request, whose serializer then runs too.
     @TaskLocal static var current: [SerializerRun] = []
 
-    /// The request whose serializer runs; nil after its end, because a task with the mark may run longer.
+    /// The request whose serializer runs; nil after the serializer has ended, because a task with the marker may run
+    /// longer.
     private let core: Protected<RequestCore?>
 
     init(of core: RequestCore) { self.core = Protected(core) }
@@ -23,8 +24,8 @@ final class SerializerRun: Sendable {
 extension RequestCore {
     /// Runs a serializer, with this run added to the task-local ``SerializerRun/current``.
     ///
-    /// If the serializer awaits a response of its own request, the request finds the entry and returns an error.
-    /// Otherwise the task would wait for itself. Prompt serializers await nothing, so they need no entry.
+    /// If the serializer awaits a response of its own request, the request finds this run in `current` and returns an
+    /// error, so that the task does not wait for itself. Prompt serializers await nothing, so they need no run.
     func run(
         _ job: SerializerJob, _ exchange: CompletedExchange
     ) async -> (response: AnyResponse, failure: RequestError?) {
@@ -34,7 +35,7 @@ extension RequestCore {
         return await SerializerRun.$current.withValue(SerializerRun.current + [run]) { await job.run(exchange) }
     }
 
-    /// The error of a task that works for a serializer of this request and awaits a response of the same request.
+    /// The error for the current task if it runs on behalf of a serializer of this request; nil for other tasks.
     var selfAwait: RequestError? {
         guard SerializerRun.current.contains(where: { $0.belongs(to: self) }) else { return nil }
         return RequestError(

@@ -8,8 +8,8 @@ struct HeldResponse: Sendable {
     let response: AnyResponse
 }
 
-/// The work for an ended slot, done after unlocking: it resumes the waiters, and releases objects whose `deinit` may
-/// run user code (R1).
+/// The work to do after unlocking when a slot has ended: resuming its waiters, and releasing objects whose `deinit` may
+/// run user code (rule R1 in Concurrency.md).
 struct Delivery: Sendable {
     fileprivate let waiters: Few<SerializerSlot.Waiter>
     fileprivate let released: (job: SerializerJob, discarded: AnyResponse?)
@@ -19,8 +19,8 @@ struct Delivery: Sendable {
 
 /// The work of one attached serializer.
 ///
-/// Its closures are created where the serializer's type is known. So the queue is independent of the type, and the
-/// closures are specialized for built-in serializers, unlike the methods of an existential.
+/// The closures are created where the serializer's type is known. So the queue is independent of the type, and the
+/// compiler can specialize the closures for built-in serializers, which it cannot do with methods of an existential.
 struct SerializerJob: Sendable {
     /// Returns the response, and the serializer's own error if it failed.
     let run: @Sendable (CompletedExchange) async -> (response: AnyResponse, failure: RequestError?)
@@ -86,8 +86,8 @@ struct SerializerJob: Sendable {
     }
 }
 
-/// A successful response without its type. It stores the parts, because destroying a whole response of a generic type
-/// needs a type lookup each time.
+/// A successful response without its generic type. It stores the parts of the response, because destroying a whole
+/// response of a generic type needs a type lookup each time.
 private final class ValueBox<Value: Sendable>: Sendable {
     let exchange: CompletedExchange
     let value: Value
@@ -110,7 +110,7 @@ private final class FailureBox: Sendable {
 }
 
 extension DataResponse {
-    /// Creates a response from a type-erased one. Its type is the one with which the serializer was attached.
+    /// Creates a response from a type-erased one. `Value` must be the value type of the attached serializer.
     init(_ response: AnyResponse) {
         if let box = response as? ValueBox<Value> {
             self.init(exchange: box.exchange, result: .success(box.value), serializationDuration: box.duration)
@@ -125,12 +125,12 @@ extension DataResponse {
 /// One attached serializer with its status and its waiters.
 struct SerializerSlot {
     /// A task that awaits the response. Its continuation is nil while the task itself runs the request's next steps
-    /// (`takeUpHop`). The task then checks for the response again.
+    /// (`takeUpHop`). After these steps the task checks for the response again.
     typealias Waiter = (number: UInt64, continuation: Continuation<Answer>?)
     typealias Handler = @Sendable (AnyResponse) async -> Void
     typealias Call = (handler: Handler, response: AnyResponse)
 
-    /// The reason why an awaiter is resumed. It reads the response from the request's state.
+    /// The reason why an awaiter is resumed. The awaiter then reads the response from the request's state.
     enum Answer: Sendable {
         case ready
         /// The awaiter was cancelled and no longer waits.
@@ -150,11 +150,11 @@ struct SerializerSlot {
         case delivered(AnyResponse)
     }
 
-    /// Whether a caller still wants the response.
+    /// Whether a caller of this slot still needs the response.
     enum Interest { case wanted, abandoned }
 
-    /// The serializer's work. Released when the slot has ended, because a closure that captures its own request would
-    /// be a reference cycle.
+    /// The serializer's work. It is released when the slot has ended, because a closure that captures its own request
+    /// would otherwise keep a reference cycle alive.
     private(set) var job: SerializerJob?
     private var handler: Handler?
     private(set) var status = Status.waiting
@@ -185,7 +185,8 @@ struct SerializerSlot {
         }
     }
 
-    /// Stores a serializer's response, unless the slot was withdrawn meanwhile. Returns the response that it replaces.
+    /// Stores a serializer's response, unless the slot has already ended. Also returns the stored response that it
+    /// replaces.
     mutating func hold(_ response: AnyResponse) -> (isHeld: Bool, replaced: AnyResponse?) {
         guard finalResponse == nil else { return (false, nil) }
         defer { status = .held(response) }
@@ -209,7 +210,7 @@ struct SerializerSlot {
         return true
     }
 
-    /// Removes a waiter. The slot is abandoned if it was the last one.
+    /// Removes a waiter. If it was the last waiter and `abandons` is true, the slot is abandoned.
     mutating func removeWaiter(_ number: UInt64, abandons: Bool) -> Waiter? {
         guard let waiter = waiters.remove(where: { $0.number == number && $0.continuation != nil }) else { return nil }
         if waiters.count == 0, abandons { interest = .abandoned }
@@ -235,7 +236,7 @@ struct SerializerSlot {
     }
 
     /// Returns the continuation of the only waiter, whose task then runs the request's next steps. Returns nil if there
-    /// are several waiters, because one might have to wait for another.
+    /// are several waiters, because their tasks might have to wait for each other.
     mutating func takeSoleWaiter() -> Continuation<Answer>? {
         guard waiters.count == 1, let (number, continuation) = waiters.first else { return nil }
         waiters.first = (number, nil)

@@ -18,8 +18,8 @@ public struct DataResponseSerializer: ResponseSerializer {
 /// shift_jis, euc-kr, gbk and big5. As in browsers, `iso-8859-1` is read as windows-1252, and `gb2312` as GBK.
 ///
 /// A body that is not text in its encoding, or an unknown charset, fails with `.invalidText`. Encodings other than
-/// Unicode, ASCII and windows-1252 need the system's iconv. On Linux its modules are a separate package in small
-/// images.
+/// Unicode, ASCII and windows-1252 need the system's iconv. Small Linux images lack iconv's modules, which are in a
+/// separate package there.
 public struct StringResponseSerializer: ResponseSerializer {
     private let encoding: String.Encoding?
     private let body: DataResponseSerializer

@@ -6,8 +6,8 @@ extension TextEncoding {
         self = encoding
     }
 
-    /// The labels of the WHATWG Encoding Standard, and a few more. Unlike the standard, ASCII is not read as
-    /// windows-1252: bytes beyond ASCII are an error, because they are just as often UTF-8.
+    /// The labels of the WHATWG Encoding Standard, and a few more. Unlike the standard, ASCII labels do not mean
+    /// windows-1252. Bytes beyond ASCII are then an error, because they are just as often UTF-8.
     private static let labels: [String: TextEncoding] = {
         var labels: [String: TextEncoding] = [:]
         for (name, decoder, names) in unicode + singleByte + multiByte {
@@ -67,8 +67,8 @@ extension TextEncoding {
         ),
     ]
 
-    /// The multi-byte encodings. The WHATWG standard decodes some labels with a larger character set than iconv's
-    /// encoding of the same name. The name for `iconv` is then that of the larger set: GB18030 for GBK.
+    /// The multi-byte encodings. For some labels the WHATWG standard uses a larger character set than iconv does for
+    /// the same name. The name for `iconv` is then the name of the larger character set, such as GB18030 for GBK.
     private static let multiByte: [Row] = [
         (
             "GBK", .multiByte(iconv: ["GB18030"]),

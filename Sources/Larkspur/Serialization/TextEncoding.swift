@@ -1,8 +1,8 @@
 /// A character encoding that a response's charset can name.
 ///
-/// Foundation decodes ASCII and the Unicode encodings. The system's iconv decodes the others, because
-/// FoundationEssentials does not support them. Bytes that are not text in the encoding are an error, never a
-/// replacement character.
+/// Foundation decodes ASCII and the Unicode encodings. The system's iconv decodes other encodings, because
+/// FoundationEssentials does not support them. Bytes that are not text in the encoding are an error; they never become
+/// a replacement character.
 struct TextEncoding: Sendable {
     enum Decoder: Sendable {
         case foundation(String.Encoding)
@@ -11,8 +11,8 @@ struct TextEncoding: Sendable {
         /// An encoding with one byte per character. `iconv` is its name for iconv. `exceptions` are the bytes that
         /// iconv decodes differently from the WHATWG Encoding Standard.
         case singleByte(iconv: String, exceptions: [UInt8: Unicode.Scalar] = [:])
-        /// An encoding with one or more bytes per character. The first of these names with which iconv decodes the
-        /// whole text is used.
+        /// An encoding with one or more bytes per character. `iconv` lists its possible names for iconv. The first name
+        /// with which iconv decodes the whole text is used.
         case multiByte(iconv: [String])
     }
 
@@ -60,15 +60,15 @@ struct TextEncoding: Sendable {
         return (first + Array(0xA0...0xFF)).map { Unicode.Scalar($0).map(bytes) ?? [] }
     }()
 
-    /// Decodes each byte separately, because iconv may combine letters and marks into other characters than the
-    /// standard does.
+    /// Decodes each byte separately, because iconv may combine a letter and a following mark into one character, which
+    /// the standard does not.
     private static func table(of name: String, _ exceptions: [UInt8: Unicode.Scalar]) throws(Failure) -> Table {
         guard let decoder = IconvDecoder(name) else { throw .unavailable }
         return (0x80...0xFF).map { (byte: UInt8) in
             if let exception = exceptions[byte] { return bytes(of: exception) }
             var text: [UInt8] = []
             if withUnsafeBytes(of: byte, { decoder.decode($0, into: &text) }) { return text }
-            // For unassigned bytes the standard has control characters.
+            // The standard maps unassigned bytes below 0xA0 to control characters.
             return byte < 0xA0 ? bytes(of: Unicode.Scalar(byte)) : []
         }
     }

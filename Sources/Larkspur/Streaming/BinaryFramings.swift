@@ -12,7 +12,7 @@ public struct LengthPrefixedFraming: MessageFraming {
     private let endianness: Endianness
     private var remainder: Remainder
     private var prefix: [UInt8] = []
-    /// The length of the message whose prefix was read.
+    /// The length of the current message; nil until its prefix has been read.
     private var length: Int?
 
     init(width: Int, endianness: Endianness, limit: Int) {

@@ -2,20 +2,20 @@ internal import CLarkspur
 
 /// A limit for the memory that the buffers of several channels use together.
 ///
-/// Without it, the memory of downloads grows with their number: when a hop ends, its connection starts the next
-/// download, while its own bytes still wait for the disk.
+/// Without this limit, the memory of downloads grows with their number. When a hop ends, its connection starts the next
+/// download, while the bytes of the ended download still wait for the disk.
 ///
 /// Channels that hold bytes get equal shares. A channel that holds more than its share gets no more room until its
-/// reader has consumed the excess. No channel waits for another one: each has a minimum, and asks for the rest of its
-/// share when its reader returns.
+/// reader has consumed the excess. No channel waits for another one: each channel has a minimum, and requests the rest
+/// of its share when its reader returns for more bytes.
 package final class BufferBudget: Sendable {
     /// The budget of all downloads in the process, for bytes that wait to be written.
     package static let downloads = BufferBudget(limit: 32 << 20) {
-        // Not on this thread: it may be a transport's, and the call takes milliseconds.
+        // Not on the calling thread: it may belong to a transport, and the trim takes milliseconds.
         DispatchQueue.global(qos: .utility).async { clarkspur_memory_trim() }
     }
 
-    /// The minimum of each channel: one chunk of a body as libcurl delivers it.
+    /// The minimum allowance of each channel in bytes: one chunk of a body as libcurl delivers it.
     static let minimum: UInt64 = 16 << 10
 
     /// The state of one channel.
@@ -36,7 +36,7 @@ package final class BufferBudget: Sendable {
         /// The number of channels that hold bytes or still receive some.
         var active: UInt64 = 0
         var held: UInt64 = 0
-        /// The maximum of `held` since all channels were last empty.
+        /// The maximum of `held` since the last time when no channel held bytes.
         var peak: UInt64 = 0
 
         mutating func change<Value>(_ number: UInt64, _ body: (inout Part, borrowing State) -> Value) -> Value? {

@@ -1,14 +1,14 @@
 /// A bounded channel of body bytes from the transport to one reader.
 ///
-/// The transport's side never waits. The channel always accepts bytes, and tells the transport the absolute position
-/// that it may deliver up to: `capacity` bytes beyond the reader's position. The channel holds at most one chunk more
-/// than that. A channel with a share of a ``BufferBudget`` may hold less.
+/// The transport never waits. The channel accepts all bytes, and tells the transport the absolute position that it may
+/// deliver up to: `capacity` bytes beyond the reader's position. The channel holds at most one chunk more than
+/// `capacity`. A channel with a share of a ``BufferBudget`` may hold less.
 package final class ByteChannel: Sendable {
     private typealias Reader = Continuation<Result<Data?, any Error>>
     /// Tells the transport the position that it may deliver up to.
     package typealias Allow = @Sendable (UInt64) -> Void
-    /// Consumes bytes and returns true. Returns false if there is no room; the owner then calls `deliver()` when there
-    /// is.
+    /// Consumes bytes and returns true, or returns false if it has no room. The owner of the consumer calls `deliver()`
+    /// when there is room again.
     package typealias Consumer = @Sendable (Data) -> Bool
 
     private enum End {
@@ -185,8 +185,8 @@ package final class ByteChannel: Sendable {
         return next
     }
 
-    /// Lets the consumer take the bytes on the threads that deliver them or make room, without a thread of the reader's
-    /// own. Returns at the end of the body.
+    /// Passes the bytes to the consumer, and returns at the end of the body. The threads that deliver bytes or make
+    /// room call the consumer, so the reader needs no thread of its own.
     package func read(by consumer: @escaping Consumer) async throws {
         box.withLock { $0.consumer = consumer }
         defer { _ = box.withLock { $0.consumer.take() } }

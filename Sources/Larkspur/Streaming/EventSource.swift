@@ -14,8 +14,8 @@ final class EventSource: Sendable {
         fileprivate var followers: [(follower: Follower, notified: Int)] = []
         var isNotifying = false
 
-        /// Returns the state and the followers that do not have it. Returns nil if there are none or another thread is
-        /// notifying.
+        /// Returns the state and the followers that have not received it. Returns nil if there are no such followers or
+        /// another thread is notifying.
         fileprivate mutating func nextNotification() -> (ServerSentEventsState, [Follower])? {
             let late = followers.indices.filter { followers[$0].notified < changes }
             guard !isNotifying, !late.isEmpty else { return nil }
@@ -33,7 +33,7 @@ final class EventSource: Sendable {
         .alreadyIterated,
         "a stream of events can be iterated only once; make another request to get another stream")
 
-    /// The error of a started request: fields and validators can no longer be added to it.
+    /// The error of a request that was already started: header fields and validators can no longer be added to it.
     private static let alreadyStarted = RequestError(
         .alreadyStarted,
         "the request was started before its events were read; do not start it, because the stream does that")
@@ -83,8 +83,8 @@ final class EventSource: Sendable {
         return action
     }
 
-    /// Handles the end of a connection that the parser has read. Ends the stream if the request's body cannot be sent
-    /// again.
+    /// Handles the end of a connection whose body `parser` has read. Ends the stream if the request's body cannot be
+    /// sent again.
     func lose(_ parser: ServerSentEventParser, _ error: RequestError?) -> ServerSentEventsReconnection.Action {
         let request = box.withLock { state in
             state.reconnection.parser = parser
@@ -110,7 +110,8 @@ final class EventSource: Sendable {
 
     // MARK: Connections
 
-    /// Opens a connection with the given fields: first with the request itself, later with copies of it.
+    /// Opens a connection with these header fields: the first one with the request itself, later ones with copies of
+    /// it.
     func connect(_ fields: HTTPHeaders) async throws(RequestError) -> EventConnection {
         let (last, settings, policy) = box.withLock { ($0.request, $0.settings, $0.reconnection.policy) }
         var request = last
@@ -135,8 +136,8 @@ final class EventSource: Sendable {
         return EventConnection(request, idleTimer)
     }
 
-    /// Returns an adapter for the stream's fields and timeouts. It sets each field that is missing or has the
-    /// session's default value, and always sets `Last-Event-ID`. An event stream is long-lived, so the adapter
+    /// Returns an adapter for the stream's header fields and timeouts. The adapter sets each field that is missing or
+    /// has the session's default value, and always sets `Last-Event-ID`. An event stream is long-lived, so the adapter
     /// removes the idle timeout if it is the library's default. It removes the session's total and attempt timeouts
     /// unless the request sets its own.
     private static func adapter(
@@ -160,8 +161,8 @@ final class EventSource: Sendable {
         })
     }
 
-    /// Returns a validator that rejects other responses before their bodies are read, so that the error has the
-    /// server's text.
+    /// Returns a validator that rejects responses that are not event streams. It does so before the stream reads the
+    /// body, so that the error contains the text of the server's error body.
     private func validator(_ didOpen: @escaping @Sendable () -> Void) -> ResponseValidator {
         ResponseValidator { [weak self] exchange in
             guard let head = exchange.head else { return }

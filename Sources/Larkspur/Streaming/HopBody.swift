@@ -8,14 +8,14 @@ struct HopBody: AsyncSequence, Sendable {
         self.hop = hop
     }
 
-    /// The channel of a body without content codings; nil if there are some.
+    /// The channel of the body if it has no content codings; nil otherwise.
     var plain: ByteChannel? { hop.codings.isEmpty ? channel : nil }
 
     func makeAsyncIterator() -> Iterator { Iterator(channel, hop) }
 
     final class Iterator: AsyncIteratorProtocol {
-        /// The number of bytes to decode at a time. It is small, because decoded bytes are held before the reader asks
-        /// for them.
+        /// The number of encoded bytes to decode at a time. It is small, because the decoded bytes stay in memory until
+        /// the reader requests them.
         private static let pieceSize = 4 * 1024
 
         private let channel: ByteChannel

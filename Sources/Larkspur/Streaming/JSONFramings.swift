@@ -22,8 +22,8 @@ public struct JSONLinesFraming: MessageFraming {
 /// A framing of JSON texts that each begin with a record separator, 0x1E, and end with a line feed (RFC 7464).
 ///
 /// A text is delivered when its line feed has arrived, before the next text begins. A truncated text fails with
-/// `.incompleteMessage`: an open bracket or string, or a number or word without white space after it, such as `12` of
-/// `1234`.
+/// `.incompleteMessage`. A text is truncated if a bracket or a string is open, or if no white space follows a number or
+/// a word: `12` can be the beginning of `1234`.
 public struct JSONSequenceFraming: MessageFraming {
     private var remainder: Remainder
     private var isInText = false
@@ -69,7 +69,7 @@ public struct JSONSequenceFraming: MessageFraming {
 
     public mutating func end() throws -> Data? { try finish(UnsafeRawBufferPointer(start: nil, count: 0)) }
 
-    /// Returns the text with these last bytes; nil if there is none.
+    /// Returns the current text, which ends with these bytes; nil if it is blank.
     private mutating func finish(_ bytes: UnsafeRawBufferPointer) throws -> Data? {
         let text = try remainder.completed(with: bytes)
         guard let first else {

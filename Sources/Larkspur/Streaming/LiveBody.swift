@@ -1,6 +1,6 @@
 /// A response's body in parts, as it is received. A slow reader slows the server down (back pressure).
 ///
-/// Middleware changes it by wrapping it; the body is still received in parts:
+/// Middleware changes the body by wrapping it. The wrapped body is still received in parts:
 ///
 ///     if case .live(let body) = response.body { response.body = .live(LiveBody(body.map(decrypt))) }
 ///

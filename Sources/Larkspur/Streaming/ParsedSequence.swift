@@ -1,8 +1,8 @@
 /// The values that a parser reads from a sequence of chunks.
 ///
-/// It requests a chunk only when the last one is used up and the reader wants another value. So a slow reader slows the
-/// sender down. It ends with the first error. Errors of the base sequence are thrown unchanged. Errors of the parser
-/// become a ``RequestError`` with the number of the element, counted from 1.
+/// The sequence requests a chunk only when all bytes of the last chunk are parsed and the reader wants another value.
+/// So a slow reader slows the sender down. The sequence ends with the first error. Errors of the base sequence are
+/// thrown unchanged. Errors of the parser become a ``RequestError`` with the number of the element, counted from 1.
 public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSequence where Base.Element == Data {
     public typealias Element = Parser.Output
 
@@ -41,7 +41,8 @@ public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSe
             }
         }
 
-        /// Returns the next value. It leaves the caller's actor, as the base does on older systems.
+        /// Returns the next value. Does not run on the caller's actor, because the base sequence cannot do so on older
+        /// systems.
         @inlinable
         @concurrent public mutating func next() async throws -> Parser.Output? {
             while true {
@@ -60,8 +61,8 @@ public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSe
 
 extension ParsedSequence: Sendable where Base: Sendable {}
 
-/// The part of an iterator that does not wait: the parser, a chunk, and its used bytes. It is inlinable like the
-/// iterator, because unspecialized code would double the cost of small values.
+/// The part of an iterator that does not wait: the parser, the current chunk, and the number of its parsed bytes. It is
+/// inlinable like the iterator, because unspecialized code would double the cost of small values.
 @usableFromInline
 struct ParsedElements<Parser: StreamParser> {
     @usableFromInline
@@ -104,7 +105,7 @@ struct ParsedElements<Parser: StreamParser> {
     @inlinable
     mutating func next() throws -> Parser.Output? {
         if let isCut, place == .open, isCut.isRaised || Task.isCancelled {
-            // The base sequence throws the reason, and has dropped its waiting chunks.
+            // The base sequence throws the reason of the cancel, and has already dropped its waiting chunks.
             (chunk, used) = (Data(), 0)
             return nil
         }
@@ -160,7 +161,8 @@ extension AsyncSequence where Element == Data {
         ParsedSequence(self, parser)
     }
 
-    /// The lines, without their ends `\n` or `\r\n`. Empty lines count. No empty line follows the last line end.
+    /// The lines, without their ends `\n` or `\r\n`. Empty lines are included. A line end at the end of the stream is
+    /// not followed by an empty line.
     public var lines: ParsedSequence<Self, LineParser> { parsed(by: LineParser()) }
 
     /// Returns the lines.

@@ -1,7 +1,7 @@
 /// One event of a `text/event-stream`.
 public struct ServerSentEvent: Sendable, Hashable {
-    /// The last event ID, which tells the server where a later connection continues. An event without an ID has that of
-    /// the event before; empty if there was none yet.
+    /// The last event ID, which tells the server where a later connection continues. An event without its own ID has
+    /// the ID of the previous event; the ID is empty if no event had one.
     public var id: String
     /// The event type; `message` if the server sets none.
     public var event: String
@@ -57,11 +57,11 @@ public struct ServerSentEventParser: StreamParser {
 
     private var remainder: Remainder
     private var isAtStart = true
-    /// Whether the last byte was a carriage return. Then a line feed belongs to the same line end, also in the next
-    /// chunk.
+    /// Whether the last byte was a carriage return. A line feed after it belongs to the same line end, even if it is in
+    /// the next chunk.
     private var skipsLineFeed = false
 
-    // The block that is being read
+    // The block of lines that is being read
     private var data = ""
     /// The size of all data lines with their ends, in bytes as received; 0 without data lines.
     private var dataSize = 0

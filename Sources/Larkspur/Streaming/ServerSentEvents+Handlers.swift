@@ -26,8 +26,8 @@ extension ServerSentEvents {
     ///
     ///     events.onReconnect { print("again in \($0.delay), after \($0.error?.description ?? "the server's end")") }
     ///
-    /// The loop's task calls the closure. Set it before the loop begins; a later closure replaces it. The loop throws
-    /// errors that end the stream.
+    /// The loop's task calls the closure. Set it before the loop begins; a later closure replaces it. The closure is
+    /// not called for an error that ends the stream: the loop throws that error.
     @discardableResult
     public func onReconnect(_ handler: @escaping @Sendable (ServerSentEventsInterruption) -> Void) -> Self {
         source.setReconnectHandler(handler)
@@ -37,7 +37,8 @@ extension ServerSentEvents {
 
 extension EventSource {
     func setCommentHandler(_ handler: @escaping @Sendable (String) -> Void) {
-        // The replaced closure is released after unlocking (R1).
+        // The replaced closure is released after unlocking, because its captures may run user code (rule R1 in
+        // Concurrency.md).
         _ = box.withLock { state in
             defer { state.reconnection.parser.onComment = handler }
             return state.reconnection.parser.onComment

@@ -4,13 +4,14 @@
 ///     let events = await session.streamRequest(url).serverSentEvents()
 ///     for try await event in events { print(event.event, event.data) }
 ///
-/// It ends when the server answers with status 204. It fails if another connection would fail too: for a status other
-/// than 200, another content type, or an error that is not a network error. It works only while the next event is
-/// awaited. Leaving the loop or cancelling its task ends the stream at once, also during a pause. Each connection is a
-/// request of its own. Cancelling a request ends the stream only if the stream is currently reading from that request.
+/// The stream ends when the server answers with status 204. It fails if another connection would fail too: for a status
+/// other than 200, another content type, or an error that is not a network error. The stream reads and reconnects only
+/// while the caller awaits the next event. Leaving the loop or cancelling its task ends the stream at once, also during
+/// a pause. Each connection is a request of its own. Cancelling a request ends the stream only if the stream is
+/// currently reading from that request.
 ///
-/// It can be iterated once and starts its request itself. If the request was started before, iteration fails with
-/// `.alreadyStarted`.
+/// The stream can be iterated once and starts its request itself. If the request was started before, iteration fails
+/// with `.alreadyStarted`.
 public struct ServerSentEvents<Element: Sendable>: AsyncSequence, Sendable {
     let source: EventSource
     private let value: @Sendable (ServerSentEvent) throws -> Element

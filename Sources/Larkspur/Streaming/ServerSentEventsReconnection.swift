@@ -17,7 +17,7 @@ public struct ServerSentEventsPolicy: Sendable {
     public var reconnectionTime = Duration.seconds(3)
     /// The minimum of a pause, 100 milliseconds by default. It limits the reconnection rate that a server can request.
     public var minimumDelay = Duration.milliseconds(100)
-    /// The maximum of a pause before jitter is added, 300 seconds by default, also for `retry:`. Each successive
+    /// The maximum of a pause before jitter is added, 300 seconds by default. It also limits `retry:`. Each successive
     /// connection without a byte doubles the pause, up to this maximum. A longer `Retry-After` ends the stream.
     public var maximumDelay = Duration.seconds(300)
     /// The maximum random part added to a pause, as a fraction of it, so that clients do not reconnect at the same
@@ -26,7 +26,7 @@ public struct ServerSentEventsPolicy: Sendable {
     /// The maximum number of successive reconnections without a received byte. Nil, the default, means no limit, 0
     /// means a single connection.
     public var maximumAttempts: Int?
-    /// The maximum time without a byte, after which a connection is considered lost; nil, the default, means no limit.
+    /// The maximum time without a byte, after which a connection is considered lost. Nil, the default, means no limit.
     /// Servers that keep their streams alive send a comment about every 15 seconds.
     public var idleTimeout: Duration?
     /// Statuses after which the stream connects again. By default it is empty: any status except 200 ends the stream.
@@ -55,7 +55,7 @@ struct ServerSentEventsReconnection: Sendable {
         /// A further connection is not possible.
         case refused(RequestError)
         case waited
-        /// The delay is over, but no connection may be opened now; the error says why.
+        /// The pause is over, but the session does not allow a connection now; the error says why.
         case postponed(RequestError)
         /// The reader has left or its task was cancelled.
         case cancelled
@@ -78,7 +78,7 @@ struct ServerSentEventsReconnection: Sendable {
     }
 
     let policy: ServerSentEventsPolicy
-    /// The parser of the current body. The next one continues with its last event ID.
+    /// The parser of the current body. The parser of the next body continues with its last event ID.
     var parser: ServerSentEventParser
     private var phase = Phase.idle
     /// The number of successive connections without a received byte.
@@ -172,7 +172,8 @@ struct ServerSentEventsReconnection: Sendable {
         }
     }
 
-    /// The schedule of pauses. Jitter is added, because the server's pause must not be shortened.
+    /// The schedule of pauses. Jitter is only added and never subtracted, because the client must wait at least the
+    /// server's reconnection time.
     private var schedule: RetrySchedule {
         let pause = max(parser.reconnectionTime ?? policy.reconnectionTime, policy.minimumDelay)
         return RetrySchedule(

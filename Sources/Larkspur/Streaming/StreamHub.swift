@@ -1,7 +1,8 @@
 /// Delivers a body to any number of readers, as fast as the slowest of them reads.
 ///
-/// A reader gets the bytes after its registration. The body waits for the first reader; when all readers have left, it
-/// is discarded. Only the readers' channels keep bytes, so a request is not retried after the first byte was delivered.
+/// A reader gets the bytes that arrive after its registration. The body waits for the first reader; when all readers
+/// have left, the body is discarded. Only the readers' channels keep bytes, so a request is not retried after its first
+/// byte was delivered.
 final class StreamHub: BodyReceiver {
     /// A reader's channel, and the position in the body up to which it has room.
     private struct Reader {
@@ -10,11 +11,12 @@ final class StreamHub: BodyReceiver {
         let base: UInt64
         var room: UInt64
         var hasBegun = false
-        /// The expectation at the time of the registration.
+        /// The hub's expectation before this reader was registered.
         let before: ReaderExpectation
     }
 
-    /// Whether the body waits for readers while there are none: for `expected` it does, for the others it is discarded.
+    /// The treatment of the body while there are no readers: with `expected` it waits for a reader, otherwise it is
+    /// discarded.
     private enum ReaderExpectation { case expected, gone, unneeded }
 
     private enum Stage {
@@ -41,7 +43,7 @@ final class StreamHub: BodyReceiver {
         mutating func takeContinuation() -> (@Sendable () -> Void)? { hasRoom ? continuation.take() : nil }
     }
 
-    /// The maximum number of bytes to hold. Three quarters of it wait with the hop, because all readers share them.
+    /// The maximum number of bytes to hold. Three quarters wait in the hop's channel, because all readers share them.
     let limit: UInt64
     /// Raised when the request is cancelled. Readers check it before each element.
     let isCut = AtomicFlag()
@@ -70,7 +72,8 @@ final class StreamHub: BodyReceiver {
         box.withLock { $0.readers[ObjectIdentifier(channel)]?.hasBegun = true }
     }
 
-    /// Removes a reader. Returns whether the last reader has left, so that no reader needs the body any more.
+    /// Removes a reader. Returns true if no reader needs the body any more: this was the last reader, and it had begun
+    /// to read or the started request waited for it.
     ///
     /// - Parameter isStarted: Whether the request has started. Before that, it may still get other readers.
     func leave(_ channel: ByteChannel, isStarted: Bool) -> Bool {
@@ -136,7 +139,7 @@ final class StreamHub: BodyReceiver {
         return true
     }
 
-    /// Returns whether there is room. If not, the closure is called when there is.
+    /// Returns whether all readers have room. If not, the closure is called when they have.
     private func hasRoom(or later: @escaping @Sendable () -> Void) -> Bool {
         box.withLock { state in
             if !state.hasRoom { state.continuation = later }
@@ -161,16 +164,16 @@ final class StreamHub: BodyReceiver {
             return (state.readers.values.map(\.channel), state.takeContinuation())
         }
         for channel in channels { channel.discardRest(.requestCancelled) }
-        // Raise the flag last: a reader that drops its bytes must find the cancel in its channel, not the end of the
-        // body.
+        // Raise the flag last. A reader that sees the flag drops its bytes and reads from its channel; it must find the
+        // error of the cancel there, not the end of the body.
         isCut.raise()
         continuation?()
     }
 
     func end(_ error: RequestError?) {
         let (channels, error, continuation) = box.withLock { state in
-            // A request can succeed although it is being cancelled. Its readers have still missed bytes, so they get an
-            // error.
+            // A request can succeed although it is being cancelled. Its readers have still missed bytes, so each reader
+            // gets an error.
             let error = error ?? (state.isCancelled ? .requestCancelled : nil)
             state.stage = .ended(error)
             return (state.readers.values.map(\.channel), error, state.takeContinuation())

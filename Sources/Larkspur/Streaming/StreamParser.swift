@@ -6,8 +6,8 @@ public protocol StreamParser<Output>: Sendable {
     /// The type of the values.
     associatedtype Output: Sendable
 
-    /// Removes the next value from the front of the bytes and returns it. Consumes all bytes and returns nil if it
-    /// needs more. The bytes are valid only during the call.
+    /// Removes the next value from the front of the bytes and returns it. If the value is not complete yet, consumes
+    /// all bytes and returns nil. The bytes are valid only during the call.
     mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Output?
 
     /// Returns the last value after the last byte, or nil if there is none. Throws if the stream ended within a value.
@@ -28,14 +28,15 @@ extension StreamParser {
     }
 }
 
-/// The bytes of a line or message from earlier chunks.
+/// The stored bytes of an incomplete line or message, received in earlier chunks.
 struct Remainder: Sendable {
     private(set) var bytes: [UInt8] = []
     let limit: Int
 
     var isEmpty: Bool { bytes.isEmpty }
 
-    /// Returns whether these are all bytes of a line or message within the limit, so that nothing has to be joined.
+    /// Returns whether `last` is a whole line or message within the limit, so that no stored bytes have to be joined
+    /// with it.
     func isWhole(_ last: UnsafeRawBufferPointer) -> Bool { bytes.isEmpty && last.count <= limit }
 
     /// Appends the bytes to the stored ones and removes them from `more`. Throws `.messageTooLarge` if the limit

@@ -1,6 +1,7 @@
 /// A parser of lines of UTF-8 text that end with `\n` or `\r\n`. A carriage return elsewhere belongs to its line.
 ///
-/// Empty lines count. The last line needs no line end. No empty line follows the last line end.
+/// Empty lines are included. The last line needs no line end. A line end at the end of the stream is not followed by an
+/// empty line.
 public struct LineParser: StreamParser {
     /// The default maximum length of a line: 16 MiB.
     public static let defaultMaximumLength = 16 << 20

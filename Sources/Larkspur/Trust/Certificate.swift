@@ -1,4 +1,4 @@
-/// An X.509 certificate, of a server or to compare with.
+/// An X.509 certificate of a server, or an expected certificate to compare with it.
 public struct Certificate: Hashable, Sendable {
     /// The DER encoding of the certificate.
     public let bytes: [UInt8]
@@ -6,14 +6,14 @@ public struct Certificate: Hashable, Sendable {
     public let subject: String
     /// The issuer, as text.
     public let issuer: String
-    /// The subject alternative names: host names, also with a `*`, and IP addresses.
+    /// The subject alternative names: IP addresses and host names, which may begin with `*`.
     public let hosts: [String]
     /// The start of the validity period (`notBefore`).
     public let validFrom: Date
     /// The end of the validity period (`notAfter`).
     public let validUntil: Date
-    /// The public key with its algorithm (SubjectPublicKeyInfo), in DER. It stays the same if a renewed certificate has
-    /// the same key.
+    /// The public key with its algorithm (SubjectPublicKeyInfo), in DER. A renewed certificate can have the same public
+    /// key.
     public let publicKey: [UInt8]
 
     /// Creates a certificate from its DER encoding.
@@ -29,7 +29,8 @@ public struct Certificate: Hashable, Sendable {
 
     /// Returns all certificates of a PEM file, or the one certificate of a DER file.
     ///
-    /// - Throws: ``RequestError`` with the code `.invalidCertificate`, also if the data has no certificate.
+    /// - Throws: ``RequestError`` with the code `.invalidCertificate` if a certificate is not valid or the data
+    ///   contains none.
     public static func all(in data: Data) throws(RequestError) -> [Certificate] {
         let blocks = blocks(in: data)
         if !blocks.isEmpty { return try blocks.map { block throws(RequestError) in try Certificate(block) } }
@@ -97,7 +98,8 @@ public struct Certificate: Hashable, Sendable {
         return parts.reversed().joined(separator: ",")
     }
 
-    /// Returns the text of an attribute. It escapes special and control characters, because a server controls the text.
+    /// Returns the text of an attribute. Escapes special characters and replaces control characters, because a server
+    /// controls the text.
     private static func text(_ value: DERReader.Value) -> String {
         let text =
             value.tag == DERReader.Tag.bmp

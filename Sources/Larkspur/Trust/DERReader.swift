@@ -1,4 +1,4 @@
-/// A reader of DER values (X.690), one after the other. It copies no bytes, and checks every length.
+/// A reader that returns one DER value (X.690) after another. It copies no bytes, and checks every length.
 struct DERReader {
     struct Malformed: Error {}
 

@@ -1,12 +1,13 @@
-/// A server's certificates and the system's verdict on them, for a trust evaluator. Nothing was sent to the server yet.
+/// A server's certificates and the system's verdict on them, for a trust evaluator. No byte of the request was sent
+/// yet.
 public struct ServerTrust: Sendable {
     /// The host that the request is for.
     public let host: String
     /// The port that the request is for.
     public let port: Int
-    /// The certificate chain, from the server's own certificate on, as the system's verification has built it. The
-    /// server has proved that it has the private key of the first certificate. The others prove nothing if there is a
-    /// `chainError`.
+    /// The certificate chain as the system's verification has built it, beginning with the server's own certificate.
+    /// The server has proved that it has the private key of this first certificate. If there is a `chainError`, nothing
+    /// proves that the other certificates belong to it.
     public let certificates: [Certificate]
     /// The system's error about the chain; nil if the chain leads to a trusted authority.
     public let chainError: TransportError?
@@ -32,16 +33,16 @@ public struct ServerTrust: Sendable {
             hostError: peer.hostError)
     }
 
-    /// Throws the system's error about the chain or the name, if there is one.
+    /// Throws the system's error about the chain or the host name, if there is one.
     ///
-    /// - Parameter host: Whether the name is checked too.
+    /// - Parameter host: Whether the error about the host name is thrown too; true by default.
     public func verify(host: Bool = true) throws(TrustError) {
         if let chainError { throw TrustError(chainError.code, chainError.message) }
         if host, let hostError { throw TrustError(hostError.code, hostError.message) }
     }
 }
 
-/// The reason why a server is not trusted. The request fails with its code and message.
+/// The reason why a server is not trusted. The request fails with the code and the message of this error.
 public struct TrustError: Error, Sendable, CustomStringConvertible {
     /// The code of the request's error.
     public let code: TransportError.Code
@@ -56,16 +57,16 @@ public struct TrustError: Error, Sendable, CustomStringConvertible {
 
 /// Evaluates the trust in servers, before the first byte of a request is sent, on new and on reused connections.
 ///
-/// Built-in evaluators run while the connection waits. Other evaluators may take their time: the connection is closed,
-/// and the evaluator is called once for all requests to the server. Afterwards the requests use new connections. The
-/// session keeps the verdict for ten minutes, for that host and those certificates;
-/// ``Session/forgetTrustVerdicts(for:)`` removes it.
+/// Built-in evaluators run while the connection waits. Other evaluators can take long, so the connection is closed, and
+/// the evaluator is called once for all waiting requests to the server. Afterwards the requests use new connections.
+/// The session keeps the verdict for ten minutes, for that host and those certificates;
+/// ``Session/forgetTrustVerdicts(for:)`` removes the verdict.
 public protocol ServerTrustEvaluating: Sendable {
     /// Throws if the server is not trusted, so that nothing is sent to it.
     ///
-    /// A ``TrustError`` is a verdict: requests fail with its code, and the session keeps it. Any other error means that
-    /// the evaluation failed. Requests then fail with the code `.untrusted` and this underlying error, and the next
-    /// request starts another evaluation. The task is cancelled when no request waits for it any longer, and its result
-    /// is ignored.
+    /// A ``TrustError`` is a verdict: requests fail with its code, and the session keeps the verdict. Any other error
+    /// means that the evaluation itself failed. Requests then fail with the code `.untrusted` and this error as the
+    /// underlying error, and the next request starts another evaluation. If no request waits for the evaluation any
+    /// longer, its task is cancelled and its result is ignored.
     func evaluate(_ trust: ServerTrust) async throws
 }

@@ -15,8 +15,8 @@ public struct ServerTrustManager: Sendable {
     private let patterns: [Pattern]
     private let fallback: (any ServerTrustEvaluating)?
     private let allHostsMustBeEvaluated: Bool
-    /// The error about an invalid or duplicate pattern. Then no server is trusted, because the intended host is
-    /// unknown.
+    /// The error about an invalid or duplicate pattern. With such a pattern no server is trusted, because the intended
+    /// host is unknown.
     private let problem: String?
 
     private struct Pattern {
@@ -62,7 +62,7 @@ public struct ServerTrustManager: Sendable {
         fallback = evaluators["*"]
     }
 
-    /// Returns the host as a URL normalizes it; nil if it is not a host.
+    /// Returns the host in the form that URLs use, without a dot at its end; nil if the text is not a host.
     private static func normalized(_ host: Substring) -> String? {
         let afterLiteral = host.hasPrefix("[") ? host.drop { $0 != "]" } : host
         guard !afterLiteral.contains(where: ":/?#@".contains),
@@ -74,10 +74,10 @@ public struct ServerTrustManager: Sendable {
     /// Returns the name without the dot at its end, which a fully qualified name may have.
     private static func withoutDot(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 
-    /// Returns the name for comparisons: as a URL normalizes it, without the dot at its end.
+    /// Returns the name for comparisons: in the form that URLs use, without a dot at its end.
     static func name(of host: String) -> String { normalized(host[...]) ?? withoutDot(host.lowercased()) }
 
-    /// Returns the evaluator for the host; nil if the system alone evaluates it.
+    /// Returns the evaluator for the host; nil if the host has none, so that only the system evaluates it.
     ///
     /// - Throws: ``TrustError`` if a pattern is invalid or listed twice, or if no pattern matches and all hosts must be
     ///   evaluated.

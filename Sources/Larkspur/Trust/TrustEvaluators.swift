@@ -1,4 +1,5 @@
-/// An evaluator that neither waits nor runs user code. So it may run on the transport's thread (R2).
+/// An evaluator that neither waits nor runs user code. So it may run on the transport's thread, where rule R2 in
+/// Concurrency.md allows neither.
 protocol ImmediateTrustEvaluating: ServerTrustEvaluating {
     func judge(_ trust: ServerTrust) throws(TrustError)
 }
@@ -7,7 +8,7 @@ extension ImmediateTrustEvaluating {
     public func evaluate(_ trust: ServerTrust) async throws { try judge(trust) }
 }
 
-/// Applies the system's verdict alone: the chain must lead to a trusted authority, and the certificate must be for the
+/// Uses only the system's verdict: the chain must lead to a trusted authority, and the certificate must be for the
 /// host.
 public struct DefaultTrustEvaluator: ImmediateTrustEvaluating {
     private let validateHost: Bool
@@ -30,8 +31,8 @@ public struct DisabledTrustEvaluator: ImmediateTrustEvaluating {
 
 /// Requires one of the pinned public keys in the server's certificate chain.
 ///
-/// Add at least one backup pin, of a key that is stored elsewhere. If a server loses its only pinned key, installed
-/// copies of the app cannot reach it.
+/// Add at least one backup pin of a key that is stored in another place. If a server loses its only pinned key,
+/// installed copies of the app cannot connect to the server.
 public struct PinnedKeysTrustEvaluator: ImmediateTrustEvaluating {
     private let pins: Set<PublicKeyPin>
     private let expires: Date?
@@ -46,9 +47,10 @@ public struct PinnedKeysTrustEvaluator: ImmediateTrustEvaluating {
     ///   - expires: The date from which the pins are ignored, so that an app without updates continues to work. By
     ///     default the pins do not expire.
     ///   - performDefaultValidation: Whether the system's verification must succeed too; true by default. If false,
-    ///     only the server's own key is compared, because nothing proves the rest of the chain.
+    ///     only the key of the server's own certificate is compared, because nothing proves the other certificates.
     ///   - validateHost: Whether the system's verification checks the host's name; true by default.
-    ///   - reportOnly: A closure that is called instead of failing the request, in a task of its own, to try pins out.
+    ///   - reportOnly: A closure that is called when no pin matches, in a task of its own; the request then continues.
+    ///     Use it to test pins.
     public init(
         _ pins: [PublicKeyPin], expires: Date? = nil, performDefaultValidation: Bool = true, validateHost: Bool = true,
         reportOnly: (@Sendable (TrustError, ServerTrust) -> Void)? = nil
@@ -63,7 +65,7 @@ public struct PinnedKeysTrustEvaluator: ImmediateTrustEvaluating {
     func judge(_ trust: ServerTrust) throws(TrustError) {
         if performDefaultValidation { try trust.verify(host: validateHost) }
         if let expires, expires <= Date() {
-            // After the pins' expiry the system's verification is the only check left, so it is never skipped.
+            // After the pins have expired, the system's verification is the only check, so it is never skipped.
             return performDefaultValidation ? () : try trust.verify(host: validateHost)
         }
         let candidates = performDefaultValidation ? trust.certificates[...] : trust.certificates.prefix(1)
@@ -133,7 +135,7 @@ public struct ClosureTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating {
-    /// Returns the result without waiting; nil if the evaluator has to run user code.
+    /// Returns the result if no user code has to run; nil otherwise.
     func immediately(_ trust: ServerTrust) -> Result<Void, TrustError>? {
         if let composite = self as? CompositeTrustEvaluator {
             for evaluator in composite.evaluators {
@@ -148,7 +150,7 @@ extension ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
-    /// The system's verdict alone.
+    /// Uses only the system's verdict.
     public static var `default`: Self { DefaultTrustEvaluator() }
 }
 

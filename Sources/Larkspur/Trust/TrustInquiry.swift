@@ -1,11 +1,11 @@
-/// A pending call of a user's evaluator.
+/// A pending call of an evaluator that runs user code.
 package struct TrustInquiry: Sendable {
     let trust: ServerTrust
     let evaluator: any ServerTrustEvaluating
     let peer: TrustPeer
     let policy: TrustPolicy
 
-    /// Waits for the verdict, which several requests can share. Returns the error if the server is not trusted.
+    /// Waits for the verdict, which several requests can share. Returns an error if the server is not trusted.
     func settle() async -> TransportError? { await policy.settle(self) }
 
     /// Calls the evaluator. Only success and a ``TrustError`` are verdicts; any other error means that the evaluation
@@ -20,11 +20,11 @@ package struct TrustInquiry: Sendable {
     }
 }
 
-/// The inquiries of one request. Their number is limited, because a server could present a new certificate each time.
+/// The inquiries of one request. Their count is limited, because a server could present a new certificate each time.
 struct TrustInquiries {
-    /// The maximum number of repeated inquiries about known peers.
+    /// The maximum number of repeated inquiries about a peer that this request has already inquired about.
     private static let repeats = 5
-    /// The maximum number of peers. A host may have many certificates, one per machine.
+    /// The maximum number of peers. One host may have many certificates, for example one per machine.
     private static let peers = 100
 
     private var asked: Set<TrustPeer> = []

@@ -15,8 +15,8 @@ struct TrustPeer: Hashable {
 /// The verdicts of a session's evaluators, and the running evaluations. Requests to the same peer join the same
 /// evaluation.
 ///
-/// A state machine without side effects: each event returns the work to do after unlocking. Each waiter appears in
-/// exactly one `Action` later (R4).
+/// A state machine without side effects: each event returns an `Action`, the work to do after unlocking. Each waiter is
+/// in exactly one `Action`, so it is resumed once (rule R4 in Concurrency.md).
 struct TrustMemory {
     typealias Waiter = Continuation<TransportError?>
 
@@ -25,7 +25,7 @@ struct TrustMemory {
         var begun: SharedWork?
         var answered: [Waiter] = []
         var answer: TransportError?
-        /// A running evaluation for which no request waits any longer.
+        /// The task of an evaluation for which no request waits any longer.
         var cancelled: Task<Void, Never>?
     }
 
@@ -36,7 +36,7 @@ struct TrustMemory {
 
     private struct RunningEvaluation {
         let peer: TrustPeer
-        /// The identity of the evaluation, which its task carries.
+        /// The identity of the evaluation. The task of the evaluation carries it as a task-local value.
         let evaluation: SharedWork
         var waiters: [Int: Waiter]
         var task: Task<Void, Never>?
@@ -62,9 +62,10 @@ struct TrustMemory {
         return lastTicket
     }
 
-    /// Answers a request with a known verdict, lets it wait for the running evaluation, or starts an evaluation.
+    /// Answers a request with a stored verdict, adds it to the waiters of a running evaluation, or starts an
+    /// evaluation.
     ///
-    /// - Parameter marks: The evaluations on whose behalf the request is made.
+    /// - Parameter marks: The running evaluations whose evaluators have made this request.
     mutating func join(
         _ peer: TrustPeer, _ waiter: Waiter, _ ticket: Int, marks: [SharedWork], at now: ContinuousClock.Instant
     ) -> Action {
@@ -91,7 +92,7 @@ struct TrustMemory {
         return true
     }
 
-    /// Removes a waiting request. Cancels the evaluation and ignores its result if no other request waits.
+    /// Removes a waiting request. If no other request waits for the evaluation, cancels it and ignores its result.
     mutating func withdraw(_ ticket: Int) -> Action {
         guard let id = running.first(where: { $0.value.waiters[ticket] != nil })?.key,
             let waiter = running[id]?.waiters.removeValue(forKey: ticket)
@@ -103,8 +104,7 @@ struct TrustMemory {
 
     /// Ends an evaluation.
     ///
-    /// - Parameter isVerdict: Whether the result is the evaluator's verdict, which is stored, or a failure of the
-    ///   evaluation.
+    /// - Parameter isVerdict: Whether the result is a verdict, which is stored. If false, the evaluation itself failed.
     mutating func end(
         _ evaluation: SharedWork, _ error: TransportError?, isVerdict: Bool, at now: ContinuousClock.Instant
     ) -> Action {

@@ -1,7 +1,8 @@
 /// A session's trust manager with the verdicts of its evaluators.
 ///
-/// It is called on the transport's thread for each request. If a user's evaluator has to run, it returns an inquiry,
-/// and the transport refuses the hop. The pipeline settles the inquiry, and the next hop finds the verdict.
+/// The transport calls the policy on its own thread for each request. If an evaluator has to run user code, the policy
+/// returns an inquiry, and the transport ends the hop. The pipeline awaits the verdict of the inquiry, and the next hop
+/// uses the stored verdict.
 package final class TrustPolicy: Sendable {
     package enum Verdict: Sendable {
         case decided(TrustDecision)
@@ -13,7 +14,7 @@ package final class TrustPolicy: Sendable {
 
     init(_ manager: ServerTrustManager) { self.manager = manager }
 
-    /// Returns whether the transport has to call this policy for the host. If not, the system's verdict is final.
+    /// Returns whether the transport must call this policy for the host. If false, the system's verdict is final.
     func covers(_ host: String) -> Bool {
         do { return try manager.evaluator(for: host) != nil } catch { return true }
     }
@@ -36,7 +37,7 @@ package final class TrustPolicy: Sendable {
         }
     }
 
-    /// The number of requests that wait for an evaluation.
+    /// The number of requests that wait for a trust evaluation.
     var waiting: Int { memory.withLock { $0.waiting } }
 
     /// Removes the verdicts of a host, or of all hosts.
@@ -47,7 +48,7 @@ package final class TrustPolicy: Sendable {
         }
     }
 
-    /// Waits for the verdict of a new or running evaluation. Returns the error if the server is not trusted.
+    /// Waits for the verdict of a new or running evaluation. Returns an error if the server is not trusted.
     func settle(_ inquiry: TrustInquiry) async -> TransportError? {
         let (ticket, marks) = (memory.withLock { $0.nextTicket() }, SharedWork.current)
         return await suspended { waiter in
@@ -64,11 +65,11 @@ package final class TrustPolicy: Sendable {
         if let evaluation = action.begun, let inquiry { begin(evaluation, inquiry) }
     }
 
-    /// Starts an evaluation in an unstructured task: all requests that wait share it, and the first one may be
+    /// Starts an evaluation in an unstructured task, because all waiting requests share it and the first request may be
     /// cancelled.
     ///
-    /// The task carries the identity of the evaluation. So a request that the evaluator makes to the same peer fails
-    /// instead of waiting for itself.
+    /// The task carries the identity of the evaluation. So if the evaluator makes a request to the same peer, that
+    /// request fails instead of waiting for its own evaluation.
     private func begin(_ evaluation: SharedWork, _ inquiry: TrustInquiry) {
         let task = Task {
             let marks = SharedWork.current + [evaluation]
@@ -90,7 +91,7 @@ extension TransportError {
 }
 
 extension TransportError {
-    /// The underlying error of a failed evaluation, if its evaluator threw an error other than ``TrustError``.
+    /// The error that an evaluator threw other than ``TrustError``, which made the evaluation fail; nil otherwise.
     var errorOfEvaluator: (any Error)? { code == .untrusted && phase == .securing ? underlying : nil }
 }
 

@@ -1,11 +1,11 @@
-/// An upload that resumes after a lost connection, and with its ``record`` also in another run of the program.
+/// An upload that resumes after a lost connection. With its ``record`` it also resumes in another run of the program.
 ///
 ///     let upload = await session.resumableUpload(file, to: url, using: .tus, metadata: ["filename": "a.mov"])
 ///     for await progress in upload.progress { print(progress) }
 ///     let response = try await upload.value
 ///
-/// An upload is lazy, like a request: awaiting ``value``, iterating ``progress`` or calling ``resume()`` starts it.
-/// Then it runs even if no task awaits it, and keeps its session alive.
+/// An upload is lazy, like a request: awaiting ``value``, iterating ``progress`` or calling ``resume()`` starts it. A
+/// started upload runs even if no task awaits it, and keeps its session alive.
 public final class ResumableUpload: Sendable {
     private typealias Outcome = Result<DataResponse<Data>, any Error>
     private typealias Waiter = Continuation<Outcome>
@@ -36,8 +36,8 @@ public final class ResumableUpload: Sendable {
         box = Protected(State(record: plan.record))
     }
 
-    /// The data needed to resume later. It is nil until the server has created the upload, which is before the first
-    /// bytes of the file are sent. It stays after a failure or a cancellation.
+    /// The data needed to resume later. It is nil until the server has created the upload, which happens before the
+    /// first bytes of the file are sent. It is kept after a failure or a cancellation.
     public var record: ResumableUploadRecord? { box.withLock { $0.record } }
 
     /// The progress over all requests. It never decreases, and the sequence ends with the upload.
@@ -48,11 +48,11 @@ public final class ResumableUpload: Sendable {
         })
     }
 
-    /// The server's final response, with its body. If that response was lost, it is the response to the offset request.
-    /// Throws `CancellationError` if the upload was cancelled, else a ``RequestError``.
+    /// The server's final response, with its body. If the final response was lost, this is the response to the request
+    /// for the upload's offset. Throws `CancellationError` if the upload was cancelled, else a ``RequestError``.
     ///
-    /// If the awaiting task is cancelled, it gets the error at once. If no other task awaits the upload, that cancels
-    /// the upload.
+    /// If the awaiting task is cancelled, it gets the error at once. This also cancels the upload if no other task
+    /// awaits it.
     public var value: DataResponse<Data> {
         get async throws {
             let number = box.withLock { state in
@@ -97,7 +97,8 @@ public final class ResumableUpload: Sendable {
         if isOver { task.cancel() }
     }
 
-    /// Cancels the upload at once. The server keeps the bytes so far, and ``record`` resumes the upload.
+    /// Cancels the upload at once. The server keeps the bytes that it has received, and ``record`` can resume the
+    /// upload.
     public func cancel() { finish(.failure(CancellationError())) }
 
     private func giveUp(_ number: UInt64) {
@@ -109,7 +110,7 @@ public final class ResumableUpload: Sendable {
         waiter?.resume(returning: .failure(CancellationError()))
     }
 
-    /// Ends the upload once, and resumes every awaiting task (R4).
+    /// Ends the upload once, and resumes every awaiting task exactly once (rule R4 in Concurrency.md).
     private func finish(_ outcome: Outcome) {
         let ended = box.withLock { state -> State? in
             if case .finished = state.phase { return nil }

@@ -13,7 +13,7 @@ public struct ResumableUploadProtocol: Hashable, Sendable, Codable {
     /// The latest supported version of the IETF draft Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload).
     public static let ietf = ietf(interopVersion: 8)
 
-    /// Returns a specific version of the draft. Versions before 5 use other fields.
+    /// Returns the protocol of a specific version of the draft. Versions before 5 use other header fields.
     ///
     /// An empty POST with `Upload-Complete: ?0` creates the upload, which costs one round trip. A server could send the
     /// upload's URL earlier, in an interim response to the first bytes, but the library does not read interim
@@ -23,7 +23,7 @@ public struct ResumableUploadProtocol: Hashable, Sendable, Codable {
     }
 }
 
-// The header fields of both protocols. All functions are pure.
+// The header fields of both protocols. No function here has side effects.
 extension ResumableUploadProtocol {
     private var isTus: Bool { kind == .tus }
 
@@ -57,14 +57,14 @@ extension ResumableUploadProtocol {
         return headers
     }
 
-    /// Returns the fields of the request for the upload's offset.
+    /// Returns the header fields of the request for the upload's offset.
     func question(_ headers: HTTPHeaders) -> HTTPHeaders {
         var headers = begin(headers)
         headers.remove(name: "Content-Type")
         return headers
     }
 
-    /// Returns the fields of a request that sends bytes from an offset.
+    /// Returns the header fields of a request that sends bytes from an offset on.
     func append(_ headers: HTTPHeaders, at offset: UInt64, isLast: Bool) -> HTTPHeaders {
         var headers = begin(headers)
         headers.update(name: "Upload-Offset", value: "\(offset)")
@@ -73,20 +73,24 @@ extension ResumableUploadProtocol {
         return headers
     }
 
-    /// Returns whether the upload is complete by this response, when the server has `offset` bytes.
+    /// Returns whether this response shows that the upload is complete. `offset` is the number of bytes that the server
+    /// has.
     ///
-    /// With tus, the upload is complete when all bytes have arrived. In the draft, a field of the response says so.
+    /// With tus, the upload is complete when all bytes have arrived. In the draft, the response field `Upload-Complete`
+    /// shows it.
     func isComplete(_ head: ResponseHead, offset: UInt64?, of length: UInt64) -> Bool {
         isTus ? offset == length : head["Upload-Complete"]?.prefix { $0 != ";" } == "?1"
     }
 
-    /// Returns the server's offset after an accepted append; nil if the response must contain it and does not.
+    /// Returns the server's offset after an accepted append; nil if the protocol requires it in the response and it is
+    /// missing.
     func offset(in head: ResponseHead, afterSendingTo end: UInt64) -> UInt64? {
         if head["Upload-Offset"] == nil, !isTus { return end }
         return head.count("Upload-Offset")
     }
 
-    /// Returns whether the response comes from the target of the upload, and is not about the upload's state.
+    /// Returns whether the response comes from the resource that processes the complete file, and is not about the
+    /// upload's state.
     func isOfTarget(_ head: ResponseHead) -> Bool { !isTus && isComplete(head, offset: nil, of: 0) }
 
     private static func text(of metadata: [String: String]) throws(RequestError) -> String {
@@ -105,6 +109,6 @@ extension ResumableUploadProtocol {
 }
 
 extension ResponseHead {
-    /// Returns a field that is a count of bytes; nil if it is missing or is not a plain number.
+    /// Returns the value of a header field as a count of bytes; nil if the field is missing or is not a plain number.
     func count(_ name: String) -> UInt64? { self[name].flatMap { UInt64(digits: $0.utf8) } }
 }

@@ -1,8 +1,9 @@
-/// The data needed to resume an upload in another run of the program: its URL and the version of its file.
+/// The data needed to resume an upload in another run of the program: the upload's URL and the version of the local
+/// file.
 ///
 ///     try JSONEncoder().encode(upload.record).write(to: place)
 ///
-/// It contains no header fields. Its URL allows its holder to write to the upload.
+/// The record contains no header fields. A person or program that knows its URL can write to the upload.
 public struct ResumableUploadRecord: Hashable, Sendable, Codable {
     let method: ResumableUploadProtocol
     /// The URL to which the bytes are sent.
@@ -49,10 +50,11 @@ struct ResumableFile {
 }
 
 extension RequestURL {
-    /// Returns the URL of an upload, which the server has sent in its response to a request to this URL, or a record
-    /// contains.
+    /// Returns the URL of an upload. `location` comes from the server's response to a request to this URL, or from a
+    /// record.
     ///
-    /// Throws `.uploadURLRefused` if the URL is not valid, or leaves TLS.
+    /// Throws `.uploadURLRefused` if the URL is not valid, or if it is not https although this URL or `isSecure`
+    /// requires it.
     func upload(at location: String, isSecure: Bool) throws(RequestError) -> RequestURL {
         guard !location.isEmpty, let url = try? resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo,
             url.isHTTP, url.host?.isEmpty == false
@@ -66,7 +68,7 @@ extension RequestURL {
     }
 }
 
-/// Described without the URL, which is often all it takes to read or write.
+/// The descriptions omit the URL, because the URL alone is often enough to read or write the upload.
 extension ResumableUploadRecord: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "ResumableUploadRecord(\(offset) of \(length) bytes)" }
     public var debugDescription: String { description }

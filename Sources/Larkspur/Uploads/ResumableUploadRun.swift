@@ -11,10 +11,10 @@ struct ResumableUploadPlan: Sendable {
     let record: ResumableUploadRecord?
 }
 
-/// The sequence of one upload's requests, on its task: create the upload, request its offset, send the rest.
+/// The sequence of one upload's requests, on the upload's task: create the upload, request its offset, send the rest.
 ///
-/// Only the server's offset counts. It is requested after each failure, and bytes are sent only from there. So a byte
-/// may be sent twice, but never to a wrong position.
+/// The offset always comes from the server. It is requested after each failure, and bytes are sent only from this
+/// offset on. So a byte may be sent twice, but never to a wrong position.
 struct ResumableUploadRun {
     private typealias Response = DataResponse<Data>
 
@@ -31,8 +31,8 @@ struct ResumableUploadRun {
     private var isRetry = false
     private var mayStartOver = true
 
-    /// Accepts all statuses but 401. The run handles them itself; a 401 goes to the retriers, which may refresh a
-    /// token.
+    /// Accepts all statuses except 401. The run itself handles the accepted statuses. A 401 is passed to the retriers,
+    /// which may refresh a token.
     private static let handledStatuses = ResponseValidator.status((100..<1_000).filter { $0 != 401 })
 
     init(_ upload: ResumableUpload) { self.upload = upload }
@@ -53,7 +53,7 @@ struct ResumableUploadRun {
         }
     }
 
-    /// Performs one request. Returns its response if that ends the upload.
+    /// Performs one request. Returns the response if it ends the upload, else nil.
     private mutating func step(_ file: ResumableFile) async throws(RequestError) -> Response? {
         guard let created else { return try await create(file) }
         guard let offset else { return try await ask(created.url, file) }
@@ -112,12 +112,12 @@ struct ResumableUploadRun {
         _ method: HTTPMethod, _ url: RequestURL, _ headers: HTTPHeaders, _ body: TransportBody = .none
     ) -> RequestSource {
         var request = OutgoingRequest(method: method, url: url, headers: headers, body: body)
-        // Redirects are not followed: the bytes are meant for this URL only.
+        // Redirects are not followed, because the bytes must be sent to this URL only.
         request.options.redirects = .deliver
         return RequestSource(.convertible(request), isElsewhere: created?.isElsewhere == true)
     }
 
-    /// Sends a request of the upload, and throws for a failure. The progress counts bytes from `start`.
+    /// Sends a request of the upload, and throws if it fails. The progress counts bytes from the offset `start` on.
     private mutating func send(
         _ source: RequestSource, sending start: UInt64? = nil, of file: ResumableFile? = nil, isLast: Bool = false
     ) async throws(RequestError) -> Response {
@@ -135,13 +135,13 @@ struct ResumableUploadRun {
         }
         let response = await task.response
         if let error = response.error, !error.isValidation { throw error }
-        // The target's response to the whole file is the final response, even if it is an error.
+        // The response to the whole file is the upload's final response, even if its status is an error.
         if isLast, let head = response.head, plan.method.isOfTarget(head) { return response }
         if let refusal = Self.refusal(response) { throw refusal }
         return response
     }
 
-    /// Returns the URL that creates uploads, before adapters, which may add a key to it.
+    /// Returns the URL that creates uploads as it is before adapters, because an adapter may add a key to the URL.
     private func endpoint(of source: RequestSource) throws(RequestError) -> RequestURL {
         try source.build(in: plan.session.context).url.withoutUserInfo
     }
@@ -155,7 +155,7 @@ struct ResumableUploadRun {
         try adopt(record, endpoint(of: RequestSource(.parts(plan.target, .post, plan.headers))))
     }
 
-    /// Stores an upload that the server has created, or a record describes.
+    /// Stores an upload that the server has just created, or that a record describes.
     private mutating func adopt(
         _ record: ResumableUploadRecord, _ endpoint: RequestURL, _ base: RequestURL? = nil
     ) throws(RequestError) {
@@ -189,7 +189,7 @@ struct ResumableUploadRun {
 
     // MARK: Failures
 
-    /// Handles a failure: it waits for a retry, starts the upload over once, or throws the error.
+    /// Handles a failure: waits before a retry, starts the upload over once, or throws the error.
     private mutating func recover(from error: RequestError, _ file: ResumableFile) async throws(RequestError) {
         if Task.isCancelled { throw .requestCancelled }
         try file.check()

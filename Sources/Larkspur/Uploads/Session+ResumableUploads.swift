@@ -2,10 +2,10 @@ extension Session {
     /// Returns an upload of a file that can resume after a lost connection or the end of the program.
     ///
     /// After a lost connection, or one of the statuses 408, 409, 423, 429 and 5xx, the upload requests the server's
-    /// offset and continues from there. If the server has lost the upload, it starts over once. The file must not
-    /// change during the upload, or the upload fails with `.fileChanged`.
+    /// offset and continues from there. If the server no longer has the upload, the upload starts over once. If the
+    /// file changes during the upload, the upload fails with `.fileChanged`.
     ///
-    /// A saved record continues the upload in another run of the program. The call is the same for both:
+    /// A saved record continues the upload in another run of the program. The same call creates or continues an upload:
     ///
     ///     let saved: ResumableUploadRecord? = …
     ///     let upload = await session.resumableUpload(file, to: url, using: .tus, resuming: saved)
@@ -14,18 +14,18 @@ extension Session {
     ///   - file: The file to send. With a record it may have moved, but its size and modification time must be
     ///     unchanged.
     ///   - url: The URL that creates uploads. Redirects are followed.
-    ///   - method: The protocol of the server. It must be that of the record.
+    ///   - method: The protocol of the server. With a record it must be the record's protocol.
     ///   - metadata: The metadata of the file, for tus only. The draft uses header fields instead.
-    ///   - headers: The fields of every request. `Authorization`, `Cookie` and similar fields, also those of the
-    ///     session, are not sent to an upload at another origin than `url`.
+    ///   - headers: The header fields of every request. `Authorization`, `Cookie` and similar fields, also those of the
+    ///     session, are not sent if the upload's URL has another origin than `url`.
     ///   - record: The record of an earlier run; nil, the default, creates an upload.
     ///   - chunkSize: The maximum number of bytes in a request, for servers with a limit; nil sends all bytes in one
     ///     request.
     ///   - retryLimit: The maximum number of consecutive retries without progress. Delays double from a quarter of a
-    ///     second up to half a minute, with full jitter, on the session's clock. A `Retry-After` of the response
-    ///     replaces the delay. Each retry needs the session's ``RetryBudget``.
-    ///   - maximumRetryAfter: The longest accepted `Retry-After`. With a longer one the upload fails, and its record
-    ///     can resume it later.
+    ///     second up to half a minute, with full jitter, on the session's clock. A `Retry-After` field of the response
+    ///     replaces the delay. Each retry counts against the session's ``RetryBudget``.
+    ///   - maximumRetryAfter: The longest accepted `Retry-After`. If the server sends a longer time, the upload fails,
+    ///     and its record can resume it later.
     ///   - interceptor: An interceptor for each request, called after the session's interceptor.
     public func resumableUpload(
         _ file: URL, to url: any URLConvertible, using method: ResumableUploadProtocol,

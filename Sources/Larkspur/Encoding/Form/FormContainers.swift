@@ -1,4 +1,4 @@
-// The containers wrap a node. The kind of container that a value requests becomes the node's kind.
+// Each container wraps a node. When a value requests a container, the kind of container becomes the node's kind.
 
 struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let node: FormNode
@@ -70,8 +70,8 @@ struct FormKey: CodingKey {
     }
 }
 
-// Codable declares an overload for each of its basic types next to the generic one. Their default implementations drop
-// nil values and reject 128-bit integers, so they are implemented here.
+// Besides the generic `encodeIfPresent`, Codable declares an overload for each of its basic types. The default
+// implementations of these overloads drop nil values and reject 128-bit integers, so they are implemented here.
 extension KeyedFormContainer {
     func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOptional(value, forKey: key) }
     func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOptional(value, forKey: key) }

@@ -1,16 +1,16 @@
 /// The state that the nodes of one form share; used by one thread.
 final class Form {
     let options: URLEncodedFormEncoder
-    /// The first error in a function of Codable that cannot throw.
+    /// The first error that occurred in a function of Codable that cannot throw.
     var fault: RequestError?
 
     init(options: URLEncodedFormEncoder) { self.options = options }
 }
 
-/// A value in the tree of a form. It is first the encoder that is passed to the value, and then the encoded result.
+/// A value in the tree of a form. The node is first the encoder that is passed to the value, and then holds the result.
 ///
-/// The tree is complete before any text is written, because Codable does not say when a container is finished: a value
-/// may write to two containers in turn, and a subclass adds its keys to those of its superclass.
+/// The tree is complete before any text is written, because Codable does not say when a container is finished. A value
+/// may write to two containers in turn, and a subclass adds its keys to the keys of its superclass.
 final class FormNode {
     enum Kind { case single, keyed, unkeyed }
 
@@ -41,7 +41,7 @@ final class FormNode {
     func set(_ value: some Encodable) throws {
         do {
             guard let scalar = try (value as? any FormScalar)?.formValue(form.options) else {
-                // A value that passes its encoder on to another value needs as much of the stack as a nested one.
+                // If a value passes its encoder on to another value, that value needs as much stack as a nested value.
                 depth += 1
                 defer { depth -= 1 }
                 return try fill(from: value)
@@ -57,7 +57,7 @@ final class FormNode {
         members.append(("", value))
     }
 
-    /// Encodes a value as a member of this node.
+    /// Encodes a value as a member of this node, with the given key.
     // Inlined, so that a known type needs no cast at run time.
     @inline(__always)
     func add(_ value: some Encodable, for key: some CodingKey) throws {
@@ -79,8 +79,8 @@ final class FormNode {
     func child(for key: some CodingKey) -> FormNode {
         guard depth < URLEncodedFormEncoder.maximumDepth else {
             form.fault = form.fault ?? Self.tooDeep
-            // Do not add this node to the tree: the tree is traversed recursively, so its depth must be limited. The
-            // coding path does not grow either.
+            // Do not add this node to the tree: the tree is traversed recursively, so its depth must be limited. For
+            // the same reason the coding path does not grow.
             return FormNode(form: form, codingPath: codingPath, depth: depth + 1)
         }
         let child = FormNode(form: form, codingPath: codingPath + [key], depth: depth + 1)
@@ -108,7 +108,7 @@ final class FormNode {
         guard depth <= URLEncodedFormEncoder.maximumDepth else { throw Self.tooDeep }
         let start = members.count
         try value.encode(to: self)
-        // From `start`, because a type may encode a dictionary in addition to its own members.
+        // Sort only the members from `start` on, because a type may encode a dictionary in addition to its own members.
         guard let type = Value.self as? any Unordered.Type, kind == type.formKind else { return }
         members[start...].sort { $0.key == $1.key ? $0.value.text < $1.value.text : $0.key < $1.key }
     }
@@ -131,7 +131,7 @@ extension FormNode: Encoder {
 }
 
 extension FormNode.Value {
-    /// The sort key for the elements of a set; elements that are not text keep their order.
+    /// The sort key for the elements of a set. Elements that are not text have equal keys.
     fileprivate var text: String { if case .text(let text) = self { text } else { "" } }
 }
 

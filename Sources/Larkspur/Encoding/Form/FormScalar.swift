@@ -1,9 +1,9 @@
-/// A type whose values the form writes directly, instead of calling `encode(to:)`.
+/// A type whose values are written directly into the form, without a call of `encode(to:)`.
 ///
-/// All basic types of Codable must conform. Otherwise encoding would recurse for ever, because they encode themselves
-/// as themselves.
+/// All basic types of Codable must conform. Their `encode(to:)` passes the same value back to the encoder, so encoding
+/// would otherwise recurse without end.
 protocol FormScalar {
-    /// Returns the form's value; nil if the value should encode itself.
+    /// Returns the form's value; nil if `encode(to:)` must be called.
     func formValue(_ options: URLEncodedFormEncoder) throws -> FormNode.Value?
 }
 
@@ -84,7 +84,8 @@ extension Date: FormScalar {
         case .millisecondsSince1970: return try Self.count((timeIntervalSince1970 * 1000).rounded())
         case .iso8601:
             guard Self.years.contains(timeIntervalSince1970) else {
-                // The error gets the number and not the date, because Foundation cannot print every date.
+                // The error contains the number of seconds and not the date, because Foundation cannot print every
+                // date.
                 throw unwritable(timeIntervalSince1970, "ISO 8601 supports dates of the years 1583 to 9999")
             }
             return .text(ISO8601Format())

@@ -38,7 +38,7 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// A spelling of keys, applied to each key before nested keys are joined, including the keys of dictionaries.
+    /// A format for single keys. It is applied to each key, also of dictionaries, before nested keys are joined.
     public enum KeyEncoding: Sendable {
         /// The coding keys, unchanged.
         case useDefaultKeys
@@ -67,8 +67,8 @@ extension URLEncodedFormEncoder {
             }
         }
 
-        /// Splits a key into words. A word begins at a capital after another character, and at the last capital of
-        /// several if a small letter follows: `my|URL|Path`.
+        /// Splits a key into words. A word begins at a capital letter after another character. If several capitals
+        /// precede a small letter, the last capital begins the word: `my|URL|Path`.
         private static func words(of key: String, separator: Character) -> String {
             var result = ""
             var previous: Character?

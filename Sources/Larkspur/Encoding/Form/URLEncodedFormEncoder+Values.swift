@@ -62,21 +62,23 @@ extension URLEncodedFormEncoder {
         case plusReplaced
     }
 
-    /// The ASCII characters that are not percent-encoded. All others are encoded as the bytes of their UTF-8.
+    /// The ASCII characters that are not percent-encoded. Other characters are written as their percent-encoded UTF-8
+    /// bytes.
     ///
-    /// `&`, `=`, `+`, `%`, `#`, spaces and control characters are always encoded, because they would change the
-    /// meaning.
+    /// `&`, `=`, `+`, `%`, `#`, spaces and control characters are always encoded, because they would change the meaning
+    /// of the form.
     public struct AllowedCharacters: Sendable, Hashable {
         private static let alphanumerics = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
         /// The unreserved characters of RFC 3986, safe everywhere in a URL: letters, digits and `-._~`.
         public static let unreserved = AllowedCharacters(alphanumerics + "-._~")
-        /// The unreserved characters, `/` and `?`, which RFC 3986 allows in a query, as in Alamofire.
+        /// The unreserved characters, `/` and `?`. RFC 3986 allows all of them in a query, and Alamofire uses the same
+        /// set.
         public static let query = unreserved.adding("/?")
         /// The characters that the WHATWG URL standard leaves unchanged in forms: letters, digits and `*-._`.
         public static let webForm = AllowedCharacters(alphanumerics + "*-._")
 
-        /// One bit for each ASCII character.
+        /// One bit for each ASCII character: `low` for the first 64 characters, `high` for the others.
         private var low: UInt64 = 0
         private var high: UInt64 = 0
 

@@ -1,7 +1,7 @@
 /// An encoder that writes a keyed value as `key=value&…`, the format of HTML forms and queries.
 ///
-/// Keys and elements are in the order in which the value encodes them. Those of dictionaries and sets are sorted, so
-/// that equal parameters give equal forms. A key that is encoded twice occurs twice.
+/// Keys and elements are in the order in which the value encodes them. Keys of dictionaries and elements of sets are
+/// sorted, so that equal parameters have equal forms. A key that is encoded twice occurs twice.
 ///
 /// ```swift
 /// struct Search: Encodable { let text = "blue jay", tags = ["a", "b"], page = ["size": 20] }
@@ -27,7 +27,7 @@ public struct URLEncodedFormEncoder: Sendable {
     public var dataEncoding: DataEncoding
     /// The format for dates; seconds since 1970 by default.
     public var dateEncoding: DateEncoding
-    /// The spelling of keys; unchanged by default.
+    /// The format for single keys; unchanged by default.
     public var keyEncoding: KeyEncoding
     /// The format for nested keys; `parent[child]` by default.
     public var keyPathEncoding: KeyPathEncoding

@@ -1,6 +1,6 @@
 /// A parameter encoder for `application/x-www-form-urlencoded`, in the query or in the body.
 public struct URLEncodedFormParameterEncoder: ParameterEncoder {
-    /// A place for the form in a request.
+    /// The part of a request that contains the form.
     public enum Destination: Sendable, Hashable {
         /// The query for GET, HEAD and DELETE, whose bodies many servers ignore; the body for all other methods.
         case methodDependent
@@ -15,7 +15,7 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
 
     /// The encoder that writes the form.
     public let encoder: URLEncodedFormEncoder
-    /// The place for the form.
+    /// The part of the request that contains the form.
     public let destination: Destination
 
     /// Creates an encoder with the form's options and its destination.
@@ -26,7 +26,8 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
         self.destination = destination
     }
 
-    /// Appends the form to the URL's query, or sets the body, and the content type if the request has none.
+    /// Appends the form to the URL's query, or sets the body. With a body, it sets the content type if the request has
+    /// none.
     ///
     /// A form without pairs leaves the URL unchanged.
     public func encode<Parameters: Encodable & Sendable>(

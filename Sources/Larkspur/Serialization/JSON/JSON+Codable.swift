@@ -1,5 +1,5 @@
 extension JSON: Codable {
-    /// The maximum depth for coders. They recurse and need about five kilobytes of stack per level.
+    /// The maximum depth for `Encoder` and `Decoder`. They recurse and need about five kilobytes of stack per level.
     private static let maximumCodingDepth = 64
     private static let tooDeep = "The JSON is too deep for coders; parse it with init(data:) and write it with data()."
 

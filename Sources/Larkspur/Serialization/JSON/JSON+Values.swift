@@ -1,15 +1,15 @@
 extension JSON {
-    /// Creates an object from a dictionary, with its members sorted by key, because a dictionary has no order.
+    /// Creates an object from a dictionary. Its members are sorted by key, because a dictionary has no order.
     ///
     /// The values can be Booleans, strings, numbers of all types, `NSNumber`, `NSNull`, ``JSON``, optionals of these,
-    /// and arrays and dictionaries of them. Other values fail with `.encodingFailed`, also dates, because services
-    /// differ in their format.
+    /// and arrays and dictionaries of them. Other values fail with `.encodingFailed`. Dates fail too, because services
+    /// differ in their date formats.
     public init(_ members: [String: any Sendable]) throws(RequestError) {
         var reader = ValueReader()
         self = try reader.object(members)
     }
 
-    /// Creates an array from values of the same types as in a dictionary.
+    /// Creates an array from values of the types that a dictionary may contain.
     public init(_ elements: [any Sendable]) throws(RequestError) {
         var reader = ValueReader()
         self = try reader.array(elements)

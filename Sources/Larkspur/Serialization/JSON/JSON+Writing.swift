@@ -1,6 +1,6 @@
 extension JSON: CustomStringConvertible {
-    /// The format of written JSON. Without options it is as short as possible, with the keys of objects in their own
-    /// order.
+    /// The format of written JSON. Without options the text is as short as possible, and the members of objects keep
+    /// their order.
     public struct WritingOptions: OptionSet, Sendable {
         public let rawValue: Int
         public init(rawValue: Int) { self.rawValue = rawValue }
@@ -13,8 +13,8 @@ extension JSON: CustomStringConvertible {
 
     /// Returns the value as UTF-8 data, for a request's body or a file.
     ///
-    /// Numbers keep the digits of the text that they were parsed from, except that a `Double` has its shortest form:
-    /// `1e2` becomes `100.0`. Strings have only the necessary escapes.
+    /// Numbers keep the digits of the text from which they were parsed. The exception is a number stored as `Double`,
+    /// which has its shortest form: `1e2` becomes `100.0`. Strings have only the necessary escapes.
     public func data(_ options: WritingOptions = []) -> Data { Data(JSONWriter(self, options).bytes) }
 
     /// Returns the value as JSON text, on one line by default.

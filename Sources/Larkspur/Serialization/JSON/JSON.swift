@@ -9,7 +9,7 @@
 ///
 /// Two values are equal if they have the same content: `1 == 1.0`, and the order of members does not matter.
 public enum JSON: Sendable, Hashable {
-    /// A null, also for a missing key.
+    /// A null. Reading a missing key or index also returns it.
     case null
     /// A Boolean.
     case bool(Bool)
@@ -42,7 +42,7 @@ public enum JSON: Sendable, Hashable {
     /// Values are parsed, compared and written recursively. This depth fits on a stack of 512 KiB in debug builds.
     public static let maximumDepth = 128
 
-    /// Parses a document, strictly by RFC 8259: one value in UTF-8, surrounded only by white space.
+    /// Parses a document strictly by RFC 8259: a single value in UTF-8, surrounded only by white space.
     ///
     /// A byte order mark at the start is skipped, because some servers send it. An escape of a lone surrogate is an
     /// error, because a `String` cannot represent it. Any input produces a value or an error.
@@ -73,7 +73,8 @@ public enum JSON: Sendable, Hashable {
     /// The number as an integer, if it is whole and fits: 3 for `3`, `3.0` and `3e0`, nil for `3.5`.
     public var int: Int? { number?.integer(as: Int.self) }
 
-    /// The number as the nearest `Double`; nil for other types and for numbers beyond its range, such as `1e999`.
+    /// The number as the nearest `Double`; nil for other types and for numbers beyond the range of `Double`, such as
+    /// `1e999`.
     public var double: Double? { number?.double }
 
     /// The string; nil for other types. Numbers are not converted to strings.
@@ -91,7 +92,7 @@ public enum JSON: Sendable, Hashable {
     /// types are not changed. Assigning `.null` stores a null; ``removeValue(forKey:)`` removes the member.
     public subscript(key: String) -> JSON {
         get { object?[key] ?? .null }
-        // Not a setter, which would copy every container on the path.
+        // `_modify` and not `set`, because a setter would copy every container on the path.
         _modify {
             var ignored = JSON.null
             guard var members = object ?? (isNull ? [:] : nil) else {
@@ -106,8 +107,8 @@ public enum JSON: Sendable, Hashable {
 
     /// The element at the index; `.null` if it is missing or this is not an array.
     ///
-    /// Assigning replaces the element, or appends it at the index one past the end. A `null` counts as
-    /// an empty array. Other indices have no effect, and values of other types are not changed.
+    /// Assigning replaces the element. At the index one past the end it appends the element; a `null` counts as an
+    /// empty array. Assigning at other indices, or to values of other types, has no effect.
     public subscript(index: Int) -> JSON {
         get { array.flatMap { $0.indices.contains(index) ? $0[index] : nil } ?? .null }
         _modify {

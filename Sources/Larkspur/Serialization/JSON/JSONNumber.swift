@@ -1,12 +1,13 @@
 extension JSON {
     /// A JSON number with all its digits.
     ///
-    /// Identifiers and amounts must not change when they are read and written again. So an integer is stored as `Int64`
-    /// and another number as `Double`. If these would lose digits, the number is stored as its text in the document.
+    /// Identifiers and amounts must not change when they are read and written again. So an integer is stored as
+    /// `Int64`, and any other number as `Double`. If that type would lose digits, the number is stored as its text in
+    /// the document.
     ///
-    /// Integers are compared digit by digit, other numbers as the nearest `Double`, and numbers beyond its range by
-    /// their text. So `1 == 1.0` and `0.1 == 0.1000000000000000000001`, but `1e30` differs from the same integer with
-    /// all its digits.
+    /// Integers are compared digit by digit, other numbers as the nearest `Double`. Numbers beyond the range of
+    /// `Double` are compared by their text. So `1 == 1.0` and `0.1 == 0.1000000000000000000001`, but `1e30` differs
+    /// from the same integer with all its digits.
     public struct Number: Sendable {
         private enum Storage: Hashable {
             case integer(Int64)
@@ -25,7 +26,8 @@ extension JSON.Number {
 
     init(_ value: Double) { storage = .double(value) }
 
-    /// Creates a number from text that the parser has checked. `isShort` means that a normal `Double` keeps all digits.
+    /// Creates a number from text that the parser has checked. If `isShort` is true, a normal `Double` keeps all its
+    /// digits.
     init(checked text: String, isInteger: Bool, isShort: Bool) {
         if isInteger {
             storage = Int64(text).map(Storage.integer) ?? .text(text)
@@ -59,7 +61,7 @@ extension JSON.Number {
 }
 
 extension JSON.Number: Hashable, CustomStringConvertible {
-    /// The normal form. Equal numbers have equal normal forms.
+    /// The form for comparisons. Equal numbers have equal forms.
     private var comparisonForm: Storage {
         switch storage {
         case .text(let text) where !text.utf8.contains { ".eE".utf8.contains($0) }: storage

@@ -1,5 +1,5 @@
 extension JSON {
-    /// The members of an object, each key once, in order.
+    /// The members of an object in order. Each key occurs once.
     ///
     /// Keys are Swift strings: canonically equivalent spellings, such as `é` composed or decomposed, are one key.
     public struct Object: Sendable {
@@ -8,14 +8,15 @@ extension JSON {
             var value: JSON
         }
 
-        /// The maximum number of members for a linear search. Most objects are small, and hashing all keys costs more.
+        /// The maximum number of members that are searched linearly. Most objects are small, and hashing all their keys
+        /// costs more.
         static let searchLimit = 16
 
         private var members: [Member] = []
-        /// The index of each key; empty up to `searchLimit` members.
+        /// The index in `members` of each key; empty while there are at most `searchLimit` members.
         private var positions: [String: Int] = [:]
 
-        /// Creates an object. A duplicate key has its last value, at the position of the first.
+        /// Creates an object. For a duplicate key, the last value is used at the position of the first.
         public init(_ members: some Sequence<(String, JSON)>) {
             for (key, value) in members { self[adding: key] = value }
         }
@@ -31,7 +32,7 @@ extension JSON.Object {
     /// The value of the key; nil if the key is missing.
     public subscript(key: String) -> JSON? { position(of: key).map { members[$0].value } }
 
-    /// The value of the key, to change in place. A missing key is added with `null`.
+    /// The value of the key, to change in place. Changing a missing key first adds it with `null`.
     subscript(adding key: String) -> JSON {
         get { self[key] ?? .null }
         _modify {
@@ -55,7 +56,7 @@ extension JSON.Object {
         positions.isEmpty ? members.firstIndex { $0.key == key } : positions[key]
     }
 
-    /// Indexes the last member, or all members if the index is empty.
+    /// Adds the last member to the index, or all members if the index is empty.
     private mutating func indexMembers() {
         guard count > Self.searchLimit else { return }
         for position in (positions.isEmpty ? 0 : count - 1)..<count { positions[members[position].key] = position }

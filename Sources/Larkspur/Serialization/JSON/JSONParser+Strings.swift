@@ -45,8 +45,8 @@ extension JSONParser {
     /// ASCII.
     @inline(__always)
     private mutating func skipPlainText() {
-        // Eight bytes at a time. Each term sets the top bit of the bytes that it looks for. A borrow can also set it in
-        // the next higher byte by mistake, but never in a lower one: the lowest set bit is right.
+        // Eight bytes at a time. Each term sets the top bit of each byte that it looks for. A borrow can wrongly set
+        // the top bit of the next higher byte, but never of a lower byte. So the lowest set bit is always right.
         let ones: UInt64 = 0x0101_0101_0101_0101
         while let start = UnsafeRawPointer(text.baseAddress), end - position >= 8 {
             let word = UInt64(littleEndian: (start + position).loadUnaligned(as: UInt64.self))

@@ -1,4 +1,4 @@
-/// A parser of one JSON document in UTF-8. A position is compared with `end` before its byte is read.
+/// A parser of one JSON document in UTF-8. Every position is compared with `end` before the byte at it is read.
 struct JSONParser {
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
@@ -9,7 +9,7 @@ struct JSONParser {
     var depth = 0
     /// Whether the last string was ASCII without escapes.
     var isPlain = true
-    /// The text of a string with escapes, during its parsing; a property, to reuse its storage.
+    /// The decoded text of the current string if it has escapes. It is a property so that its storage is reused.
     var unescaped: [UInt8] = []
 
     var usual = UsualCounts()
@@ -48,7 +48,8 @@ struct JSONParser {
         return true
     }
 
-    // In debug builds every case and error of a function needs stack: recursive functions delegate everything else.
+    // In debug builds every case and error of a function needs stack. So the recursive functions delegate everything
+    // else to other functions.
     private mutating func value() throws(JSONError) -> JSON {
         skipWhitespace()
         switch position < end ? current : 0 {
@@ -81,7 +82,7 @@ struct JSONParser {
         return .object(JSON.Object(members.map { ($0.key, $0.value) }))
     }
 
-    /// Skips an opening bracket. Returns false if the closing bracket follows.
+    /// Skips an opening bracket. Returns false if the closing bracket follows directly, which is then skipped too.
     private mutating func open(_ closing: Unicode.Scalar) throws(JSONError) -> Bool {
         guard depth < JSON.maximumDepth else {
             throw expected("a lower nesting of arrays and objects; see JSON.maximumDepth", .tooDeep)
@@ -93,7 +94,7 @@ struct JSONParser {
         return true
     }
 
-    /// Skips a comma. Returns false after the closing bracket instead.
+    /// Skips a comma and returns true, or skips the closing bracket and returns false.
     private mutating func goesOn(_ closing: Unicode.Scalar, _ what: StaticString) throws(JSONError) -> Bool {
         skipWhitespace()
         if skip(UInt8(ascii: ",")) { return true }
@@ -102,8 +103,8 @@ struct JSONParser {
         return false
     }
 
-    /// The sizes of the last array and object at each depth. Neighbours are often alike, so their storage is allocated
-    /// once with this size.
+    /// The sizes of the last array and object at each depth. Neighbouring arrays or objects often have equal sizes, so
+    /// the storage of the next one is allocated at once with this size.
     struct UsualCounts {
         static let limit = 16
         var elements = Array(repeating: 4, count: JSON.maximumDepth + 1)
@@ -111,7 +112,7 @@ struct JSONParser {
     }
 
     private struct Keys {
-        /// A bit set of the keys' hashes. It shows without a search that most keys are new.
+        /// A bit set of the keys' hashes. A missing bit shows without a search that a key is new.
         var tags: UInt64 = 0
         var mayRepeat = false
         /// The keys themselves, if duplicates are not allowed.
@@ -188,7 +189,7 @@ struct JSONParser {
             isInteger: fractionDigits == 0 && !hasExponent, isShort: isShort)
     }
 
-    /// Parses one digit or more, appends them to `value`, and returns their number.
+    /// Parses one digit or more, appends them to `value`, and returns the count of digits.
     @inline(__always)
     private mutating func digits(_ value: inout UInt64, _ what: StaticString) throws(JSONError) -> Int {
         let start = position
