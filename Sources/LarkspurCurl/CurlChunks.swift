@@ -1,4 +1,4 @@
-/// A decoder of the transfer coding `chunked`, for bodies in which libcurl leaves the chunks (RFC 9112, section 7.1).
+/// A decoder of the transfer coding `chunked` (RFC 9112, section 7.1), for bodies whose chunks libcurl does not decode.
 ///
 /// It accepts the same input as libcurl: bare LF as line end, extensions, trailers. It drops extensions and trailers.
 struct CurlChunks {

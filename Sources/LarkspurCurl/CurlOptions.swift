@@ -17,7 +17,8 @@ struct CurlOptions {
     private var showsLines = false
     /// The size of libcurl's receive buffer in bytes; 0 before it is set.
     private var bufferSize = 0
-    /// The HTTP version of the last request, if that was a GET without a body.
+    /// The HTTP version for which the options of a GET without a body are currently set; nil if they must be set
+    /// again. It avoids setting the same options for each request.
     private var plainVersion: CurlVersion?
 
     init(easy: UnsafeMutableRawPointer) {

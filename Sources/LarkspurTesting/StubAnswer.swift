@@ -31,7 +31,7 @@ public struct StubAnswer: Sendable {
     /// Creates an answer from steps.
     public init(_ steps: [Step]) { self.steps = steps }
 
-    /// Returns a complete response whose body has one event for each chunk.
+    /// Returns a complete response. The transport delivers each chunk as a separate `.body` event.
     public static func response(_ status: Int = 200, headers: HTTPHeaders = [:], chunks: [Data] = []) -> StubAnswer {
         StubAnswer([.head(ResponseHead(status: status, fields: Array(headers)))] + chunks.map(Step.body))
     }

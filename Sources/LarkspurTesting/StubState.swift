@@ -63,7 +63,7 @@ struct StubState {
         return true
     }
 
-    /// Returns true if the caller has to run the steps now, and the sleeping task, which is no longer needed.
+    /// Returns whether the caller has to run the steps now, and the sleeping task that it has to cancel, if any.
     mutating func beginRunning() -> (Bool, Task<Void, Never>?) {
         switch progress {
         case .idle:

@@ -29,7 +29,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let proxyUnauthorized = Code(rawValue: "proxyUnauthorized")
         /// The peer closed the connection before the exchange was complete.
         public static let connectionLost = Code(rawValue: "connectionLost")
-        /// One of the hop's timeouts has passed; the phase names the stage that the hop had reached.
+        /// One of the hop's timeouts has passed. `phase` is the stage that the hop had reached.
         public static let timedOut = Code(rawValue: "timedOut")
         /// The TLS handshake failed, for another reason than the peer's certificate.
         public static let handshake = Code(rawValue: "handshake")

@@ -147,7 +147,7 @@ extension Hop {
     }
 }
 
-/// The descriptions omit the URL, because the URL alone is often enough to read or write the file.
+/// The descriptions omit the URL, because a presigned URL alone gives access to the file on the server.
 extension DownloadRecord: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "DownloadRecord(\(offset) bytes)" }
     public var debugDescription: String { description }

@@ -46,8 +46,8 @@ final class WritableFile {
             }
             file.length = UInt64(clamping: status.st_size)
             file.flushing = file.length
-            // The previous owner of the lock may have moved the file, or may have been killed while it had two names.
-            // An existing file may also be readable for others.
+            // Before this lock was acquired, its previous owner may have moved the file, or may have been killed while
+            // the file had a second hard link. An existing file may also be accessible to other users.
             let hasOnlyThisPath = status.st_nlink == 1 && file.isAtPath(status)
             let isOpenToOthers = !isNew && mode & 0o077 == 0 && status.st_mode & 0o077 != 0
             if hasOnlyThisPath, !isOpenToOthers || fchmod(descriptor, mode) == 0 { return file }

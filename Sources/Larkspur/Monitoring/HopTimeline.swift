@@ -56,8 +56,8 @@ public struct HopTimeline: Sendable {
     }
 
     /// The phases of the hop, in order. On a reused connection there are no lookup, connection and TLS phases. If the
-    /// hop was sent more than once, the phases are those of the last time, and the last phase also includes the time of
-    /// the earlier ones.
+    /// transport sent the hop again after a lost connection, the phases are those of the last sending. The final phase
+    /// then also includes the time of the earlier sendings.
     public var intervals: [Interval] {
         var marks: [(Phase, Duration?)] = [
             (.lookup, metrics.nameLookup), (.connection, metrics.connected), (.tls, metrics.secured),

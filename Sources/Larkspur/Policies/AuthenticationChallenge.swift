@@ -81,7 +81,8 @@ private struct ChallengeScanner {
         return true
     }
 
-    /// Reads a parameter's value, quoted or not. Returns nil and reads nothing if the value does not end at a comma.
+    /// Reads a parameter's value, quoted or not. Returns nil and reads nothing if the value is not
+    /// followed by a comma or the end of the text.
     private mutating func readValue() -> String? {
         let start = rest
         if let value = rest.first == UInt8(ascii: "\"") ? readQuoted() : readToken() {

@@ -7,8 +7,8 @@ public struct DataTask<Value: Sendable>: Sendable {
     private let request: any Request
     private let slot: Int
     private let automaticallyCancelling: Bool
-    /// A closure created where the serializer's type is known. Inlinable code calls it, because specialized code is
-    /// much faster than generic code.
+    /// Awaits the serializer's response. The members that call it are inlinable, so that the compiler can specialize
+    /// them for `Value` in the caller's module.
     @usableFromInline let answer: @Sendable () async -> DataResponse<Value>
 
     init(

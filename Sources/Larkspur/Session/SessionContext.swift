@@ -141,7 +141,7 @@ package final class SessionContext: SessionStateProvider {
 
 #if DEBUG
     extension SessionContext {
-        /// The number of times that the session's boxes were locked.
+        /// The number of times that the locks of the session's state were acquired. For tests.
         var lockCount: Int { shards.reduce(owner.lockCount) { $0 + $1.lockCount } }
     }
 #endif

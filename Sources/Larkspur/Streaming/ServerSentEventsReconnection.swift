@@ -52,7 +52,8 @@ struct ServerSentEventsReconnection: Sendable {
         case receivedBytes
         /// The body has ended, with an error if it ended early.
         case ended(RequestError?)
-        /// A further connection is not possible.
+        /// The stream must end with this error, for example because the request's body cannot be sent again or an
+        /// event could not be decoded.
         case refused(RequestError)
         case waited
         /// The pause is over, but the session does not allow a connection now; the error says why.

@@ -38,8 +38,9 @@ package final class RequestCore: Sendable {
 
     // MARK: Start, cancel, suspend
 
-    /// The request object while this core keeps it alive: from the start of the request until its finish, and already
-    /// before the start if a serializer waits for `resume()` or the request is cancelled.
+    /// The request object while this core keeps it alive, otherwise nil. The core keeps it from the start of the
+    /// request until its finish. It also keeps a request that has not started if a serializer waits for `resume()` or
+    /// the request is cancelled.
     var owner: (any Request)? { read { $0.keptOwner } }
 
     /// Sets the request object that owns this core. Its initializer calls this.

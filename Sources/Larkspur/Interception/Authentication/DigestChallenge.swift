@@ -37,7 +37,8 @@ struct DigestChallenge: Sendable, Hashable {
     let nonce: String
     let opaque: String?
     let algorithm: Algorithm
-    /// Whether the challenge has an `algorithm`. Old servers refuse a response that names one if they did not.
+    /// Whether the challenge has an `algorithm`. The response names an algorithm only if it does, because old servers
+    /// reject one that they did not send.
     let namesAlgorithm: Bool
     /// The `qop` values of the challenge that are supported; empty for a challenge of RFC 2069, which has no `qop`.
     let protections: Set<Protection>
