@@ -26,8 +26,8 @@ public final class CredentialStore: Sendable {
         var preemptiveProof: CredentialProof? { preemptive.map { CredentialProof($0.credential, .basic) } }
     }
 
-    /// The maximum number of folders that are kept for one origin. Outside of these folders, requests are sent without a
-    /// credential until the server asks for it, unless a preemptive one is set.
+    /// The maximum number of folders that are kept for one origin. Outside of these folders, requests are sent without
+    /// a credential until the server asks for it, unless a preemptive credential is set.
     private static let limitOfFolders = 64
 
     // Mutable state, guarded by the lock of `Protected`

@@ -38,7 +38,7 @@ struct DigestChallenge: Sendable, Hashable {
     let opaque: String?
     let algorithm: Algorithm
     /// Whether the challenge has an `algorithm`. The response names an algorithm only if it does, because old servers
-    /// reject one that they did not send.
+    /// reject an algorithm that the challenge did not have.
     let namesAlgorithm: Bool
     /// The `qop` values of the challenge that are supported; empty for a challenge of RFC 2069, which has no `qop`.
     let protections: Set<Protection>
