@@ -86,7 +86,7 @@ struct RequestTargetTests {
         #expect(error?.code == .requestCreationFailed && error?.stage == .building)
     }
 
-    @Test("A content of your own is converted for each attempt, and its error is that of the upload")
+    @Test("A content of your own is converted when the request is built, not when it is created")
     func ownContent() async throws {
         struct Own: RequestContentConvertible {
             let calls: Journal
