@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 // Binds a library at run time. The functions of a library are listed in a macro FUNCTIONS(F), one line F(name, result,
 // parameters) each. DEFINE_BINDING turns the list into `bound`, a table of pointers, and `is_bound()`, which fills the
@@ -18,11 +19,28 @@
 #define DECLARE_WEAK(name, result, parameters)
 #define WEAK(name) NULL
 #define LIBRARY_NAME(name, version) name "." version ".dylib"
+// The system's own libraries and those of the two usual folders of package managers. A name without a folder is not
+// used: the loader would also look in the current folder, where another user may have put a library of the same name.
+#define LIBRARY_FOLDERS {"/usr/lib/", "/opt/homebrew/lib/", "/usr/local/lib/"}
 #else
 #define DECLARE_WEAK(name, result, parameters) extern result name parameters __attribute__((weak));
 #define WEAK(name) ((void *)name)
 #define LIBRARY_NAME(name, version) name ".so." version
+// The loader looks in the system's folders and in those of LD_LIBRARY_PATH.
+#define LIBRARY_FOLDERS {""}
 #endif
+
+// Loads a library from the first of `LIBRARY_FOLDERS` that has it. NULL if none has; `dlerror` describes the last try.
+static inline void *open_library(const char *name) {
+    static const char *const folders[] = LIBRARY_FOLDERS;
+    for (size_t index = 0; index < sizeof folders / sizeof *folders; index++) {
+        char path[128];
+        int length = snprintf(path, sizeof path, "%s%s", folders[index], name);
+        void *library = length > 0 && (size_t)length < sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+        if (library) { return library; }
+    }
+    return NULL;
+}
 
 // Fills a member of `bound`, and clears `is_whole` if the function is missing.
 #define BIND_TO(name, weak) \
@@ -48,6 +66,6 @@
 
 #define DEFINE_BINDING(name, version) \
     FUNCTIONS(DECLARE_WEAK) \
-    DEFINE_TABLE(dlopen(LIBRARY_NAME(name, version), RTLD_NOW | RTLD_LOCAL), BIND_WEAK)
+    DEFINE_TABLE(open_library(LIBRARY_NAME(name, version)), BIND_WEAK)
 
 #define DEFINE_OPENSSL_BINDING() DEFINE_TABLE(clarkspur_curl_openssl(), BIND)

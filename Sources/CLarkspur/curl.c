@@ -93,7 +93,7 @@ static void skip_openssl_exit_handlers(void *library, const version_info *versio
 }
 
 static void load(void) {
-    void *library = dlopen(LIBRARY_NAME("libcurl", "4"), RTLD_NOW | RTLD_LOCAL);
+    void *library = open_library(LIBRARY_NAME("libcurl", "4"));
     if (!library && !WEAK(curl_easy_init)) {
         snprintf(problem, sizeof problem, "libcurl is not installed: %s", dlerror());
         return;

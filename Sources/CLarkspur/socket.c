@@ -26,11 +26,18 @@ int clarkspur_socket_open(const void *address, int user_timeout) {
     if (descriptor >= 0) { fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 #endif
     if (descriptor < 0) { return -errno; }
+#if defined(SO_NOSIGPIPE)
+    // Without it, a write to a connection that the peer has closed would end the process.
+    const int enabled = 1;
+    (void)setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &enabled, sizeof enabled);
+#endif
 #if defined(TCP_USER_TIMEOUT)
     // The connection works without this option too.
     if (user_timeout > 0 && (wanted->family == AF_INET || wanted->family == AF_INET6)) {
         (void)setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout, sizeof user_timeout);
     }
+#else
+    (void)user_timeout;
 #endif
     return descriptor;
 }

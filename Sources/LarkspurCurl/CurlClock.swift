@@ -1,3 +1,5 @@
+internal import CLarkspur
+
 /// The monotonic clock in nanoseconds. Every request reads it, so it avoids the cost of `ContinuousClock`.
 enum CurlClock {
     typealias Instant = UInt64
@@ -5,11 +7,7 @@ enum CurlClock {
     static let zero: Instant = 0
     static let never = Instant.max
 
-    static var now: Instant {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-    }
+    static var now: Instant { clarkspur_clock_now() }
 
     /// Returns the instant that is `limit` after `start`; `never` without a limit.
     static func instant(_ start: Instant, after limit: CompactDuration) -> Instant {

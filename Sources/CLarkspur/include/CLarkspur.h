@@ -1,3 +1,4 @@
+#include "clock.h"
 #include "coding.h"
 #include "curl.h"
 #include "curl_constants.h"

@@ -35,6 +35,9 @@ final class FileThread: SerialExecutor {
         func enqueue(_ job: consuming ExecutorJob) { add(UnownedJob(job)) }
     #endif
 
+    /// The standard library's own implementation needs macOS 14 or iOS 17.
+    func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+
     private func add(_ job: UnownedJob) {
         let isFirst = box.withLock { state in
             state.jobs.append(job)

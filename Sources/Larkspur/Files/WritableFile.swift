@@ -101,7 +101,7 @@ final class WritableFile {
 
     /// Waits until the bytes are on disk. On network file systems a full disk may be reported only here.
     func flush() throws(RequestError) {
-        while fsync(descriptor) != 0 {
+        while clarkspur_file_flush(descriptor) != 0 {
             switch errno {
             case EINTR: continue
             case EINVAL, ENOTSUP: return  // the file system does not support flushing

@@ -16,7 +16,8 @@
 
         public func request(_ request: any Request, did event: RequestEvent) {
             let number = request.id.number
-            let id = OSSignpostID(number)
+            // Numbers repeat between sessions, objects do not.
+            let id = OSSignpostID(UInt64(UInt(bitPattern: ObjectIdentifier(request))))
             // The intervals of one request are nested and have different names, so ending an interval needs no stored
             // state.
             let open = OSSignpostIntervalState.beginState(id: id)

@@ -13,7 +13,10 @@
 #if canImport(UIKit) || canImport(AppKit)
     /// A serializer that returns the body as an image. An empty body fails with `.emptyBody`.
     ///
+    /// AppKit's images can be passed between threads from macOS 14 on.
+    ///
     ///     let photo = try await request.serializingResponse(using: .image(scale: 2)).value
+    @available(macOS 14.0, *)
     public struct ImageResponseSerializer: ResponseSerializer {
         /// The content types of images, accepted by default.
         public static let contentTypes: Set<String> = [
@@ -63,6 +66,7 @@
         #endif
     }
 
+    @available(macOS 14.0, *)
     extension ResponseSerializer where Self == ImageResponseSerializer {
         /// A serializer that returns the body as an image.
         public static var image: Self { ImageResponseSerializer() }
