@@ -99,7 +99,8 @@ final class JoinedBodyStream: TransportBodyStream {
     }
 
     func end() {
-        // The cursor is returned, so that its streams are released after unlocking: their release can run other code.
+        // The cursor is returned, so that its streams are released after unlocking. Releasing a stream can run other
+        // code.
         let cursor = box.withLock { state -> Cursor? in
             defer { state = .ended }
             guard case .idle(let cursor) = state else { return nil }
