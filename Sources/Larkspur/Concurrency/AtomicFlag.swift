@@ -1,7 +1,7 @@
 internal import CLarkspur
 
-/// A flag that `raise()` sets for ever, and that is read without a lock. Readers of a stream check the flag for each
-/// line.
+/// A flag that `raise()` sets, that is never cleared, and that is read without a lock. Readers of a stream check the
+/// flag for each line.
 @usableFromInline
 final class AtomicFlag: Sendable {
     /// The address of the flag's value. Only atomic operations access the value. The address is an integer, because
