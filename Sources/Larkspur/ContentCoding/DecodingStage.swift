@@ -30,7 +30,8 @@ final class DecodingStage {
         self.coding = coding
         self.functions = functions.pointee
         self.limits = limits
-        // Allocated last: if the initializer throws, `deinit` does not run, so an earlier allocation would leak.
+        // The buffer is allocated last. If the initializer throws, `deinit` does not run, so an earlier allocation
+        // would leak.
         piece = .allocate(byteCount: 64 * 1_024, alignment: 16)
     }
 
@@ -74,8 +75,8 @@ final class DecodingStage {
                 position = .padding
                 return try prepare(&bytes)
             }
-            // Several streams in a row are one valid body in gzip (RFC 1952) and zstd (RFC 8878). In deflate and brotli
-            // they are not.
+            // Several streams in a row are one valid body in gzip (RFC 1952) and zstd (RFC 8878). A body in deflate or
+            // brotli has only one stream.
             guard coding != .deflate, coder?.reset() == true else { throw failure("it continues after its end") }
         case .padding:
             guard bytes.allSatisfy({ $0 == 0 }) else { throw failure("it continues after its end") }
