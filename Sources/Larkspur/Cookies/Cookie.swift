@@ -40,7 +40,7 @@ public struct Cookie: Sendable, Hashable {
     public let isHTTPOnly: Bool
     /// The `SameSite` attribute.
     public let sameSite: SameSite
-    /// The date on which the cookie was first set. A new value does not change it.
+    /// The date on which the cookie was first set. Setting a new value does not change this date.
     public internal(set) var creation: Date
 
     /// Creates a cookie. Throws `.invalidCookie` if RFC 6265bis does not allow the cookie, or if it cannot be sent.
@@ -125,7 +125,7 @@ extension Cookie {
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw Self.refusal(name, "its path does not begin with a slash")
         }
-        // Otherwise a server that parses the pair would get another name or value.
+        // A server that parses this pair must get the same name and the same value.
         guard let pair = SetCookie("\(name)=\(value)"), pair.name == name, pair.value == value else {
             throw Self.refusal(name, "its name or value contains a semicolon, an equals sign or outer white space")
         }

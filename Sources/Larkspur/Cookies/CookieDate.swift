@@ -21,7 +21,8 @@ extension Date {
         guard let time, let day, let month, var year else { return nil }
         if year < 100 { year += year < 70 ? 2000 : 1900 }
         guard year >= 1601, time[0] < 24, time[1] < 60, time[2] < 60 else { return nil }
-        // A separate constant: as an argument this sum would take the compiler seconds to type-check.
+        // The sum is a separate constant. As an argument of the initializer, it would take the compiler seconds to
+        // type-check.
         let second: Int = (time[0] * 60 + time[1]) * 60 + time[2]
         self.init(year, month, day, secondOfDay: second)
     }
@@ -41,7 +42,7 @@ extension Date {
         return count.contains(digits.count) ? Int(digits: digits) : nil
     }
 
-    /// Parses a time such as `8:49:37`. Text after the time is ignored unless it begins with a digit.
+    /// Parses a time such as `8:49:37`. Text after the time is ignored, but a further digit makes the time invalid.
     private static func time(_ word: Word) -> [Int]? {
         let parts = word.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].count <= 2, parts[1].count <= 2, let hour = Int(digits: parts[0]),

@@ -1,4 +1,5 @@
-/// A store for the cookies that servers set. A session sends each cookie back only to its server (RFC 6265bis).
+/// A store for the cookies that servers set. A session sends each cookie only to the servers that the cookie is for
+/// (RFC 6265bis).
 ///
 /// By default each session has its own jar. A program can also read and fill a jar directly, from any thread.
 ///

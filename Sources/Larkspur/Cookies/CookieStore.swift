@@ -15,8 +15,8 @@ struct CookieStore {
     /// The cookies, grouped by domain.
     private var entries: [String: [Entry]] = [:]
     private(set) var count = 0
-    /// A logical clock that advances with every stored cookie and every lookup. It decides which cookie is the least
-    /// recently used. The system's clock cannot decide this, because it can stop and go back.
+    /// A logical clock that advances with every stored cookie and every lookup. Its values show which cookie is the
+    /// least recently used. The system's time would not show this, because a system clock can stop and go back.
     private var turn: UInt64 = 0
 
     /// Creates a store with these cookies. The later a cookie is in the array, the more recently used it counts as.
@@ -88,8 +88,8 @@ struct CookieStore {
         if let least = entries.indices.min(by: { rank(entries[$0]) < rank(entries[$1]) }) { entries.remove(at: least) }
     }
 
-    /// Removes all expired cookies if the store has more than `limit` cookies. If it still has more, removes the least
-    /// recently used cookies.
+    /// Removes all expired cookies if the store has more than `limit` cookies. If the store then still has more,
+    /// removes the least recently used cookies.
     mutating func removeExcess(at now: Date) {
         guard count > Self.limit else { return }
         for domain in Array(entries.keys) { change(domain) { $0.removeAll { $0.cookie.isExpired(at: now) } } }
