@@ -92,7 +92,8 @@ public struct MultipartFormData: Sendable {
     }
 
     /// Adds a file. The default file name is the last component of the URL. The default type is detected from the
-    /// extension of `fileName` or of the URL, or else from the first bytes.
+    /// extension of `fileName` or of the URL. If no extension is known, the type is detected from the first bytes of
+    /// the file.
     public mutating func append(_ url: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
         attempt { form in
             let file = try ReadableFile.open(url)

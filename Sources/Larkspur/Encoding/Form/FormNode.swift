@@ -111,7 +111,8 @@ final class FormNode {
         guard depth <= URLEncodedFormEncoder.maximumDepth else { throw Self.tooDeep }
         let start = members.count
         try value.encode(to: self)
-        // Only the members from `start` on are sorted, because a type may encode a dictionary after its own members.
+        // Only the members from `start` on are sorted. Earlier members belong to a type that then passes its encoder to
+        // a dictionary.
         guard let type = Value.self as? any Unordered.Type, kind == type.formKind else { return }
         members[start...].sort { $0.key == $1.key ? $0.value.text < $1.value.text : $0.key < $1.key }
     }
