@@ -1,4 +1,4 @@
-/// The final record of an exchange, for validators and serializers. All responses of a request share it.
+/// The final record of an exchange, for validators and serializers. All responses of a request share this record.
 public final class CompletedExchange: Sendable {
     /// The last hop; nil if nothing was sent.
     public let hop: Hop?

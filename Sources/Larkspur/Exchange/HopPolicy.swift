@@ -1,6 +1,6 @@
 /// The policy for what follows a hop: whether its response is final, or another hop is needed, and with which request.
 ///
-/// All rules about hops are in this type. They are pure functions of the hops so far.
+/// All rules about hops are in this type. The rules are pure functions of the hops so far.
 package enum HopPolicy {
     package enum Verdict: Sendable {
         case deliver
@@ -52,8 +52,8 @@ package enum HopPolicy {
     }
 
     /// Returns a corrected request after a response that the client can handle by itself; nil for other responses.
-    /// After a 417, the corrected request has no `Expect`. After a 401, it has a credential. If the server cannot
-    /// continue the partial file of a download, it asks for the whole file.
+    /// After a 417, the corrected request has no `Expect`. After a 401, the corrected request has a credential. If the
+    /// server cannot continue the partial file of a download, the corrected request asks for the whole file.
     private static func corrected(_ request: OutgoingRequest, after head: ResponseHead) -> OutgoingRequest? {
         // The server does not support `Expect: 100-continue` (RFC 9110, section 10.1.1).
         if head.status == 417, request.headers["Expect"] != nil, request.body.isReplayable {

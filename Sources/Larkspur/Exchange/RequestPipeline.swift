@@ -22,7 +22,7 @@ struct RequestPipeline: Sendable {
     let core: RequestCore
     let session: Session
     /// Whether each step returns to the driver before the next step runs. Middleware needs this to run the hop loop
-    /// without the later steps. Tests need it to play events between two steps.
+    /// without the later steps. Tests need it to inject events between two steps.
     var isStepwise = false
 
     typealias Exit = RequestCore.Exit

@@ -3,7 +3,7 @@ extension RequestPipeline {
     func begin() throws(Exit) -> Next {
         let plan = try core.beginAttempt()
         guard core.isLimited(plan.settings.timeouts) else { return try build(plan) }
-        // The attempt's timeout is started in a task, because that calls a clock, which may be user code.
+        // The attempt's timeout is started in a task, because starting it calls a clock, and a clock may be user code.
         return .later { () async throws(Exit) in
             core.watchAttempt(plan)
             return try build(core.currentPlan())

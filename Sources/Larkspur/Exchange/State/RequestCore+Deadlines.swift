@@ -87,7 +87,7 @@ extension RequestCore {
     }
 
     /// Ends the request. The error's stage is read in the same access to the state, so that the pipeline cannot change
-    /// the stage before.
+    /// the stage in between.
     private func end(byTotal error: RequestError) {
         let action = box.withLock { state in
             // The record of the hop must show the timeout, and not the cancel by which the hop ends.

@@ -101,7 +101,8 @@ extension RequestCore {
 
     // MARK: Awaiting
 
-    /// Waits for a serializer's response. If the awaiting task is cancelled, it gets a cancellation error at once.
+    /// Waits for a serializer's response. If the awaiting task is cancelled, that task gets a cancellation error at
+    /// once.
     func response<Value: Sendable>(
         of slot: Int, automaticallyCancelling: Bool
     ) async -> DataResponse<Value> {

@@ -243,7 +243,6 @@ package final class RequestCore: Sendable {
     ///   - held: The response of the serializer that has just run; nil if none has.
     ///   - isInTask: Whether user code may run here. The finish may call a user's clock to stop timers, and may release
     ///     user objects.
-    ///     objects.
     func nextWork(
         after held: HeldResponse? = nil, finishingBy event: RequestPhase.Event = .finish,
         with exchange: CompletedExchange, isInTask: Bool = true

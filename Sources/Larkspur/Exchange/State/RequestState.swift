@@ -23,7 +23,7 @@ struct RequestState: ~Copyable {
     var stage = RequestError.Stage.building
     /// The idempotency key that all attempts send; nil until a retry policy asks for it.
     var idempotencyKey: String?
-    /// Whether the request has made its deposit in the session's retry budget.
+    /// Whether the request has already added its share to the session's retry budget.
     var hasDeposited = false
 
     /// The request object, which owns the core. Unowned; valid while a function of the request object runs.
@@ -154,7 +154,7 @@ struct RequestState: ~Copyable {
         /// the pipeline.
         case takeOver(held: Task<Void, Never>?, (any TransportTask)?, discarded: [AnyResponse])
         case cancelHop((any TransportTask)?)
-        /// Run the steps after the hop, because the awaiter that they were left to may be delayed.
+        /// Run the steps after the hop now, because the awaiter that should run them may be delayed.
         case takeUpHop
 
         /// Whether this cancel had an effect on the request.
@@ -175,7 +175,7 @@ struct RequestState: ~Copyable {
         case keep(released: Session?)
         case run(Opening)
         case workLate
-        /// Run the steps after the hop, because the awaiter that they were left to may be delayed.
+        /// Run the steps after the hop now, because the awaiter that should run them may be delayed.
         case takeUpHop
     }
 
@@ -226,8 +226,8 @@ struct RequestState: ~Copyable {
         case abandon
     }
 
-    /// The actions of the finish, and the objects to release after unlocking. If the session is released for the last
-    /// time, the session ends.
+    /// The actions of the finish, and the objects to release after unlocking. One of the objects is the session,
+    /// because releasing the last reference to a session ends the session.
     struct Finish: Sendable {
         let deliveries: Few<Delivery>
         let events: [PendingEvents.Entry]
@@ -313,7 +313,7 @@ struct RequestState: ~Copyable {
         case allowAll(any TransportTask)
         /// Resume the pipeline. The task is released after unlocking: its deinitializer is code of the transport.
         case complete(HopProgress.OutcomeContinuation, HopOutcome, any TransportTask)
-        /// End the channel of a body whose head was delivered before.
+        /// End the channel of the body. The head of the response was delivered before.
         case endBody(ByteChannel?, TransportError?, any TransportTask)
         /// Run the next steps on this thread, because no task waits for the hop.
         case resume(CompletedExchange, Session?, any TransportTask)
