@@ -4,8 +4,8 @@
 /// delays only the other files of the same thread. It does not delay the transport's thread, which must not block (rule
 /// R2 in Concurrency.md), and it does not delay the threads of Swift's task pool.
 ///
-/// The process has four file threads, which never end. A session does not own its executor, because a job may release
-/// the last actor of a thread while the code that enqueued the job still uses the executor.
+/// The process has four file threads, which never end and are never released. Otherwise a job could release the last
+/// actor of a thread, and with it the executor, while the code that enqueued the job still uses the executor.
 final class FileThread: SerialExecutor {
     static let all = (0..<4).map { _ in FileThread() }
     private static let sessions = Protected(0)
