@@ -97,7 +97,8 @@ enum UserAgent {
 enum UserLanguages {
     static var preferred: [String] {
         #if os(Linux)
-            // If the environment names no language, Foundation would return a guess.
+            // The environment is read directly, because Foundation would return a guess if the environment names no
+            // language.
             named(in: ProcessInfo.processInfo.environment)
         #else
             Locale.preferredLanguages

@@ -48,8 +48,8 @@ extension OutgoingRequest {
         }
     }
 
-    /// Sets the first-byte and idle timeouts. More than 1e9 seconds (thirty years) means no limit. Zero, negative
-    /// values and NaN are ignored.
+    /// Sets the first-byte and idle timeouts. A value of 1e9 seconds (thirty years) or more means no limit. Zero,
+    /// negative values and NaN are ignored.
     private mutating func setTimeout(seconds: Double) {
         guard seconds > 0 else { return }
         let limit: Duration? = seconds < 1e9 ? .seconds(seconds) : nil

@@ -50,7 +50,7 @@ public struct OutgoingRequest: Sendable {
     // The getters use `_read`, which yields the stored value without a copy. Single options are read often, and copying
     // all options is expensive.
 
-    /// The method, as written.
+    /// The method, with upper and lower case as given.
     public var method: HTTPMethod {
         _read { yield storage.content.method }
         set { change { $0.method = newValue } }
@@ -85,7 +85,8 @@ public struct OutgoingRequest: Sendable {
         set { change { $0.options = newValue } }
     }
 
-    /// The credential in `options`. Reading it through the accessors of `options` would need an allocation.
+    /// The credential in `options`, read directly, because reading through the accessors of `options` would need an
+    /// allocation.
     var authentication: Authentication? { storage.content.options.authentication }
 
     /// The error of a property setter, because setters cannot throw. The error is reported before the request is sent.
@@ -157,8 +158,8 @@ public struct RequestOptions: Sendable, Hashable {
     /// Whether bodies with a content coding (gzip, deflate, br, zstd, or several of them) are decoded. Nil uses the
     /// session's option, whose default is true.
     ///
-    /// With false, bodies are delivered as the server sent them, and the request's `Accept-Encoding` is `identity`. A
-    /// part of a body (206) is never decoded, because it is not a complete coded stream.
+    /// If the option is false, bodies are delivered as the server sent them, and the request's `Accept-Encoding` is
+    /// `identity`. A part of a body (206) is never decoded, because it is not a complete coded stream.
     public var decodesContent: Bool?
 
     /// The limits for decoding a body. Nil uses the session's limits, whose default is ``DecodingLimits/init()``.
