@@ -73,7 +73,7 @@ final class PartialFile {
         unlink(recordPath)
     }
 
-    /// The error if the target is on another volume, to which the file cannot be renamed.
+    /// An error: the target is on another volume, so that a rename cannot move the file there.
     private struct OtherVolume: Error {}
 
     private static func move(_ path: String, to target: String, replacing: Bool) throws {

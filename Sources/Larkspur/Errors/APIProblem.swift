@@ -9,8 +9,7 @@ public struct APIProblem: Error, Sendable, Hashable {
     public var type: String
     /// The summary of the kind of problem. All problems of one kind have the same title.
     public var title: String?
-    /// The HTTP status that the server's application set. The response may have another status if a proxy has changed
-    /// it.
+    /// The HTTP status that the server's application set. A proxy may have given the response another status.
     public var status: Int?
     /// An explanation of this occurrence of the problem.
     public var detail: String?

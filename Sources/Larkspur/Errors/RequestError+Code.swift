@@ -29,7 +29,7 @@ extension RequestError {
         public static let invalidFileURL = Code(rawValue: "invalidFileURL")
         /// The file does not exist.
         public static let fileMissing = Code(rawValue: "fileMissing")
-        /// The path of a file is a directory.
+        /// The path of the file leads to a directory.
         public static let fileIsDirectory = Code(rawValue: "fileIsDirectory")
         /// The file is a device, a pipe or a socket. Such a file cannot be uploaded, and a download does not replace
         /// it.

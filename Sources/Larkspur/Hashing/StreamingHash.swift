@@ -68,7 +68,7 @@ extension [UInt8] {
         mutating func finalize() -> [UInt8] { function.finalize().withUnsafeBytes { Array($0) } }
     }
 #else
-    /// A hash function of libcrypto, from the same library that libcurl uses.
+    /// A hash function of libcrypto, in the version of the library that libcurl uses.
     final class SystemHash: HashEngine {
         private let hash: UnsafeMutableRawPointer
 
