@@ -1,5 +1,6 @@
-// `import Larkspur` is enough everywhere: users need no `#if` for where URLRequest and its kin live. The files of this
-// module see all of it too.
+// Users need to import only Larkspur. On Linux `URLRequest` and related types are in FoundationNetworking; without
+// these exports users would have to import that module under an `#if`. The files of the Larkspur module also see the
+// exported modules.
 @_exported import Foundation
 @_exported import LarkspurTransport
 

@@ -1,11 +1,13 @@
 /// A bounded buffer between the producer of a body and the transport that reads it. The producer has its own task or
 /// thread.
 ///
-/// While the buffer is full, the producer waits. While the buffer is empty, the transport gets `.pending`, and is woken
-/// when bytes arrive. A declared length is exact: the last byte is delivered only after the producer has finished. So a
-/// body that is longer than declared, or fails at its end, never looks complete.
+/// While the buffer is full, the producer waits. While the buffer is empty, the transport gets `.pending`, and the pipe
+/// wakes the transport when bytes arrive.
+///
+/// The pipe delivers the last byte of a declared length only after the producer has finished. Otherwise a server could
+/// take the body as complete although the producer then fails or writes more bytes.
 final class BodyPipe: TransportBodyStream {
-    /// Starts the producer, and returns a closure that stops it.
+    /// A function that starts the producer, and returns a closure that stops the producer.
     typealias Start = @Sendable (BodyPipe) -> @Sendable () -> Void
 
     private enum End {
@@ -20,13 +22,13 @@ final class BodyPipe: TransportBodyStream {
         var end = End.open
         var written: UInt64 = 0
         var delivered: UInt64 = 0
-        /// Whether the transport was told `.pending` and waits for its wake callback.
+        /// Whether a read has returned `.pending`, and `wake` has not been called since.
         var isAwaited = false
         var wake: (@Sendable () -> Void)?
         var resumeProducer: (@Sendable () -> Void)?
         var stop: (@Sendable () -> Void)?
 
-        /// Returns the transport's wake callback if it waits for one.
+        /// Returns the wake callback if the transport waits for it, and clears `isAwaited`.
         mutating func takeWake() -> (@Sendable () -> Void)? {
             defer { isAwaited = false }
             return isAwaited ? wake : nil
@@ -44,7 +46,8 @@ final class BodyPipe: TransportBodyStream {
         self.length = length
         self.earlier = earlier
         self.start = start
-        // One byte more than the length of a short body, so that its producer never blocks before it calls `finish`.
+        // The buffer has one byte more than a short body, so it never becomes full. The producer therefore reaches
+        // `finish` without waiting for the transport.
         let capacity = length.map { Int(clamping: min($0, UInt64(Self.capacity - 1)) + 1) } ?? Self.capacity
         box = Protected(State(ring: ByteRing(capacity: capacity)))
     }
@@ -80,8 +83,8 @@ final class BodyPipe: TransportBodyStream {
             }
             let count = state.ring.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(available)))
             state.delivered += UInt64(count)
-            // Resumes the producer only when half of the buffer is free, because switching threads for every read would
-            // cost more than copying the bytes.
+            // The producer is resumed only when half of the buffer is free, because switching threads for every read
+            // would cost more than copying the bytes.
             return (.bytes(count), state.ring.count <= state.ring.capacity / 2 ? state.resumeProducer.take() : nil)
         }
         resumeProducer?()
@@ -101,8 +104,8 @@ final class BodyPipe: TransportBodyStream {
 
     // MARK: The producer's side
 
-    /// Writes as many bytes as fit, from the first one on, and returns their count; nil if the transport needs no more
-    /// bytes.
+    /// Writes the first bytes, as many as the buffer has room for, and returns their count. Returns nil if the
+    /// transport needs no more bytes, or if the body is longer than declared.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
         let (count, wake) = box.withLock { state -> (Int?, (@Sendable () -> Void)?) in
             guard case .open = state.end else { return (nil, nil) }
@@ -118,7 +121,7 @@ final class BodyPipe: TransportBodyStream {
         return count
     }
 
-    /// Calls the closure once: when the buffer has room, or when the transport needs no more bytes.
+    /// Calls the closure once: when the buffer has room, or when the transport needs no more bytes of the body.
     func whenThereIsRoom(_ resumeProducer: @escaping @Sendable () -> Void) {
         let waits = box.withLock { state in
             guard case .open = state.end, state.ring.count == state.ring.capacity else { return false }
@@ -148,16 +151,17 @@ final class BodyPipe: TransportBodyStream {
     }
 }
 
-/// The longest length so far of a body without a declared length, over all times it was sent.
+/// The byte count of the longest send so far, for a body without a declared length.
 ///
-/// If a closure returns the same `AsyncStream` each time, the body is shorter or empty when the request is sent again.
-/// Such a body must not look complete to the server.
+/// The user's closure makes a sequence for each send of the body. If the closure returns the same `AsyncStream` twice,
+/// the first send has consumed the stream, and the second send is shorter or empty. The second send must then fail,
+/// because the server would take the shorter body as complete.
 final class EarlierSends: Sendable {
     private let longest = Protected<UInt64>(0)
 
     func note(_ count: UInt64) { longest.withLock { $0 = max($0, count) } }
 
-    /// Returns the reason why the body must not end here; nil if it may.
+    /// Returns an error message if an earlier send had more than `count` bytes; nil if the body may end here.
     func problem(withEndAt count: UInt64) -> String? {
         let before = longest.withLock { longest in
             defer { longest = max(longest, count) }

@@ -1,11 +1,12 @@
-/// Reads a body on the caller's task, one buffer at a time, as a transport does. Releasing the reader closes the body.
+/// A reader that reads a body on the caller's task, one buffer at a time. Releasing the reader ends the body's stream.
 final class BodyReader {
     private let stream: JoinedBodyStream
     private let wakes: AsyncStream<Void>
 
     init(_ body: TransportBody) {
-        stream = JoinedBodyStream([body])  // checks the declared length
-        // One buffered wake is enough, because the reader then reads all available bytes.
+        stream = JoinedBodyStream([body])  // this stream also checks the declared length
+        // Wakes that arrive between two reads can be merged, because the reader then reads until the stream is pending
+        // again.
         let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wakes = wakes
         stream.begin { continuation.yield() }
@@ -13,13 +14,13 @@ final class BodyReader {
 
     deinit { stream.end() }
 
-    /// Fills the buffer with the next bytes and returns their count; 0 at the end.
+    /// Reads the next bytes into the buffer and returns their count; 0 at the end of the body.
     func read(into buffer: inout [UInt8]) async throws -> Int {
         while true {
             try Task.checkCancellation()
             switch buffer.withUnsafeMutableBytes({ stream.read(into: $0) }) {
             case .bytes(let count): return count
-            case .pending: for await _ in wakes { break }  // ends when the task is cancelled
+            case .pending: for await _ in wakes { break }  // also ends when the task is cancelled
             case .end: return 0
             case .failed(let error): throw error
             }
@@ -28,7 +29,7 @@ final class BodyReader {
 }
 
 extension TransportBody {
-    /// Reads the whole body on the caller's task, and passes each piece to the closure.
+    /// Reads the whole body on the caller's task, and passes each piece of the body to the closure.
     func read(_ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
         let reader = BodyReader(self)
         var buffer = [UInt8](repeating: 0, count: 64 * 1_024)

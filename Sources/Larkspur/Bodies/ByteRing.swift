@@ -1,7 +1,7 @@
 /// A ring buffer of fixed capacity between one writer and one reader.
 struct ByteRing {
     let capacity: Int
-    private var bytes: [UInt8] = []  // made by the first write
+    private var bytes: [UInt8] = []  // allocated by the first write
     private var start = 0
     private(set) var count = 0
 
@@ -10,7 +10,7 @@ struct ByteRing {
         self.capacity = capacity
     }
 
-    /// Writes as many bytes as fit, from the first one on, and returns their count.
+    /// Writes the first bytes of the source, as many as the ring has room for, and returns their count.
     mutating func write(_ source: UnsafeRawBufferPointer) -> Int {
         if bytes.isEmpty { bytes = Array(repeating: 0, count: capacity) }
         let taken = min(source.count, capacity - count)

@@ -1,6 +1,7 @@
 extension TransportBody {
-    /// Returns the body in a content coding. Data is compressed at once. Files and streams are compressed on a task
-    /// while they are sent, so their compressed length is unknown. The result can be sent again if the original can.
+    /// Returns the body compressed with a content coding. Data is compressed before this method returns. Files and
+    /// streams are compressed on a task while the request sends them, so the compressed length is not known in advance.
+    /// The compressed body can be sent again if the original body can.
     func compressed(by coding: RequestCompressor.Coding) throws -> TransportBody {
         switch self {
         case .none: return .none

@@ -1,15 +1,15 @@
 extension TransportBody {
-    /// Returns a body of the bytes of a Foundation stream, which can be sent once.
+    /// Returns a body with the bytes of a Foundation stream. The body can be sent only once.
     ///
-    /// Reading such a stream blocks, so the body has its own thread while it is sent. Without a length the body is sent
-    /// in chunks. With a length, the stream must have exactly that many bytes, or the request fails.
+    /// A read of such a stream blocks its thread, so each send of the body uses a thread of its own. Without a length,
+    /// the body is sent in chunks. With a length, the stream must have exactly that many bytes, or the request fails.
     public static func inputStream(_ stream: sending InputStream, length: UInt64? = nil) -> TransportBody {
         let once = OnceOnly(stream)
         return read(length, isReplayable: false) { try once.take() }
     }
 
-    /// Returns a body that creates a new stream each time it is sent. The closure runs on the thread that reads the
-    /// stream.
+    /// Returns a body that calls the closure for a new stream each time the body is sent. The closure runs on the
+    /// thread that reads the stream.
     public static func inputStream(
         length: UInt64? = nil, _ make: @escaping @Sendable () throws -> InputStream?
     ) -> TransportBody {
@@ -33,7 +33,7 @@ extension TransportBody {
                     }
                     thread.name = "Larkspur body"
                     thread.start()
-                    return {}  // the thread ends at its next write, which returns nil
+                    return {}  // the thread's next write returns nil, and the thread then ends
                 }
             })
     }
@@ -58,7 +58,7 @@ extension BodyPipe {
         }
     }
 
-    /// Blocks the body's own thread until there is room.
+    /// Blocks the body's own thread until the pipe has room, or the transport needs no more bytes.
     private func waitForRoom() {
         let room = DispatchSemaphore(value: 0)
         whenThereIsRoom { room.signal() }

@@ -1,8 +1,9 @@
 extension TransportBody {
-    /// Returns one body of several bodies in a row.
+    /// Returns a body that sends several bodies one after another.
     ///
-    /// Its length is known if all lengths are known, and it can be sent again if all bodies can. Each body is opened
-    /// when the previous one has been read, so thousands of files need only one descriptor.
+    /// The joined body has a known length if all of the bodies have one. It can be sent again if all of the bodies can.
+    /// Each body is opened only after the previous body has been read, so a joined body of thousands of files needs
+    /// only one open file at a time.
     public static func joined(_ bodies: some Sequence<TransportBody>) -> TransportBody {
         let pieces = merged(bodies)
         guard pieces.count > 1 else { return pieces.first ?? .none }
@@ -12,10 +13,11 @@ extension TransportBody {
             })
     }
 
-    /// The maximum size of data that is merged with neighbouring data, in bytes. Copying so little is cheap.
+    /// The maximum size, in bytes, of a piece that is merged from neighbouring data. Copying so few bytes is cheap.
     private static let smallSize = 64 * 1_024
 
-    /// Merges small pieces of data and drops empty bodies, so that a form of text fields becomes plain data.
+    /// Merges small pieces of data and drops empty bodies. A form that has only small text fields thus becomes plain
+    /// data.
     private static func merged(_ bodies: some Sequence<TransportBody>) -> [TransportBody] {
         var pieces: [TransportBody] = []
         var text = Data()
@@ -49,7 +51,7 @@ extension TransportBody {
     }
 }
 
-/// Reads bodies one after another, and checks each against its declared length.
+/// A stream that reads several bodies one after another, and checks each body against its declared length.
 final class JoinedBodyStream: TransportBodyStream {
     fileprivate typealias Part = (stream: any TransportBodyStream, left: UInt64?)
 
@@ -97,7 +99,8 @@ final class JoinedBodyStream: TransportBodyStream {
     }
 
     func end() {
-        // The parts are released after unlocking, because their release can run code of other streams.
+        // The cursor is returned, so that its streams are released after unlocking. Releasing a stream can run other
+        // code.
         let cursor = box.withLock { state -> Cursor? in
             defer { state = .ended }
             guard case .idle(let cursor) = state else { return nil }

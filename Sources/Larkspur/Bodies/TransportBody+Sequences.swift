@@ -1,9 +1,11 @@
 extension TransportBody {
-    /// Returns a body of the pieces of an asynchronous sequence, `Data` or `[UInt8]`, which can be sent once.
+    /// Returns a body with the pieces of an asynchronous sequence, each `Data` or `[UInt8]`. The body can be sent only
+    /// once.
     ///
-    /// The sequence is read as fast as the body is sent, with at most 256 KiB buffered. It is cancelled if the request
-    /// ends first. An error of the sequence fails the request with `.bodyFailed`. Without a length the body is sent in
-    /// chunks. With a length, the sequence must have exactly that many bytes, or the request fails.
+    /// The sequence is read as fast as the body is sent, with at most 256 KiB buffered. If the request ends first, the
+    /// task that reads the sequence is cancelled. An error of the sequence fails the request with `.bodyFailed`.
+    /// Without a length, the body is sent in chunks. With a length, the sequence must have exactly that many bytes, or
+    /// the request fails.
     public static func sequence<Pieces: AsyncSequence & SendableMetatype>(
         _ pieces: sending Pieces, length: UInt64? = nil
     ) -> TransportBody where Pieces.Element: DataProtocol {
@@ -11,9 +13,9 @@ extension TransportBody {
         return pumped(length, isReplayable: false) { try await $0.pump(try once.take()) }
     }
 
-    /// Returns a body of the bytes of an asynchronous sequence, which can be sent once.
+    /// Returns a body with the bytes of an asynchronous sequence. The body can be sent only once.
     ///
-    /// Each byte is written separately. For large bodies a sequence of pieces is a hundred times faster.
+    /// Each byte is processed separately. For large bodies, a sequence of `Data` pieces is a hundred times faster.
     public static func sequence<Bytes: AsyncSequence & SendableMetatype>(
         _ bytes: sending Bytes, length: UInt64? = nil
     ) -> TransportBody where Bytes.Element == UInt8 {
@@ -21,25 +23,25 @@ extension TransportBody {
         return pumped(length, isReplayable: false) { try await $0.pump(try once.take()) }
     }
 
-    /// Returns a body that creates a new sequence of pieces each time it is sent, for example for a retry, a redirect
-    /// or a lost connection.
+    /// Returns a body that calls the closure for a new sequence of pieces each time the body is sent, for example for a
+    /// retry, a redirect or a lost connection.
     ///
-    /// The closure must make a new sequence each time. A body that is shorter than an earlier send of it fails with
-    /// `.bodyFailed`.
+    /// The closure must make a new sequence each time. If a later sequence has fewer bytes than an earlier one, the
+    /// request fails with `.bodyFailed`.
     public static func sequence<Pieces: AsyncSequence & SendableMetatype>(
         length: UInt64? = nil, _ make: @escaping @Sendable () async throws -> Pieces
     ) -> TransportBody where Pieces.Element: DataProtocol {
         pumped(length, isReplayable: true) { try await $0.pump(try await make()) }
     }
 
-    /// Returns a body that creates a new sequence of bytes each time it is sent.
+    /// Returns a body that calls the closure for a new sequence of bytes each time the body is sent.
     public static func sequence<Bytes: AsyncSequence & SendableMetatype>(
         length: UInt64? = nil, _ make: @escaping @Sendable () async throws -> Bytes
     ) -> TransportBody where Bytes.Element == UInt8 {
         pumped(length, isReplayable: true) { try await $0.pump(try await make()) }
     }
 
-    /// Returns a body that a function writes on its own task.
+    /// Returns a body whose bytes the function `pump` writes to a pipe, on a task of its own.
     static func pumped(
         _ length: UInt64?, isReplayable: Bool, _ pump: @escaping @Sendable (BodyPipe) async throws -> Void
     ) -> TransportBody {
@@ -47,7 +49,7 @@ extension TransportBody {
         return .stream(
             TransportBodySource(length: length, isReplayable: isReplayable) {
                 BodyPipe(length: length, earlier: earlier) { pipe in
-                    // The body's only task. It waits for the sequence.
+                    // The only task of the body. It waits for the pieces of the sequence.
                     let producer = Task {
                         do {
                             try await pump(pipe)
@@ -56,15 +58,16 @@ extension TransportBody {
                             pipe.finish(.bodyFailed("the body's sequence failed: \(error)", error))
                         }
                     }
-                    // A new task, because the transport calls this closure, and cancelling runs user code in
-                    // cancellation handlers (rule R2 in Concurrency.md). It is created at most once for each body.
+                    // The transport calls this closure on its thread, which must not run user code (rule R2 in
+                    // Concurrency.md). `cancel()` runs the user's cancellation handlers, so a new task calls
+                    // `cancel()`. The closure runs at most once for each send of the body.
                     return { Task { producer.cancel() } }
                 }
             })
     }
 }
 
-/// A failure of a body's producer. The description follows "the body's sequence failed".
+/// An error of a body's producer. The description is appended to a message such as "the body's sequence failed: ".
 struct BodyProblem: Error, CustomStringConvertible {
     let description: String
 
@@ -91,14 +94,14 @@ struct OnceOnly<Value>: Sendable {
 extension BodyPipe {
     func pump<Pieces: AsyncSequence>(_ pieces: Pieces) async throws where Pieces.Element: DataProtocol {
         for try await piece in pieces {
-            if Task.isCancelled { return }  // a sequence of empty pieces might never check for cancellation
+            if Task.isCancelled { return }  // an endless sequence of empty pieces would not stop otherwise
             for region in piece.regions {
                 guard await writeAll(region) else { return }
             }
         }
     }
 
-    /// Writes all bytes, and waits when the buffer is full. Returns false if the transport needs no more bytes.
+    /// Writes all bytes, and waits while the buffer is full. Returns false if the transport needs no more bytes.
     func writeAll(_ bytes: some Collection<UInt8> & ContiguousBytes) async -> Bool {
         var start = 0
         while start < bytes.count {

@@ -1,5 +1,5 @@
 extension TransportBody {
-    /// Returns the body limited to one packet per pause, for tests of slow networks or to save bandwidth for others.
+    /// Returns the body with a pause after each packet, to test slow networks or to save bandwidth for other transfers.
     ///
     /// - Parameter packetSize: The number of bytes between two pauses; 16 KiB by default.
     /// - Parameter pause: The pause after each packet; 200 milliseconds by default.
@@ -15,18 +15,20 @@ extension TransportBody {
     }
 }
 
-/// A stream that delivers one packet of another stream's bytes, and then waits for a pause.
+/// A stream that delivers another stream's bytes in packets, with a pause after each packet.
 private final class ThrottledBodyStream: TransportBodyStream {
     private struct State {
         var left: Int
-        /// Whether the transport was told `.pending` because the packet is used up.
+        /// Whether a read has returned `.pending` because the whole packet was delivered, so that the transport waits
+        /// for `wake`.
         var isAwaited = false
     }
 
     private let base: any TransportBodyStream
     private let packetSize: Int
     private let pause: @Sendable () async throws -> Void
-    /// Signals that a packet is used up. The pause starts only then, so a body that is not read needs no timer.
+    /// Gets an element when a whole packet has been delivered. The pause starts only then, so a body that the transport
+    /// does not read needs no timer.
     private let (packets, packetIsOver) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let box: Protected<State>
 
@@ -39,7 +41,7 @@ private final class ThrottledBodyStream: TransportBodyStream {
 
     func begin(wake: @escaping @Sendable () -> Void) {
         base.begin(wake: wake)
-        // One task for the whole body. It ends with the body, or after the current pause.
+        // One task for the whole body. After `end()` the task ends at once, or after the current pause.
         Task {
             for await _ in packets {
                 try? await pause()  // a failing clock must not block the body for ever

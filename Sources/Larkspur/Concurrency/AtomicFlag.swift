@@ -1,9 +1,11 @@
 internal import CLarkspur
 
-/// A flag that is set once, by `raise()`, and read without a lock. Readers of a stream check it for each line.
+/// A flag that `raise()` sets, that is never cleared, and that is read without a lock. Readers of a stream check the
+/// flag for each line.
 @usableFromInline
 final class AtomicFlag: Sendable {
-    /// The address of the value, which only atomic operations access. An integer, because pointers are not `Sendable`.
+    /// The address of the flag's value. Only atomic operations access the value. The address is an integer, because
+    /// pointers are not `Sendable`.
     private let address: UInt
 
     init() {

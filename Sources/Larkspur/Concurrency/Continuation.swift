@@ -1,7 +1,7 @@
 /// A continuation of a task that waits for another thread.
 ///
-/// Debug builds trap if a continuation is not resumed exactly once (rule R4 in Concurrency.md). Release builds skip the
-/// check, which costs one allocation for each wait.
+/// Debug builds trap if a continuation is not resumed exactly once (rule R4 in Concurrency.md). Release builds do not
+/// check this, because the check costs one allocation for each wait.
 #if DEBUG
     package struct Continuation<Value>: Sendable {
         private let continuation: CheckedContinuation<Value, Never>
@@ -23,11 +23,11 @@
     package typealias Continuation<Value> = UnsafeContinuation<Value, Never>
 #endif
 
-/// Passes a continuation to `body`, waits until it is resumed, and returns the value.
+/// Passes a continuation to `body`, waits until the continuation is resumed with a value, and returns the value.
 ///
-/// If the continuation is resumed before its task waits, the Swift runtime passes the value through an atomic. The
-/// thread sanitizer does not see that atomic and reports a false data race. Debug builds therefore take a lock before
-/// the resume and after the wait, which the sanitizer sees.
+/// If the continuation is resumed before its task waits, the Swift runtime passes the value through an atomic variable.
+/// The thread sanitizer does not recognise that variable and reports a false data race. Debug builds therefore take a
+/// lock before the resume and after the wait. The sanitizer recognises the lock and reports no race.
 func suspended<Value>(
     isolation: isolated (any Actor)? = #isolation, _ body: (Continuation<Value>) -> Void
 ) async -> sending Value {
@@ -42,7 +42,7 @@ func suspended<Value>(
 }
 
 /// Waits like `suspended(_:)`, and calls `giveUp` if the task is cancelled before or during the wait. `giveUp` must
-/// resume the continuation if it was not resumed yet. It can be called twice.
+/// resume the continuation unless it was already resumed. `giveUp` can be called twice.
 package func suspended<Value: Sendable>(
     isolation: isolated (any Actor)? = #isolation, _ body: (Continuation<Value>) -> Void,
     onCancel giveUp: @Sendable () -> Void
@@ -51,8 +51,8 @@ package func suspended<Value: Sendable>(
         // The isolation is passed explicitly; otherwise the closure would not be isolated to the actor.
         await suspended(isolation: isolation) { continuation in
             body(continuation)
-            // The task may have been cancelled before `body` ran. `giveUp` was then called before the continuation
-            // existed, so call it again.
+            // The task may have been cancelled before `body` ran. In that case `giveUp` was called before the
+            // continuation existed, so it is called again.
             if Task.isCancelled { giveUp() }
         }
     } onCancel: {

@@ -1,8 +1,10 @@
-/// The identity of work that several requests wait for: the refresh of a credential, or a trust evaluation.
+/// The identity of work that several requests wait for, such as the refresh of a credential or a trust evaluation.
 ///
-/// The work may itself make requests, which must not wait for the work. Tasks that do the work therefore carry its
-/// identity, and a request stores the identities of the task that makes it.
+/// The work may itself make requests. Such a request must not wait for the work, because the work waits for the
+/// request. So the tasks that do the work carry its identity in `current`, and each request stores the `current` of the
+/// task that makes it.
 final class SharedWork: Sendable {
-    /// The shared work that the current task belongs to. There are several elements if one work waits for another.
+    /// The shared work that the current task belongs to. The array has several elements if one work runs as part of
+    /// another.
     @TaskLocal static var current: [SharedWork] = []
 }

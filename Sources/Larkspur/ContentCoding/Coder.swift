@@ -1,13 +1,13 @@
 internal import CLarkspur
 
-/// An open encoder or decoder of a compression library. Only one task may use it at a time.
+/// An open encoder or decoder of a compression library. Only one task may use a coder at a time.
 final class Coder {
     enum State { case continues, ended, failed(String) }
 
     private let functions: clarkspur_coder
     private let handle: UnsafeMutableRawPointer
 
-    /// Opens the coder; nil if the system has no memory for it.
+    /// Opens a coder; nil if the system has no memory for the coder.
     init?(_ functions: clarkspur_coder, format: Int) {
         guard let handle = functions.open(Int32(format)) else { return nil }
         self.functions = functions
@@ -16,8 +16,8 @@ final class Coder {
 
     deinit { functions.close(handle) }
 
-    /// Codes bytes from the start of `input`, and removes them from it. Returns the number of bytes written to
-    /// `output`.
+    /// Encodes or decodes bytes from the start of `input`, and removes these bytes from `input`. Returns the number of
+    /// bytes written to `output`, and the coder's state.
     func run(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, isLast: Bool = false
     ) -> (count: Int, state: State) {
@@ -34,6 +34,7 @@ final class Coder {
         }
     }
 
-    /// Starts another stream of the same format; returns false if the format allows only one.
+    /// Prepares the coder for another stream of the same format. Returns false if a body of this format has only one
+    /// stream.
     func reset() -> Bool { functions.reset?(handle) ?? false }
 }

@@ -1,9 +1,9 @@
 internal import CLarkspur
 
-/// A content coding that the library can decode, with its name in header fields.
+/// A content coding that the library can decode. The raw value is the coding's name in header fields.
 enum ContentCoding: String, CaseIterable, Sendable {
-    // In order of preference. Brotli compresses text best. zstd compresses nearly as well, and decodes faster. Every
-    // server supports gzip. Servers disagree about the format of deflate.
+    // The cases are in order of preference. Brotli compresses text best. zstd compresses nearly as well, and decodes
+    // faster. Every server supports gzip. deflate is last, because servers disagree about its format.
     case br, zstd, gzip, deflate
 
     /// Creates the coding of this name, ignoring case (RFC 9110); nil if it is not supported.
@@ -16,20 +16,20 @@ enum ContentCoding: String, CaseIterable, Sendable {
     /// The names of the codings that can be decoded on this machine, in order of preference.
     static let available = allCases.filter { $0.decoder != nil }.map(\.rawValue)
 
-    /// Returns the names of the codings that `Content-Encoding` fields list, in the order in which they were applied.
+    /// Returns the codings that the `Content-Encoding` fields name, in the order in which the server applied them.
     static func names(in values: [String]) -> [String] {
         values.flatMap(\.listed).filter { !isNoCoding($0.lowercased()) }
     }
 
-    /// Returns the transfer codings that the transport has not decoded, in the order in which they were applied.
+    /// Returns the transfer codings that the transport has not decoded, in the order in which the server applied them.
     static func transferNames(in head: ResponseHead) -> [String] {
         head.values(for: "Transfer-Encoding").flatMap(\.listed).filter {
             !["chunked", "identity"].contains($0.lowercased())
         }
     }
 
-    /// Returns whether the name means that the body is not coded. Some servers write charsets, media types and mail
-    /// encodings into `Content-Encoding`; curl and browsers leave such bodies unchanged.
+    /// Returns whether this name in `Content-Encoding` means that the body is not coded. Some servers write charsets,
+    /// media types and mail encodings into that field; curl and browsers leave such bodies unchanged.
     private static func isNoCoding(_ name: String) -> Bool {
         let names = [
             "identity", "none", "chunked", "aws-chunked", "7bit", "8bit", "binary", "ascii", "us-ascii", "unicode",
@@ -49,11 +49,11 @@ enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns the format of a body that begins with this byte.
+    /// Returns the format for opening the decoder, for a body that begins with this byte.
     ///
     /// `deflate` means the zlib format, but many servers send raw deflate. A zlib header has the value 8 in the low
-    /// four bits of its first byte. In a raw stream these bits would mean a stored block with non-zero padding, which
-    /// no encoder writes.
+    /// four bits of its first byte. In raw deflate, the value 8 would mean a stored block with non-zero padding. No
+    /// encoder writes such a block.
     func format(beginningWith byte: UInt8) -> Int {
         switch self {
         case .deflate: byte & 0x0F == 8 ? clarkspur_format_zlib : clarkspur_format_raw

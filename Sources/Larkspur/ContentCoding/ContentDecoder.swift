@@ -1,4 +1,4 @@
-/// A streaming decoder for the content codings of a body, whose memory use does not depend on the body's length.
+/// A streaming decoder for the content codings of a body. Its memory use does not depend on the body's length.
 ///
 ///     var decoder = try ContentDecoder(codings: ["gzip"], limits: DecodingLimits())
 ///     try decoder.decode(bytes) { decoded.append(contentsOf: $0) }
@@ -8,15 +8,17 @@
 /// exceptions, because servers send such bodies: an empty body is valid in every coding, and zeros may follow a gzip
 /// stream.
 ///
-/// Only one task may use a decoder at a time. After an error it cannot be used any more.
+/// Only one task may use a decoder at a time. After an error the decoder cannot be used any more.
 struct ContentDecoder: ~Copyable {
     /// The maximum number of codings of one body. Each coding costs memory and time, and servers do not need many.
     private static let maximumCodings = 5
 
-    /// The stages in decoding order; the first one gets the received bytes.
+    /// The stages in decoding order. The first stage gets the received bytes, each later stage the bytes of the stage
+    /// before.
     private let stages: [DecodingStage]
 
-    /// - Parameter codings: The names of the codings in the order in which they were applied, as in `Content-Encoding`.
+    /// - Parameter codings: The names of the codings in the order in which the server applied them, as in
+    ///   `Content-Encoding`.
     init(codings: [String], limits: DecodingLimits) throws(RequestError) {
         guard codings.count <= Self.maximumCodings else {
             throw RequestError(
@@ -46,7 +48,7 @@ struct ContentDecoder: ~Copyable {
         }
     }
 
-    /// Ends the body. Throws if a coding is incomplete.
+    /// Ends the body. Throws if the data of a coding ended too early.
     consuming func finish() throws(RequestError) {
         for stage in stages { try stage.finish() }
     }

@@ -32,7 +32,8 @@ final class ContentEncoder {
 }
 
 extension RequestCompressor.Coding {
-    /// The format number. `deflate` is the zlib format, as RFC 9110 says, although many servers send raw deflate.
+    /// The format number for zlib. `deflate` is the zlib format, as RFC 9110 says, although many servers send raw
+    /// deflate.
     fileprivate var format: Int {
         switch self {
         case .gzip: clarkspur_format_gzip

@@ -1,17 +1,17 @@
-/// The limits for decoding a body's content coding, which protect the memory from decompression bombs.
+/// The limits for decoding the content codings of a body. They protect the memory from decompression bombs.
 ///
-/// The limits are checked while the body is decoded, and for each of its codings. A body that exceeds them fails with
-/// `.contentTooLarge` before more bytes than allowed have been decoded.
+/// The limits are checked while the body is decoded, for each of its codings. A body that exceeds a limit fails with
+/// `.contentTooLarge` before its receiver gets more bytes than the limit allows.
 public struct DecodingLimits: Sendable, Hashable {
     /// The maximum size of a decoded body in bytes; 2 GiB by default. Download larger bodies to a file.
     public var maximumSize: UInt64 = 2 << 30
 
-    /// The maximum ratio of decoded to received bytes; 200 by default. The ratio of text rarely exceeds 20, that of
-    /// logs 100. A gzip bomb reaches 1,030, a brotli or zstd bomb 10,000 and more.
+    /// The maximum ratio of decoded to received bytes; 200 by default. The ratio of text rarely exceeds 20, and the
+    /// ratio of logs rarely exceeds 100. A gzip bomb reaches 1,030, and a brotli or zstd bomb reaches 10,000 and more.
     public var maximumRatio: UInt64 = 200
 
     /// The decoded size in bytes up to which the ratio is not checked; 4 MiB by default. Short repetitive bodies can
-    /// have a high ratio, but are harmless.
+    /// have a high ratio, but are too small to fill the memory.
     public var sizeFreeOfRatio: UInt64 = 4 << 20
 
     /// Creates the default limits.

@@ -1,13 +1,13 @@
 internal import CLarkspur
 
-/// The decoder of one of a body's content codings.
+/// The decoder of one content coding of a body.
 final class DecodingStage {
     private enum Position {
         case start
         case inside
         /// After the end of a coded stream. Another stream may follow.
         case afterStream
-        /// In the zeros after the last stream.
+        /// In the zeros that some servers send after the last gzip stream.
         case padding
     }
 
@@ -30,14 +30,15 @@ final class DecodingStage {
         self.coding = coding
         self.functions = functions.pointee
         self.limits = limits
-        // Allocated last: if the initializer throws, `deinit` does not run, so an earlier allocation would leak.
+        // The buffer is allocated last. If the initializer throws, `deinit` does not run, so an earlier allocation
+        // would leak.
         piece = .allocate(byteCount: 64 * 1_024, alignment: 16)
     }
 
     deinit { piece.deallocate() }
 
-    /// - Parameter received: The number of the body's received bytes so far, from which the ratio is computed; nil uses
-    ///   the number of bytes that this stage has consumed.
+    /// - Parameter received: The number of bytes of the body received so far, for computing the ratio. If nil, the
+    ///   number of bytes that this stage has consumed is used.
     func decode(
         _ bytes: UnsafeRawBufferPointer, received: UInt64?, into take: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
@@ -60,7 +61,7 @@ final class DecodingStage {
         }
     }
 
-    /// Prepares the coder for the next bytes; returns false if there are none to decode.
+    /// Prepares the coder for the next bytes; returns false if no bytes are left to decode.
     private func prepare(_ bytes: inout UnsafeRawBufferPointer) throws(RequestError) -> Bool {
         switch position {
         case .inside: return true
@@ -74,7 +75,8 @@ final class DecodingStage {
                 position = .padding
                 return try prepare(&bytes)
             }
-            // Several streams in a row are one valid body in gzip (RFC 1952) and zstd (RFC 8878), but not in deflate.
+            // Several streams in a row are one valid body in gzip (RFC 1952) and zstd (RFC 8878). A body in deflate or
+            // brotli has only one stream.
             guard coding != .deflate, coder?.reset() == true else { throw failure("it continues after its end") }
         case .padding:
             guard bytes.allSatisfy({ $0 == 0 }) else { throw failure("it continues after its end") }

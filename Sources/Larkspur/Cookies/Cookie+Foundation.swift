@@ -1,4 +1,4 @@
-// Conversions from and to Foundation's cookies, for programs that use them. Sessions themselves never read Foundation's
+// Conversions from and to Foundation's cookies, for programs that use both kinds. Sessions never read Foundation's
 // cookies.
 
 extension Cookie {
@@ -44,14 +44,14 @@ extension HTTPCookie {
 }
 
 extension CookieJar {
-    /// Stores the cookies of Foundation's storage in the jar, except those that are not valid as a ``Cookie``.
+    /// Stores the cookies of a Foundation storage in the jar, except those that are not valid as a ``Cookie``.
     public func setCookies(of storage: HTTPCookieStorage) {
         for cookie in storage.cookies ?? [] {
             if let cookie = try? Cookie(cookie) { set(cookie) }
         }
     }
 
-    /// Copies the jar's cookies to Foundation's storage, for example for a web view.
+    /// Copies the jar's cookies to a Foundation storage, for example for a web view.
     public func copyCookies(to storage: HTTPCookieStorage) {
         for cookie in all.compactMap({ HTTPCookie($0) }) { storage.setCookie(cookie) }
     }

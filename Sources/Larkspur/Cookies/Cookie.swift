@@ -1,20 +1,21 @@
-/// A cookie: a name and a value that a server asks the client to store and send back, with its scope (RFC 6265bis).
+/// A cookie: a name and a value that a client stores for a server and sends back to the server (RFC 6265bis). Domain,
+/// path and `Secure` restrict the requests that carry the cookie.
 ///
 ///     jar.set(try Cookie(name: "theme", value: "dark", domain: "example.com", isHostOnly: false))
 ///
-/// Descriptions of a cookie never show its value.
+/// `description` and `debugDescription` never show the value.
 public struct Cookie: Sendable, Hashable {
     /// The `SameSite` attribute, which tells a browser whether to send the cookie with requests that another site
     /// causes.
     ///
-    /// The requests of a ``Session`` are not caused by another site. So the attribute is stored, but has only one
-    /// effect: a cookie with `none` must be secure.
+    /// The requests of a ``Session`` are not caused by another site, so sessions ignore the attribute when they send
+    /// cookies. The attribute has only one effect: a cookie with `none` is invalid unless it is secure.
     public enum SameSite: String, Sendable, Hashable, Codable {
-        /// Not sent with requests from other sites.
+        /// Browsers do not send the cookie with requests from other sites.
         case strict
-        /// Sent when the user navigates from another site to this one.
+        /// Browsers also send the cookie when the user navigates from another site to this one.
         case lax
-        /// Sent with requests from all sites.
+        /// Browsers send the cookie with requests from all sites.
         case none
         /// The attribute is missing or not valid.
         case unspecified
@@ -22,13 +23,14 @@ public struct Cookie: Sendable, Hashable {
 
     /// The name; empty if the server has set only a value.
     public let name: String
-    /// The value, sent back byte for byte.
+    /// The value, which the client sends back unchanged.
     public let value: String
-    /// The domain, in lower case: the host, or a parent domain of the hosts to which the cookie is sent.
+    /// The domain, in lower case. The cookie is sent to this host and, unless ``isHostOnly`` is true, to its
+    /// subdomains.
     public let domain: String
     /// Whether the cookie is sent only to the host `domain` and not to its subdomains.
     public let isHostOnly: Bool
-    /// The path prefix: `/docs` matches itself and every path below `/docs/`.
+    /// The path for which the cookie is sent: `/docs` matches `/docs` and every path that begins with `/docs/`.
     public let path: String
     /// The expiry date; nil for a session cookie, which lasts as long as its jar.
     public let expires: Date?
@@ -38,7 +40,7 @@ public struct Cookie: Sendable, Hashable {
     public let isHTTPOnly: Bool
     /// The `SameSite` attribute.
     public let sameSite: SameSite
-    /// The date on which the cookie was first set. A new value does not change it.
+    /// The date on which the cookie was first set. Setting a new value does not change this date.
     public internal(set) var creation: Date
 
     /// Creates a cookie. Throws `.invalidCookie` if RFC 6265bis does not allow the cookie, or if it cannot be sent.
@@ -61,7 +63,7 @@ public struct Cookie: Sendable, Hashable {
         try check()
     }
 
-    /// Creates a cookie without checking it; the caller must check it.
+    /// Creates a cookie without checking its validity; the caller must check the cookie.
     init(
         _ name: String, _ value: String, _ domain: String, isHostOnly: Bool, path: String, expires: Date?,
         isSecure: Bool, isHTTPOnly: Bool, sameSite: SameSite, creation: Date
@@ -78,7 +80,7 @@ public struct Cookie: Sendable, Hashable {
         self.creation = creation
     }
 
-    /// Returns the host in the form that URLs use; nil if the text is not a host.
+    /// Returns the host in the form that URLs use; nil if the text is not a host name or an address.
     private static func host(_ text: String) -> String? {
         let text = text.first == "." ? String(text.dropFirst()) : text
         let authority = text.contains(":") ? "[\(text)]" : text
@@ -96,15 +98,16 @@ extension Cookie {
     static let limit = 4_096
     static let limitOfPath = 1_024
 
-    /// The reason why this cookie is not valid, whether a server or the program has created it; nil if it is valid.
+    /// The reason why the cookie is invalid; nil if it is valid. The same rules apply to the cookies of servers and of
+    /// programs.
     var fault: String? {
         if name.isEmpty, value.isEmpty { return "it has neither a name nor a value" }
         if (name + value + path).utf8.contains(where: Self.isControl) { return "it contains a control character" }
         if name.utf8.count + value.utf8.count > Self.limit { return "it has more than \(Self.limit) bytes" }
         if path.utf8.count > Self.limitOfPath { return "its path has more than \(Self.limitOfPath) bytes" }
         if sameSite == .none, !isSecure { return "SameSite=None requires a secure cookie" }
-        // A cookie without a name is sent as its bare value. If the value begins with a prefix, the server would
-        // mistake the cookie for a cookie with that prefix in its name.
+        // A cookie without a name is sent as its bare value. If that value begins with `__Secure-` or `__Host-`, the
+        // server would take the cookie for a cookie whose name has this prefix.
         let text = name.isEmpty ? value : name
         if (name.isEmpty || !isSecure) && Self.hasPrefix("__Secure-", text) {
             return "the prefix __Secure- requires a secure cookie"
@@ -115,13 +118,14 @@ extension Cookie {
         return nil
     }
 
-    /// Throws `.invalidCookie` if the cookie is invalid. For cookies that were not parsed from a header field.
+    /// Throws `.invalidCookie` if the cookie is invalid. Used for cookies that were not parsed from a `Set-Cookie`
+    /// field.
     func check() throws(RequestError) {
         if let fault { throw Self.refusal(name, fault) }
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw Self.refusal(name, "its path does not begin with a slash")
         }
-        // A server would split this pair at another position.
+        // A server that parses this pair must get the same name and the same value.
         guard let pair = SetCookie("\(name)=\(value)"), pair.name == name, pair.value == value else {
             throw Self.refusal(name, "its name or value contains a semicolon, an equals sign or outer white space")
         }
@@ -141,36 +145,38 @@ extension Cookie {
 
     func isExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
 
-    /// Returns whether the cookie is sent to this URL. The caller has matched the cookie's domain with the host.
+    /// Returns whether the cookie is sent to this URL. The caller has checked that the cookie's domain contains the
+    /// host.
     func isFor(_ url: RequestURL, of host: String, at now: Date) -> Bool {
         (!isHostOnly || domain == host) && (!isSecure || url.isSecure) && !isExpired(at: now)
             && Self.path(path, contains: url.path)
     }
 
-    /// The name as a server parses it. Without a name, it is the part of the value before the first equals sign.
+    /// The name that a server gets when it parses the cookie. If the cookie has no name, the server takes the part of
+    /// the value before the first equals sign as the name.
     var seenName: Substring.UTF8View {
         name.isEmpty ? value.utf8.prefix { $0 != UInt8(ascii: "=") } : name[...].utf8
     }
 
     /// Returns whether setting one cookie replaces the other. Names and paths are compared as bytes, because `==` of
-    /// Swift strings also accepts two different Unicode spellings of one character.
+    /// Swift strings treats two Unicode spellings of a character as equal.
     func isSame(as other: Cookie) -> Bool {
         isHostOnly == other.isHostOnly && domain == other.domain && name.utf8.elementsEqual(other.name.utf8)
             && path.utf8.elementsEqual(other.path.utf8)
     }
 
-    /// Returns whether the host is the domain or a subdomain of it (RFC 6265bis, section 5.1.3). Addresses have no
-    /// subdomains.
+    /// Returns whether the host is the domain or a subdomain of the domain (RFC 6265bis, section 5.1.3). IP addresses
+    /// have no subdomains.
     static func domain(_ domain: String, contains host: String) -> Bool {
         host == domain || host.hasSuffix("." + domain) && !isAddress(host)
     }
 
-    /// Returns whether a URL's host is an address. A host whose last label is digits is an IPv4 address.
+    /// Returns whether a URL's host is an IP address. A host whose last label has only digits is an IPv4 address.
     static func isAddress(_ host: String) -> Bool {
         host.contains(":") || host.split(separator: ".").last?.allSatisfy { ("0"..."9").contains($0) } ?? false
     }
 
-    /// Returns whether the path is the cookie's path or below it (RFC 6265bis, section 5.1.4).
+    /// Returns whether `path` is the cookie's path `folder` or is below it (RFC 6265bis, section 5.1.4).
     static func path(_ folder: String, contains path: some StringProtocol) -> Bool {
         guard path.utf8.starts(with: folder.utf8) else { return false }
         let slash = UInt8(ascii: "/")
@@ -180,7 +186,7 @@ extension Cookie {
 }
 
 extension Cookie: Codable {
-    /// Decodes a cookie that `encode(to:)` has written. Throws `.invalidCookie` if it is not valid.
+    /// Decodes a cookie that `encode(to:)` has written. Throws `.invalidCookie` if the cookie is not valid.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         self.init(

@@ -1,6 +1,6 @@
 extension Date {
-    /// Parses the date of a cookie by RFC 6265bis, section 5.1.1. The first time, day, month and year in the text are
-    /// used, in any order; other words are ignored.
+    /// Parses the date of a cookie by RFC 6265bis, section 5.1.1. The parser takes the first time, day, month and year
+    /// in the text, in any order, and ignores other words.
     ///
     /// Only the dates of cookies are parsed this leniently. The dates of other header fields have one of three fixed
     /// forms.
@@ -21,7 +21,8 @@ extension Date {
         guard let time, let day, let month, var year else { return nil }
         if year < 100 { year += year < 70 ? 2000 : 1900 }
         guard year >= 1601, time[0] < 24, time[1] < 60, time[2] < 60 else { return nil }
-        // A separate constant: as an argument this sum would take the compiler seconds to type-check.
+        // The sum is a separate constant. As an argument of the initializer, it would take the compiler seconds to
+        // type-check.
         let second: Int = (time[0] * 60 + time[1]) * 60 + time[2]
         self.init(year, month, day, secondOfDay: second)
     }
@@ -35,13 +36,13 @@ extension Date {
         }
     }
 
-    /// Returns the number at the start of the word, if its count of digits is in the range.
+    /// Returns the number at the start of the word; nil if its number of digits is not in the range.
     private static func number(_ word: Word, ofDigits count: ClosedRange<Int>) -> Int? {
         let digits = word.prefix { (0x30...0x39).contains($0) }
         return count.contains(digits.count) ? Int(digits: digits) : nil
     }
 
-    /// Parses `8:49:37`; text after it is ignored unless it begins with a digit.
+    /// Parses a time such as `8:49:37`. Text after the time is ignored, but a further digit makes the time invalid.
     private static func time(_ word: Word) -> [Int]? {
         let parts = word.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].count <= 2, parts[1].count <= 2, let hour = Int(digits: parts[0]),

@@ -1,5 +1,6 @@
-/// The file of a ``CookieJar``. It is written on a thread for files, one write at a time, and replaced atomically. So a
-/// reader finds either the old cookies or the new ones, even after the process was killed.
+/// The file of a ``CookieJar``. The actor writes the file on a thread for files, one write at a time. Each write
+/// replaces the file atomically. So a reader finds either the old cookies or the new ones, even if the process was
+/// killed during a write.
 actor CookieFile {
     private struct Content: Codable {
         static let version = 1
@@ -8,7 +9,7 @@ actor CookieFile {
     }
 
     private struct State {
-        /// Whether a write is scheduled that has not started. It will write all changes made before it starts.
+        /// Whether a write is scheduled and has not started. That write will include all changes made before it starts.
         var isDue = false
         var failure: RequestError?
     }
@@ -29,7 +30,7 @@ actor CookieFile {
 
     nonisolated var failure: RequestError? { box.withLock { $0.failure } }
 
-    /// Reads the cookies from the file; an empty array if the file does not exist.
+    /// Reads the cookies from the file. Returns an empty array if the file does not exist.
     nonisolated func read() throws(RequestError) -> [Cookie] {
         let data: Data
         do {
@@ -42,7 +43,7 @@ actor CookieFile {
             let content = try JSONDecoder().decode(Content.self, from: data)
             if content.version == Content.version { return content.cookies }
         } catch {
-            // The underlying error is left out because it may quote from the file.
+            // The decoder's error is not attached, because it may quote cookie values from the file.
             throw RequestError(
                 .invalidCookieFile, "the file \(path) is not a cookie jar's file, or is damaged; move it or remove it")
         }
@@ -52,7 +53,8 @@ actor CookieFile {
     /// Schedules a write unless one is already scheduled. The write covers all changes made before it starts.
     nonisolated func setNeedsWriting(_ cookies: @escaping @Sendable () -> [Cookie]) {
         guard box.withLock({ $0.isDue.setOnce() }) else { return }
-        // Unstructured, one at a time: storing a cookie must not wait for the disk.
+        // The task is unstructured, because storing a cookie must not wait for the disk. `isDue` allows only one
+        // waiting task.
         Task { await writeDue(cookies) }
     }
 
@@ -61,7 +63,8 @@ actor CookieFile {
         try? write(cookies)
     }
 
-    /// Writes the cookies. It gets them on the actor, so that an older list cannot overwrite a newer one.
+    /// Writes the cookies that the closure returns. The closure is called on the actor, which writes one list after
+    /// another. So an older list cannot overwrite a newer list.
     func write(_ cookies: @Sendable () -> [Cookie]) throws {
         do {
             try replace(by: cookies().filter { keepsSessionCookies || $0.expires != nil })
@@ -75,7 +78,7 @@ actor CookieFile {
 
     private func replace(by cookies: [Cookie]) throws {
         let data = try JSONEncoder().encode(Content(cookies: cookies))
-        // The lock keeps other jars and other processes from writing this file at the same time.
+        // `claim` locks the new file, so that other jars and other processes cannot write to it at the same time.
         let new = try WritableFile.claim(path + ".new", mode: 0o600)
         do {
             try new.truncate()

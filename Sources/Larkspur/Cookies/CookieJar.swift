@@ -1,4 +1,5 @@
-/// Stores the cookies that servers set, and sends them back to those servers only (RFC 6265bis).
+/// A store for the cookies that servers set. A session sends each cookie only to the servers that the cookie is for
+/// (RFC 6265bis).
 ///
 /// By default each session has its own jar. A program can also read and fill a jar directly, from any thread.
 ///
@@ -14,27 +15,29 @@ public final class CookieJar: Sendable {
 
     // Mutable state, guarded by the locks of `Protected`
     private let box: Protected<CookieStore>
-    /// Whether the jar has ever held a cookie, in eight copies. Each hop reads one of the copies, so that threads do
-    /// not contend for one lock.
+    /// Whether the jar has ever held a cookie, in eight copies. Each hop reads only one of the copies, so that the
+    /// threads of several requests do not contend for one lock.
     private let hadCookies: [Protected<Bool>]
 
     /// Creates a jar in memory.
     ///
-    /// - Parameter cookies: The initial cookies. Of two with the same name, domain and path, the later one replaces the
-    ///   earlier.
+    /// - Parameter cookies: The initial cookies. If two cookies have the same name, domain, path and `isHostOnly`, the
+    ///   later cookie replaces the earlier one.
     /// - Parameter clock: The clock by which cookies expire.
     public convenience init(_ cookies: [Cookie] = [], clock: WallClock = .system) {
         self.init(cookies, in: nil, clock)
     }
 
-    /// Creates a jar that is stored in a file, and reads the file. Only the file's owner can read it.
+    /// Creates a jar with the cookies of a file, and stores later changes in that file. Only the file's owner can read
+    /// the file.
     ///
     /// If the file does not exist, the jar is empty. If the file is damaged, the initializer throws
-    /// `.invalidCookieFile` and leaves the file unchanged. Other read failures have their own codes.
+    /// `.invalidCookieFile` and leaves the file unchanged. For other read errors it throws an error with another code.
     ///
-    /// The jar replaces the file atomically after changes. Changes during a write go into the next write. Call
+    /// The jar replaces the file atomically after changes. Changes during a write are written by the next write. Call
     /// ``save()`` before the process ends, so that no change is lost. If two jars share a file, the last write wins. If
-    /// their writes overlap, one write fails with `.fileInUse`; its jar writes again after its next change.
+    /// their writes overlap, one of the writes fails with `.fileInUse`. The jar whose write failed writes again after
+    /// its next change.
     ///
     /// - Parameter keepsSessionCookies: Whether the file also contains session cookies, which have no expiry date.
     public convenience init(
@@ -55,7 +58,7 @@ public final class CookieJar: Sendable {
 
     // MARK: Cookies of responses
 
-    /// Stores the cookies of a response, and skips those that this URL may not set.
+    /// Stores the cookies of a response, except those that this URL may not set.
     public func store(_ head: ResponseHead, from url: RequestURL) {
         store(head.values(for: "Set-Cookie"), from: url)
     }
@@ -83,7 +86,8 @@ public final class CookieJar: Sendable {
         return cookies.map { $0.name.isEmpty ? $0.value : "\($0.name)=\($0.value)" }.joined(separator: "; ")
     }
 
-    /// Returns the value of the `Cookie` field. While the jar has never held a cookie, this takes only one lock.
+    /// Returns the value of the `Cookie` field; nil if no cookie matches. If the jar has never held a cookie, the
+    /// method takes only one lock.
     func header(for url: RequestURL, askedBy id: RequestID) -> String? {
         let index = Int(id.number % UInt64(hadCookies.count))
         return hadCookies[index].withLock { $0 } ? header(for: url) : nil
@@ -97,11 +101,12 @@ public final class CookieJar: Sendable {
         return box.withLock { $0.all(at: now) }
     }
 
-    /// Stores a cookie. It replaces a cookie with the same name, domain and path. An expired cookie only removes that
-    /// cookie.
+    /// Stores a cookie in place of a cookie with the same name, domain, path and `isHostOnly`. If the new cookie has
+    /// expired, the old cookie is only removed.
     public func set(_ cookie: Cookie) { change([cookie], mayReplaceSecure: true, at: clock.now) }
 
-    /// Removes the cookie of this name, domain and path, with any value.
+    /// Removes the stored cookie with the same name, domain, path and `isHostOnly` as this cookie. The values may
+    /// differ.
     public func remove(_ cookie: Cookie) { remove([cookie]) }
 
     /// Removes every cookie.
@@ -109,7 +114,7 @@ public final class CookieJar: Sendable {
 
     /// Removes the cookies for which the closure returns true.
     public func removeAll(where isUnwanted: (Cookie) throws -> Bool) rethrows {
-        remove(try all.filter(isUnwanted))  // R1: the closure runs without the lock
+        remove(try all.filter(isUnwanted))  // rule R1: no lock is held while user code runs
     }
 
     private func remove(_ cookies: [Cookie]) {
@@ -134,10 +139,11 @@ public final class CookieJar: Sendable {
 
     // MARK: The file
 
-    /// Writes the file now, and throws if that fails. A jar in memory does nothing.
+    /// Writes the file now, and throws if the write fails. Has no effect on a jar in memory.
     public func save() async throws { try await file?.write { all } }
 
-    /// The error of the last write; nil if it succeeded. The next change triggers another write.
+    /// The error of the last write to the file; nil if that write succeeded. After an error, the jar writes the file
+    /// again when a cookie changes.
     public var fileError: RequestError? { file?.failure }
 }
 

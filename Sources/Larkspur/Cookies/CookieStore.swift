@@ -12,13 +12,14 @@ struct CookieStore {
         var use: UInt64
     }
 
-    /// The cookies of each domain.
+    /// The cookies, grouped by domain.
     private var entries: [String: [Entry]] = [:]
     private(set) var count = 0
-    /// A logical clock that advances with every stored cookie and every lookup. System clocks can stop and go back.
+    /// A logical clock that advances with every stored cookie and every lookup. Its values show which cookie is the
+    /// least recently used. The system's time would not show this, because a system clock can stop and go back.
     private var turn: UInt64 = 0
 
-    /// Creates a store. The last cookies count as the most recently used.
+    /// Creates a store with these cookies. The later a cookie is in the array, the more recently used it counts as.
     init(_ cookies: [Cookie], at now: Date) {
         for cookie in cookies { set(cookie, at: now) }
         removeExcess(at: now)
@@ -26,8 +27,8 @@ struct CookieStore {
 
     // MARK: Setting and removing
 
-    /// - Parameter mayReplaceSecure: Whether the cookie may replace or shadow a secure cookie; false if it was not
-    ///   received over TLS.
+    /// - Parameter mayReplaceSecure: Whether the cookie may replace or shadow a secure cookie. False if the cookie was
+    ///   not received over TLS.
     /// - Returns: Whether the store has changed.
     @discardableResult
     mutating func set(_ cookie: Cookie, mayReplaceSecure: Bool = true, at now: Date) -> Bool {
@@ -48,7 +49,7 @@ struct CookieStore {
         return cookie.isExpired(at: now) ? previous != nil : previous?.cookie != entry.cookie
     }
 
-    /// Removes the cookie, and returns whether the store had it.
+    /// Removes the cookie, and returns whether the store contained the cookie.
     mutating func remove(_ cookie: Cookie) -> Bool {
         let before = count
         change(cookie.domain) { $0.removeAll { $0.cookie.isSame(as: cookie) } }
@@ -63,7 +64,8 @@ struct CookieStore {
         if !changed.isEmpty { entries[domain] = changed }
     }
 
-    /// Returns whether a cookie that was received without TLS would replace or shadow a secure cookie.
+    /// Returns whether a cookie that was received without TLS would replace a secure cookie, or would be sent together
+    /// with a secure cookie of the same name.
     private func shadowsSecureCookie(_ cookie: Cookie, at now: Date) -> Bool {
         entries.contains { domain, entries in
             (Cookie.domain(domain, contains: cookie.domain) || Cookie.domain(cookie.domain, contains: domain))
@@ -77,8 +79,8 @@ struct CookieStore {
 
     // MARK: Limits
 
-    /// Removes one cookie of a domain that has too many: an expired cookie, else an insecure one, else any. Among
-    /// several candidates it removes the least recently used.
+    /// Removes one cookie of a domain that has too many: an expired cookie if possible, otherwise an insecure cookie,
+    /// otherwise any cookie. Among several candidates it removes the least recently used one.
     private static func removeLeast(of entries: inout [Entry], at now: Date) {
         func rank(_ entry: Entry) -> (Int, UInt64) {
             (entry.cookie.isExpired(at: now) ? 0 : entry.cookie.isSecure ? 2 : 1, entry.use)
@@ -86,8 +88,8 @@ struct CookieStore {
         if let least = entries.indices.min(by: { rank(entries[$0]) < rank(entries[$1]) }) { entries.remove(at: least) }
     }
 
-    /// Removes all expired cookies if the store has too many. If it still has too many, removes the least recently
-    /// used.
+    /// Removes all expired cookies if the store has more than `limit` cookies. If the store then still has more,
+    /// removes the least recently used cookies.
     mutating func removeExcess(at now: Date) {
         guard count > Self.limit else { return }
         for domain in Array(entries.keys) { change(domain) { $0.removeAll { $0.cookie.isExpired(at: now) } } }

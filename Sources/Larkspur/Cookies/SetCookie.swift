@@ -1,14 +1,14 @@
-/// A parsed `Set-Cookie` field (RFC 6265bis, section 5.6). Unknown attributes are ignored. If an attribute
-/// is repeated, the last one is used.
+/// A parsed `Set-Cookie` field (RFC 6265bis, section 5.6). The parser ignores unknown attributes. If an attribute is
+/// repeated, the last one counts.
 struct SetCookie {
-    /// The maximum lifetime of a cookie, which longer lifetimes are reduced to: 400 days.
+    /// The maximum lifetime of a cookie: 400 days. A longer lifetime is reduced to 400 days.
     static let maximumLifetime: TimeInterval = 400 * 86_400
     private static let limitOfAttribute = 1_024
 
     let name: String
     let value: String
     private var expires: Date?
-    /// The `Max-Age` attribute, the lifetime in seconds; zero if the attribute is negative.
+    /// The `Max-Age` attribute: the lifetime in seconds; zero if the attribute is negative.
     private var maxAge: Int?
     /// The `Domain` attribute; empty if it is missing.
     private var domain = ""
@@ -18,7 +18,7 @@ struct SetCookie {
     private var isHTTPOnly = false
     private var sameSite = Cookie.SameSite.unspecified
 
-    /// Parses a field; nil if it contains a control character.
+    /// Parses a field; nil if the field contains a control character.
     init?(_ text: String) {
         guard !text.utf8.contains(where: Cookie.isControl) else { return nil }
         let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
@@ -44,7 +44,7 @@ struct SetCookie {
         }
     }
 
-    /// Splits the text at the first equals sign; `right` is nil if there is none.
+    /// Splits the text at the first equals sign; `right` is nil if the text has no equals sign.
     private static func halves(_ text: Substring.UTF8View) -> (left: String, right: String?) {
         let sign = text.firstIndex(of: UInt8(ascii: "="))
         let left = String(Substring(text[..<(sign ?? text.endIndex)].trimmed))
@@ -75,7 +75,8 @@ extension SetCookie {
     /// Returns whether the cookie is for one host only; nil if the response may not set a cookie for this domain.
     private func isHostOnly(from host: String) -> Bool? {
         if domain.isEmpty { return true }
-        // Not ASCII: `lowercased()` would change some other letters to ASCII letters.
+        // A domain with other characters than ASCII is refused, because `lowercased()` would change some of them to
+        // ASCII letters.
         guard domain.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         let domain = domain.lowercased()
         guard Cookie.domain(domain, contains: host) else { return nil }
@@ -89,7 +90,7 @@ extension SetCookie {
         return expires.map { min($0, latest) }
     }
 
-    /// Returns the directory of the URL's path.
+    /// Returns the path of the URL up to its last slash, without that slash.
     private static func defaultPath(of url: RequestURL) -> String {
         let folder = url.path.lastIndex(of: "/").map { url.path[..<$0] } ?? ""
         return folder.isEmpty ? "/" : String(folder)

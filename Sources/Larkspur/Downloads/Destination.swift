@@ -8,15 +8,15 @@ public struct Destination: Sendable {
 
     let kind: Kind
 
-    /// Downloads to this file. Until the download is complete, its bytes are in a hidden file in the same folder, from
-    /// which a later request can resume.
+    /// Downloads to this file. Until the download is complete, its bytes are in a hidden file in the same folder. A
+    /// later request can resume from the hidden file.
     ///
     /// If the request is cancelled after the file was moved into place, the file stays.
     public static func file(_ url: URL) -> Destination { Destination(kind: .file(url)) }
 
     /// Downloads to a file in this folder, named by the server's suggestion or by the last component of the URL.
     ///
-    /// Parts of the name that could leave the folder, hide the file or mislead the user are removed.
+    /// The library removes parts of the name that could leave the folder, hide the file or mislead the user.
     public static func suggested(in folder: URL) -> Destination { Destination(kind: .suggested(in: folder)) }
 
     /// Downloads to a temporary file that only its owner can read, and then moves it to the URL that the closure
@@ -29,7 +29,8 @@ public struct Destination: Sendable {
         Destination(kind: .custom(choose))
     }
 
-    /// The path of the partial file. `.file` always has the same partial path, so that a later request can resume.
+    /// The path of the partial file. A `.file` destination always has the same partial path, so that a later request
+    /// finds the partial file and can resume.
     var partialPath: String {
         get throws(RequestError) {
             switch kind {
@@ -40,7 +41,8 @@ public struct Destination: Sendable {
         }
     }
 
-    /// Whether the partial file is in the shared temporary directory, so that only its owner may read it.
+    /// Whether the partial file is in the temporary directory, which users may share. Only the owner may read such a
+    /// file.
     var isTemporary: Bool {
         if case .custom = kind { true } else { false }
     }
@@ -59,23 +61,23 @@ enum SuggestedName {
         return candidates.lazy.compactMap { $0 }.map(sanitized).first { !$0.isEmpty } ?? "download"
     }
 
-    /// Decodes an extended value of RFC 8187: `UTF-8''na%C3%AFve.txt`. The standard allows only this charset.
+    /// Decodes an extended value of RFC 8187: `UTF-8''na%C3%AFve.txt`. The standard allows only UTF-8.
     private static func extended(_ value: String) -> String? {
         let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
         return parts[2].removingPercentEncoding
     }
 
-    /// Returns one visible path component of at most 255 bytes.
+    /// Returns the name as one visible path component of at most 255 bytes; empty if no character is left.
     static func sanitized(_ name: String) -> String {
-        // Works on scalars: a slash with a combining mark is another `Character`, but still a slash in a path.
-        // Invisible scalars are removed first. Some of them reverse the writing direction and can disguise an
-        // extension.
+        // The name is split by Unicode scalars: a slash with a combining mark is another `Character`, but still a slash
+        // in a path. Invisible scalars are removed first. Some of them reverse the writing direction and can disguise
+        // an extension.
         let visible = String.UnicodeScalarView(
             name.unicodeScalars.filter { ![.control, .format].contains($0.properties.generalCategory) })
         let last = visible.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? visible[...]
-        // Trims again: shortening may have removed everything before the extension's dot, and a leading dot would hide
-        // the file.
+        // The name is trimmed again, because shortening may have removed everything before the extension's dot. A
+        // leading dot would hide the file.
         return trimmed(shortened(trimmed(String(last))))
     }
 

@@ -2,8 +2,9 @@
 enum DestinationRules {
     /// Throws unless a file may be moved to the path.
     ///
-    /// With `replacing`, a regular file may be replaced, and a symbolic link whose target is a regular file or missing.
-    /// The link itself is replaced, not its target. Directories, devices, pipes and sockets are never replaced.
+    /// If `replacing` is true, a regular file may be replaced, and so may a symbolic link to a regular file or to a
+    /// missing file. The link itself is replaced, not its target. Directories, devices, pipes and sockets are never
+    /// replaced.
     static func check(_ path: String, replacing: Bool) throws(RequestError) {
         var (status, target) = (stat(), stat())
         guard lstat(path, &status) == 0 else { return }

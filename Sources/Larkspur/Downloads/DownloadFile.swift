@@ -4,14 +4,14 @@
 /// One instance receives the bodies of all attempts. Each attempt requests the bytes that are still missing.
 actor DownloadFile: BodyReceiver {
     private enum Keeping {
-        /// The partial file is kept only if a later request can find it by itself.
+        /// Keeps the partial file of a failed request only if a later request can find the file without a new record.
         case ifFound
         case always
     }
 
     private enum Status {
         case open
-        /// The request has ended; no more bytes follow.
+        /// The request has ended, and no more bytes will arrive.
         case settled
         case closed
     }
@@ -32,11 +32,11 @@ actor DownloadFile: BodyReceiver {
     private var keeping = Keeping.ifFound
     private var waiters: [CheckedContinuation<DownloadRecord?, Never>] = []
     private var partial: PartialFile?
-    /// The record of the partial file that a failed request leaves behind.
+    /// The record of the partial file that is kept after the request has failed.
     private var leftover: DownloadRecord?
     private var url = ""
     private var placed: URL?
-    /// The relation of the current response to the partial file.
+    /// How the current response relates to the bytes of the partial file.
     private var answer = Resumption.Answer.all
     private var hash: StreamingHash?
 
@@ -55,7 +55,8 @@ actor DownloadFile: BodyReceiver {
     func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest {
         do {
             try checkOpen()
-            // The file of an earlier attempt is in place: a serializer failed, and a retrier requested another attempt.
+            // An earlier attempt moved its file into place, but a serializer then failed, and a retrier requested this
+            // attempt.
             if let placed { try? FileManager.default.removeItem(at: placed) }
             placed = nil
             if let (algorithm, hexadecimal) = options.checksum { try algorithm.check(hexadecimal) }
@@ -82,7 +83,8 @@ actor DownloadFile: BodyReceiver {
 
     private func askingForRest(_ request: OutgoingRequest, of partial: PartialFile) -> OutgoingRequest {
         var request = request
-        // The default size limit protects memory, but these bytes go to disk. The maximum ratio still applies.
+        // The default limit for the decoded size protects memory, but a download writes its bytes to disk. The default
+        // limit for the ratio still applies.
         if request.options.decodingLimits == nil {
             request.options.decodingLimits = DecodingLimits()
             request.options.decodingLimits?.maximumSize = .max
@@ -115,7 +117,8 @@ actor DownloadFile: BodyReceiver {
         switch answer {
         case .rest, .nothing: break
         case .unusable:
-            // The pipeline repeats the request from byte 0, unless middleware has produced this response.
+            // Only middleware can cause this error. For a response of the transport, the pipeline repeats the request
+            // from byte 0.
             throw RequestError(.unexpectedRange, "the server's range does not continue the partial file")
         case .all:
             // An error page must not replace the bytes of a partial file that can still be resumed.
@@ -136,8 +139,8 @@ actor DownloadFile: BodyReceiver {
         try await beginHash(of: partial)
     }
 
-    /// Starts the hash with the bytes of the partial file. Reading them may take long, so other files can be written
-    /// meanwhile.
+    /// Hashes the bytes that the partial file already has. This may take long, so the method yields after each piece,
+    /// and other files can be written meanwhile.
     private func beginHash(of partial: PartialFile) async throws {
         guard let algorithm = options.checksum?.algorithm else { return }
         hash = StreamingHash(algorithm.hash)
@@ -170,7 +173,7 @@ actor DownloadFile: BodyReceiver {
         if let computed = hash.take()?.finalize().hexadecimal, let expected = options.checksum?.hexadecimal,
             computed != expected
         {
-            // Without this, the next attempt would resume from the bytes that do not match.
+            // Without the restart, the next attempt would resume from the bytes that do not match.
             try partial.restart(nil)
             throw RequestError(.checksumMismatch, "the file's checksum is \(computed), expected \(expected)")
         }
@@ -179,8 +182,8 @@ actor DownloadFile: BodyReceiver {
         try partial.place(at: target.filePath, replacing: options.contains(.removePreviousFile))
         placed = target
         self.partial = nil
-        // The event is reported here and not by the pipeline: the request may be cancelled meanwhile, and monitors get
-        // no event after the finish.
+        // The event is reported here and not by the pipeline. The request may be cancelled before the pipeline
+        // continues, and monitors get no event after a request has finished.
         tell(.placeFile(target))
     }
 
@@ -205,7 +208,8 @@ actor DownloadFile: BodyReceiver {
         return leftover.map { exchange.with(.record($0)) } ?? exchange
     }
 
-    /// Closes the partial file, so that other requests can use the file as soon as they know of the failure.
+    /// Closes the partial file, and removes the file unless it is kept. This happens before the failure is reported, so
+    /// the caller's next request can use the file at once.
     private func settle(_ error: RequestError?) {
         status = .settled
         guard let partial = partial.take() else { return }
@@ -216,7 +220,8 @@ actor DownloadFile: BodyReceiver {
         }
     }
 
-    /// Returns whether to keep the partial file: if a later request can find it, and its bytes are valid.
+    /// Returns whether to keep the partial file. Unless `keeping` is `.always`, a later request must be able to find
+    /// the file, and its bytes must be valid.
     private func keeps(after error: RequestError) -> Bool {
         if keeping == .always { return true }
         guard ![.cancelled, .checksumMismatch, .contentTooLarge].contains(error.code) else { return false }
@@ -225,13 +230,14 @@ actor DownloadFile: BodyReceiver {
     }
 
     nonisolated func end(_ error: RequestError?) {
-        // Unstructured, one task per download: the end of a request must not wait for the disk.
+        // The task is unstructured, because the end of a request must not wait for the disk. Each download starts one
+        // such task.
         Task { await close(error) }
     }
 
     private func close(_ error: RequestError?) {
         settle(error)
-        // The request was cancelled, so the caller never learns the path of this temporary file.
+        // The request has failed after its file was complete. The caller never learns the path of this temporary file.
         if error != nil, destination == nil, let placed { try? FileManager.default.removeItem(at: placed) }
         status = .closed
         for waiter in waiters { waiter.resume(returning: leftover) }
@@ -240,7 +246,8 @@ actor DownloadFile: BodyReceiver {
 
     func keepPartialFile() { keeping = .always }
 
-    /// Waits until no more file operations follow. Returns the record of the partial file; nil if the file is not kept.
+    /// Waits until the download's last file operation is done. Returns the record of the partial file; nil if the file
+    /// is not kept.
     func closed() async -> DownloadRecord? {
         if status == .closed { return leftover }
         return await withCheckedContinuation { waiters.append($0) }

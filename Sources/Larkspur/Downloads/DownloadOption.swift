@@ -21,10 +21,10 @@ public struct DownloadOption: Hashable, Sendable {
     /// Starts from the first byte, even if an earlier request has left a partial file.
     public static let startOver = DownloadOption(kind: .startsOver)
 
-    /// Compares the file with this checksum. On a mismatch the request fails with `.checksumMismatch` and keeps no
-    /// bytes.
+    /// Compares the checksum of the complete file with this checksum. If the two differ, the request fails with
+    /// `.checksumMismatch` and keeps none of the received bytes.
     ///
-    /// The checksum covers the decoded bytes, and is computed while the file is written.
+    /// The checksum covers the decoded bytes. It is computed while the file is written.
     public static func checksum(_ algorithm: ChecksumAlgorithm, _ hexadecimal: String) -> DownloadOption {
         DownloadOption(kind: .checksum(algorithm, hexadecimal.lowercased()))
     }
@@ -49,7 +49,8 @@ public enum ChecksumAlgorithm: Sendable, Hashable {
         }
     }
 
-    /// Throws `.invalidChecksum` for a text that can never match. Runs before anything is fetched.
+    /// Throws `.invalidChecksum` if the text has a wrong length or is not hexadecimal. The check runs before the
+    /// request is sent.
     func check(_ hexadecimal: String) throws(RequestError) {
         let digits = kind.digits
         guard hexadecimal.utf8.count == digits, hexadecimal.allSatisfy(\.isHexDigit) else {

@@ -4,25 +4,26 @@
 ///     …
 ///     let file = try await session.download(resuming: record, to: .file(destination)).serializingFile().value
 ///
-/// A record is valid while its partial file is unchanged, also in another process. An outdated record does no harm: if
-/// the server's file has changed, the server sends the whole file.
+/// A record is valid as long as its partial file is unchanged. Another process can use the record, too. An outdated
+/// record does no harm: if the server's file has changed, the server sends the whole file.
 public struct DownloadRecord: Codable, Hashable, Sendable {
-    /// The requested URL as it was before adapters changed it, without user and password.
+    /// The URL of the request before adapters changed it, without user and password.
     public let url: String
     /// The file with the bytes received so far.
     public internal(set) var partialFile: URL
     /// The validator of the server's file: a strong `ETag`, or a `Last-Modified` date.
     public let validator: String
-    /// The number of bytes in the partial file when the record was created. The file's actual length takes precedence.
+    /// The number of bytes in the partial file when the record was created. A download that resumes uses the file's
+    /// actual length instead.
     public internal(set) var offset: UInt64
     /// The length of the complete file, if the server has sent it.
     public let total: UInt64?
 }
 
 extension DownloadRecord {
-    /// Creates a record; nil if the download cannot be resumed. It can be resumed if the request is a GET without a
-    /// `Range` of its own, and the response has status 200, no content coding, a strong validator, and not
-    /// `Accept-Ranges: none`.
+    /// Creates a record; nil if the download cannot be resumed. A download can be resumed if its request is a GET
+    /// without a `Range` of its own, and its response has status 200, a strong validator, no content coding and no
+    /// field `Accept-Ranges: none`.
     init?(of hop: Hop, url: String, partialFile: URL) {
         let asksForPart = hop.request.headers["Range"] != nil && hop.request.options.resumption == nil
         guard hop.request.method == .get, !asksForPart, let head = hop.head, head.status == 200, head.isPlain,
@@ -37,13 +38,13 @@ extension DownloadRecord {
 /// The range that a request asks for in order to resume a file.
 struct Resumption: Hashable, Sendable {
     enum Answer: Equatable {
-        /// The missing bytes.
+        /// The response contains the missing bytes.
         case rest(total: UInt64)
-        /// No bytes are missing.
+        /// The partial file already has all bytes.
         case nothing
-        /// The whole file, or a response of another kind.
+        /// The response contains the whole file, or is of another kind, such as an error page.
         case all
-        /// Not a continuation of the partial file; the request is repeated from byte 0.
+        /// The response does not continue the partial file, so the pipeline repeats the request from byte 0.
         case unusable
     }
 
@@ -57,7 +58,7 @@ struct Resumption: Hashable, Sendable {
         let range = head["Content-Range"].flatMap(ContentRange.init)
         switch head.status {
         case 206:
-            // If no total length is known, nothing shows whether this part is the whole rest of the file.
+            // Without a total length, the client cannot tell whether this part is the whole rest of the file.
             guard let range, range.first == offset, head.isPlain, isOfSameFile(head), isSame(range.total),
                 let total = range.total ?? total
             else { return .unusable }
@@ -70,8 +71,8 @@ struct Resumption: Hashable, Sendable {
         }
     }
 
-    /// Returns whether the validator matches or is missing. It is checked because some servers support `Range` but
-    /// ignore `If-Range`.
+    /// Returns whether the response has the same validator, or has none. Some servers support `Range` but ignore
+    /// `If-Range`, so the client must compare the validators, too.
     private func isOfSameFile(_ head: ResponseHead) -> Bool {
         let theirs = validator.hasPrefix("\"") ? head["ETag"] : head["Last-Modified"]
         return theirs == nil || theirs == validator
@@ -111,7 +112,7 @@ extension ResponseHead {
 
 /// A `Content-Range` in bytes: `bytes 5-9/10`, `bytes 5-9/*`, `bytes */10`.
 struct ContentRange: Equatable {
-    /// The first byte; nil for a range that cannot be satisfied.
+    /// The position of the first byte; nil if the server could not satisfy the requested range.
     let first: UInt64?
     let total: UInt64?
 
@@ -132,15 +133,15 @@ struct ContentRange: Equatable {
         self.first = first
     }
 
-    /// Parses a number. Returns nil for text that is not a number, and for `UInt64.max` and more, because no file is
-    /// that long.
+    /// Parses a number. Returns nil for text that is not a number. Also returns nil for `UInt64.max` and more, because
+    /// no file is that long.
     private static func number(_ text: Substring) -> UInt64? {
         UInt64(digits: text.utf8).flatMap { $0 < .max ? $0 : nil }
     }
 }
 
 extension Hop {
-    /// Whether the response shows that the partial file was already complete.
+    /// Whether the response shows that the partial file was already complete before this hop.
     var hasNothingMore: Bool {
         guard let head else { return false }
         return request.options.resumption?.answer(in: head) == .nothing

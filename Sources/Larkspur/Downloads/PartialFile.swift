@@ -1,7 +1,9 @@
-/// The bytes of an unfinished download, and a record file next to it from which a later request resumes.
+/// The file with the bytes of an unfinished download, and a record file next to it. A later request needs both to
+/// resume.
 ///
-/// The record identifies the server's file. It is written once, while the partial file is empty. The number of received
-/// bytes is the length of the partial file. So bytes and record match at any moment at which the process is killed.
+/// The record identifies the version of the file on the server, and is written only while the partial file is empty.
+/// The number of received bytes is taken from the length of the partial file and not from the record. So the bytes and
+/// the record match even if the process is killed at any moment.
 final class PartialFile {
     let file: WritableFile
     private(set) var record: DownloadRecord?
@@ -10,8 +12,8 @@ final class PartialFile {
 
     private var recordPath: String { file.path + ".json" }
 
-    /// - Parameter mode: The mode of a new file, less the process's umask. A mode for the owner alone is also applied
-    ///   to an existing file.
+    /// - Parameter mode: The mode of a new file, reduced by the process's umask. If the mode gives access only to the
+    ///   owner, an existing file also gets this mode.
     /// - Parameter accepts: Returns whether an existing file with this record may be resumed.
     init(claiming path: String, mode: mode_t, accepting accepts: (DownloadRecord) -> Bool) throws(RequestError) {
         file = try WritableFile.claim(path, mode: mode)
@@ -22,15 +24,15 @@ final class PartialFile {
         record = stored
     }
 
-    /// The record with the current length; nil if there are no bytes to resume from.
+    /// The record with the file's current length; nil if a request cannot resume from the file.
     var currentRecord: DownloadRecord? {
         guard file.length > 0, var record else { return nil }
         record.offset = file.length
         return record
     }
 
-    /// Empties the file and replaces the record. The file is emptied first: if the process is killed between the two
-    /// steps, old bytes cannot be joined with the new record.
+    /// Empties the file and replaces the record. The file is emptied first, so that old bytes cannot be joined with the
+    /// new record if the process is killed between the two steps.
     func restart(_ record: DownloadRecord?) throws {
         if file.length > 0 { try file.truncate() }
         self.record = nil
@@ -45,7 +47,7 @@ final class PartialFile {
             try WritableFile.create(new, mode: 0o600).append(JSONEncoder().encode(record))
             guard rename(new, recordPath) == 0 else { throw RequestError.system("renamed", new) }
         } catch {
-            unlink(new)  // a full disk would leave an empty file
+            unlink(new)  // otherwise a full disk would leave an empty file
             throw error
         }
         self.record = record
@@ -56,7 +58,8 @@ final class PartialFile {
         unlink(recordPath)
     }
 
-    /// Flushes the file and moves it to the target in one step. So a reader never sees an incomplete file.
+    /// Flushes the file to disk, and then moves it to the target atomically. So a reader of the target never sees an
+    /// incomplete file.
     func place(at target: String, replacing: Bool) throws {
         try file.flush()
         if target != file.path {
@@ -70,7 +73,7 @@ final class PartialFile {
         unlink(recordPath)
     }
 
-    /// The target is on another volume.
+    /// An error: the target is on another volume, so that a rename cannot move the file there.
     private struct OtherVolume: Error {}
 
     private static func move(_ path: String, to target: String, replacing: Bool) throws {
@@ -81,11 +84,12 @@ final class PartialFile {
                 return
             }
             if errno == EXDEV { throw OtherVolume() }
-            // Not every file system supports hard links.
+            // If the file system does not support hard links, the file is renamed below.
             if errno == EEXIST || access(target, F_OK) == 0 { throw RequestError.fileExists(target) }
         }
-        // If another process creates a special file between this check and the rename, the rename replaces it, because
-        // a rename has no condition on the kind of file. A process that may create files there may also remove them.
+        // If another process creates a special file between this check and the rename, the rename replaces that file,
+        // because a rename cannot depend on the kind of file. This is no risk: a process that may create files in the
+        // folder may also remove files there.
         try DestinationRules.check(target, replacing: replacing)
         guard rename(path, target) != 0 else { return }
         throw errno == EXDEV ? OtherVolume() : RequestError.system("moved into place", target)
@@ -106,10 +110,11 @@ final class PartialFile {
         unlink(file.path)
     }
 
-    /// Returns the path of the partial file for this target. It is in the same folder, so it is on the same volume.
+    /// Returns the path of the partial file for this target. Both are in the same folder and so on the same volume,
+    /// which a rename requires.
     static func path(for target: String) -> String {
         let url = URL(fileURLWithPath: target)
-        // File names have at most 255 bytes.
+        // A file name has at most 255 bytes, so the hash of a long name replaces the name.
         let name = url.lastPathComponent
         let short = name.utf8.count > 200 ? StreamingHash.hexadecimal(name, .sha256) : name
         return url.deletingLastPathComponent().appendingPathComponent(".\(short).larkspur").path

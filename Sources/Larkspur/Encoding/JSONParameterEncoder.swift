@@ -1,14 +1,15 @@
 /// A parameter encoder for a JSON body.
 ///
-/// The encoder sets a body even for GET, HEAD and DELETE, because a query cannot express JSON. AFNetworking's
-/// serializer writes a query for these methods. A ``JSON`` value keeps its digits and the order of its members, which
-/// `JSONEncoder` does not.
+/// The encoder sets a body even for GET, HEAD and DELETE, because a query cannot express JSON. In contrast,
+/// AFNetworking's serializer writes a query for these methods.
+///
+/// A ``JSON`` value keeps its digits and the order of its members. `JSONEncoder` would not keep them.
 public struct JSONParameterEncoder: ParameterEncoder {
-    /// Compact JSON, the default format of `JSONEncoder`.
+    /// An encoder for compact JSON, the default format of `JSONEncoder`.
     public static let `default` = JSONParameterEncoder()
-    /// Readable JSON with line breaks and indentation.
+    /// An encoder for readable JSON, with line breaks and indentation.
     public static let prettyPrinted = JSONParameterEncoder(formatting: .prettyPrinted)
-    /// JSON with sorted keys, so that equal parameters give equal bodies.
+    /// An encoder for JSON with sorted keys, so that equal parameters give equal bodies.
     public static let sortedKeys = JSONParameterEncoder(formatting: .sortedKeys)
 
     private let encoder: JSONEncoder
@@ -21,7 +22,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
         encoder.outputFormatting = formatting
     }
 
-    /// Sets the body, and the content type if the request has none.
+    /// Sets the body. Also sets the content type, unless the request already has a content type.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {

@@ -2,11 +2,11 @@
 ///
 ///     let request = await session.request(url, method: .post, parameters: ["name": name, "age": age], encoder: .json)
 ///
-/// Each value is encoded as its own type, with the encoder's strategies for dates and data. A nil is written in the
-/// encoder's form for nil. A nested dictionary of different types needs its type: `["user": ["id": id, "name": name] as
-/// MixedParameters]`. A literal that is not an argument for `parameters:` needs it too.
+/// Each value is encoded as its own type, with the encoder's strategies for dates and data. A nil value is written as
+/// the encoder writes nil. A nested dictionary whose values have different types must name the type: `["user": ["id":
+/// id, "name": name] as MixedParameters]`. A literal outside of the argument `parameters:` must name the type, too.
 ///
-/// If all values of a literal have the same type, requests also accept it as a plain dictionary. If all values are
+/// If all values have the same type, requests also accept the literal as a plain dictionary. If all values are
 /// literals, a ``JSON`` value can contain them, nested in any way: `["a": [1, "x"]] as JSON`.
 public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiteral {
     private let members: [(key: String, value: any Encodable & Sendable)]
@@ -15,11 +15,12 @@ public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiter
         members = elements.map { ($0.0, $0.1 ?? JSON.null) }
     }
 
-    /// Encodes the members as a dictionary. A form has them in the order of the literal.
+    /// Encodes the members as a dictionary. In a form, the members have the order of the literal.
     public func encode(to encoder: any Encoder) throws {
         guard encoder is FormNode else {
             var container = encoder.singleValueContainer()
-            // Encoded as a dictionary, because an encoder's strategy for keys does not change the keys of dictionaries.
+            // The members are encoded as a dictionary, because an encoder's strategy for keys does not change the keys
+            // of dictionaries.
             return try container.encode(
                 Dictionary(members.map { ($0.key, Member(content: $0.value)) }, uniquingKeysWith: { _, last in last }))
         }
@@ -31,7 +32,8 @@ public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiter
         let content: any Encodable & Sendable
 
         func encode(to encoder: any Encoder) throws {
-            // Encoded by the container, because an encoder's strategies for dates and data apply only there.
+            // The container encodes the value. If the value encoded itself, the encoder's strategies for dates and data
+            // would not apply.
             var container = encoder.singleValueContainer()
             try container.encode(content)
         }

@@ -2,27 +2,28 @@
 ///
 ///     var form = MultipartFormData()
 ///     form.append("Ada", name: "author")
-///     form.append(photo, name: "photo")  // a file's URL, from which the file name and the type follow
+///     form.append(photo, name: "photo")  // a file's URL, which gives the file name and the type
 ///     form.append(.sequence { lines() }, name: "log", fileName: "log.txt")  // any body
 ///     let body = try form.body()
 ///
-/// A form is a value. Files are read while they are sent, and not kept in memory. Appending never throws: ``body()``
-/// throws the first error instead.
+/// A form is a value. Files are read while they are sent, and are not kept in memory. Appending never throws an error.
+/// Instead, ``body()`` throws the first error.
 public struct MultipartFormData: Sendable {
     /// The text that separates the parts.
     public let boundary: String
 
-    /// Whether parts appended from now on also have the field `filename*` (RFC 5987) if their file name is not ASCII.
-    /// Browsers do not send `filename*`, and most servers ignore it.
+    /// Whether parts that are appended later also have the parameter `filename*` (RFC 5987) if their file name is not
+    /// ASCII. Browsers do not send `filename*`, and most servers ignore it.
     public var addsExtendedFileNames = false
 
-    /// The delimiter and header of each part, followed by its body.
+    /// For each part, two bodies: the delimiter with the header fields of the part, and the content of the part.
     private var pieces: [TransportBody] = []
     private var failure: RequestError?
 
     /// Creates an empty form. The default boundary is random.
     ///
-    /// - Parameter boundary: 1 to 70 of the characters that RFC 2046 allows. It must not occur in any part.
+    /// - Parameter boundary: The text that separates the parts: 1 to 70 of the characters that RFC 2046 allows. The
+    ///   text must not occur in any part.
     public init(boundary: String? = nil) {
         if let boundary, !Self.isBoundary(boundary) {
             failure = RequestError(
@@ -91,7 +92,8 @@ public struct MultipartFormData: Sendable {
     }
 
     /// Adds a file. The default file name is the last component of the URL. The default type is detected from the
-    /// extension of `fileName` or of the URL, or else from the first bytes.
+    /// extension of `fileName` or of the URL. If no extension is known, the type is detected from the first bytes of
+    /// the file.
     public mutating func append(_ url: URL, name: String, fileName: String? = nil, mimeType: String? = nil) {
         attempt { form in
             let file = try ReadableFile.open(url)
@@ -148,8 +150,8 @@ public struct MultipartFormData: Sendable {
         return value
     }
 
-    /// Escapes a name like browsers (WHATWG HTML, "multipart/form-data encoding algorithm"). Other characters stay as
-    /// UTF-8.
+    /// Escapes quotes and line breaks in a name as browsers do (WHATWG HTML, "multipart/form-data encoding algorithm").
+    /// Other characters stay unescaped, as UTF-8.
     private static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {
@@ -163,7 +165,8 @@ public struct MultipartFormData: Sendable {
         return escaped
     }
 
-    /// Normalizes the line breaks of a field's name to CRLF, by the same algorithm. It does not apply to file names.
+    /// Normalizes the line breaks of a field's name to CRLF, as the same algorithm requires. The algorithm does not
+    /// change the line breaks of file names.
     private static func withCRLFLineBreaks(_ name: String) -> String {
         guard name.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D }) else { return name }
         var whole = String.UnicodeScalarView()

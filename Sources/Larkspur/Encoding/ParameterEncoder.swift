@@ -1,11 +1,12 @@
 /// A type that encodes parameters into a request: into its query or its body.
 public protocol ParameterEncoder: Sendable {
-    /// Changes the request. A thrown error ends the attempt before anything is sent.
+    /// Encodes the parameters into the request. A thrown error ends the attempt before anything is sent.
     func encode<Parameters: Encodable & Sendable>(_ parameters: Parameters, into request: inout OutgoingRequest) throws
 }
 
 extension ParameterEncoder {
-    /// Returns a `URLRequest` with the parameters, for routers that use Foundation. Nil parameters leave it unchanged.
+    /// Returns a `URLRequest` with the parameters, for routers that use Foundation. Without parameters, returns the
+    /// request unchanged.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: URLRequest
     ) throws -> URLRequest {
@@ -38,7 +39,7 @@ public struct ClosureParameterEncoder: ParameterEncoder {
     /// Creates an encoder that calls the closure for each attempt.
     public init(_ body: @escaping Body) { self.body = body }
 
-    /// Calls the closure. Its error becomes the underlying error of a ``RequestError``.
+    /// Calls the closure. If the closure throws, its error becomes the underlying error of a ``RequestError``.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {
@@ -59,7 +60,8 @@ extension RequestError {
         var path = path
         let words: String
         if case EncodingError.invalidValue(_, let context) = error {
-            // PropertyListEncoder wraps every thrown error.
+            // PropertyListEncoder wraps every thrown error in an `EncodingError`, so the message describes the
+            // underlying error.
             if let cause = context.underlyingError { return encoding(result, cause, at: context.codingPath) }
             if path.isEmpty { path = context.codingPath }
             words = context.debugDescription
@@ -78,7 +80,7 @@ extension [any CodingKey] {
 }
 
 extension OutgoingRequest {
-    /// Sets the body, and the content type if the request has none.
+    /// Sets the body. Also sets the content type, unless the request already has a content type.
     mutating func setBody(_ data: Data, contentType: String) {
         body = .data(data)
         if headers["Content-Type"] == nil { headers["Content-Type"] = contentType }

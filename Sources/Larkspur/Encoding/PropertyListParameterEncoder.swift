@@ -3,8 +3,8 @@
 public struct PropertyListParameterEncoder: ParameterEncoder {
     private let encoder: PropertyListEncoder
 
-    /// Creates an encoder that uses the given `PropertyListEncoder`. All requests share it, so do not change it
-    /// afterwards.
+    /// Creates an encoder that uses the given `PropertyListEncoder`. All requests share the given encoder, so do not
+    /// change it afterwards.
     public init(encoder: PropertyListEncoder) { self.encoder = encoder }
 
     /// Creates an encoder for a format: `.xml` or `.binary`. Foundation cannot write other formats.
@@ -13,7 +13,7 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
         encoder.outputFormat = format
     }
 
-    /// Sets the body, and the content type if the request has none.
+    /// Sets the body. Also sets the content type, unless the request already has a content type.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {

@@ -1,17 +1,19 @@
 /// A server's description of an error in the format of RFC 9457, `application/problem+json`.
 ///
 ///     let task = request.validate().serializingDecodable(User.self, failure: APIProblem.self)
-///     if let problem = await task.response.error?.failure(as: APIProblem.self) { print(problem.detail ?? problem.title ?? "") }
+///     if let problem = await task.response.error?.failure(as: APIProblem.self) {
+///         print(problem.detail ?? problem.title ?? "")
+///     }
 public struct APIProblem: Error, Sendable, Hashable {
-    /// The kind of problem, as a URI; `about:blank` if the status says it all.
+    /// The kind of problem, as a URI; `about:blank` if the problem is fully described by its HTTP status.
     public var type: String
-    /// The summary of the kind of problem. It does not change from occurrence to occurrence.
+    /// The summary of the kind of problem. All problems of one kind have the same title.
     public var title: String?
-    /// The status that the server's application set; a proxy may have sent another one.
+    /// The HTTP status that the server's application set. A proxy may have given the response another status.
     public var status: Int?
-    /// An explanation of this occurrence.
+    /// An explanation of this occurrence of the problem.
     public var detail: String?
-    /// The identifier of this occurrence, as a URI.
+    /// The identifier of this occurrence of the problem, as a URI.
     public var instance: String?
     /// Further members that the server has added.
     public var extensions: JSON.Object
@@ -60,8 +62,8 @@ extension APIProblem: CustomStringConvertible {
 }
 
 extension APIProblem {
-    /// Returns the description as one line of limited length, redacted, with the problem's status if it is not
-    /// `received`.
+    /// Returns the description as one redacted line of limited length. If the problem has another status than
+    /// `received`, the line also contains the problem's status.
     func line(besideStatus received: Int?) -> String {
         let text = String(description.prefix(300))
         let shown = Redaction.standard.body(Data(text.utf8), type: "text/plain")

@@ -29,9 +29,10 @@ extension RequestError {
         public static let invalidFileURL = Code(rawValue: "invalidFileURL")
         /// The file does not exist.
         public static let fileMissing = Code(rawValue: "fileMissing")
-        /// The path of a file is a directory.
+        /// The path of the file leads to a directory.
         public static let fileIsDirectory = Code(rawValue: "fileIsDirectory")
-        /// The file is a device, a pipe or a socket: it has no length to send, and a download does not replace it.
+        /// The file is a device, a pipe or a socket. Such a file cannot be uploaded, and a download does not replace
+        /// it.
         public static let fileNotRegular = Code(rawValue: "fileNotRegular")
         /// The system does not allow reading the file.
         public static let fileUnreadable = Code(rawValue: "fileUnreadable")
@@ -41,7 +42,7 @@ extension RequestError {
         public static let fileUnwritable = Code(rawValue: "fileUnwritable")
         /// The disk has not enough space for the file.
         public static let diskFull = Code(rawValue: "diskFull")
-        /// Another download is writing to the same place.
+        /// Another request or process is writing to the same file.
         public static let fileInUse = Code(rawValue: "fileInUse")
         /// The cookie jar's file is damaged, is of another kind, or is of a later version.
         public static let invalidCookieFile = Code(rawValue: "invalidCookieFile")
@@ -52,7 +53,7 @@ extension RequestError {
         /// The text is not a valid pin of a public key.
         public static let invalidPin = Code(rawValue: "invalidPin")
 
-        // Sending: the transport's codes, with the same raw values
+        // Sending: each of these codes has the same raw value as a `TransportError.Code`
         /// The request was cancelled.
         public static let cancelled = Code(.cancelled)
         /// The platform has no transport, or a part of the transport is missing.
@@ -65,8 +66,8 @@ extension RequestError {
         public static let connectionRefused = Code(.connectionRefused)
         /// The network has no route to the host.
         public static let unreachable = Code(.unreachable)
-        /// The process or the system has no file descriptor left for a connection. It is not a connectivity failure: a
-        /// retry fails as long as the files stay open.
+        /// The process or the system has no file descriptor left for a connection. ``RequestError/isConnectivity`` is
+        /// false for this code, because a retry fails as long as the files stay open.
         public static let tooManyOpenFiles = Code(.tooManyOpenFiles)
         /// The proxy could not be reached, or could not connect to the host.
         public static let proxyFailed = Code(.proxyFailed)
@@ -74,18 +75,18 @@ extension RequestError {
         public static let proxyUnauthorized = Code(.proxyUnauthorized)
         /// The peer closed the connection too early.
         public static let connectionLost = Code(.connectionLost)
-        /// A time limit has passed; the message names it.
+        /// A time limit has passed; the error's message names the limit.
         public static let timedOut = Code(.timedOut)
         /// The TLS handshake failed for another reason than the peer's certificate.
         public static let handshake = Code(.handshake)
         /// The peer supports no TLS version that the session allows.
         public static let tlsVersion = Code(.tlsVersion)
-        /// The server answered the TLS handshake in plain text: the port does not use TLS. It is not a connectivity
-        /// failure.
+        /// The server answered the TLS handshake in plain text: the port does not use TLS.
+        /// ``RequestError/isConnectivity`` is false for this code.
         public static let notTLS = Code(.notTLS)
         /// The client's certificate or key cannot be used.
         public static let invalidIdentity = Code(.invalidIdentity)
-        /// The peer's certificate is not trusted, for another reason than those below.
+        /// The peer's certificate is not trusted, for a reason that has no code of its own below.
         public static let untrusted = Code(.untrusted)
         /// A certificate in the peer's chain has expired.
         public static let certificateExpired = Code(.certificateExpired)
@@ -97,7 +98,7 @@ extension RequestError {
         public static let selfSigned = Code(.selfSigned)
         /// The issuer has revoked the peer's certificate.
         public static let certificateRevoked = Code(.certificateRevoked)
-        /// The revocation status of the peer's certificate is required, and the peer did not prove it.
+        /// The session requires the revocation status of the peer's certificate, and the peer did not prove the status.
         public static let certificateStatusUnknown = Code(.certificateStatusUnknown)
         /// A public key in the peer's chain is too short for the required security level.
         public static let weakCertificateKey = Code(.weakCertificateKey)
@@ -134,12 +135,12 @@ extension RequestError {
         public static let checksumMismatch = Code(rawValue: "checksumMismatch")
         /// The server sent another part of the file than the requested one.
         public static let unexpectedRange = Code(rawValue: "unexpectedRange")
-        /// The receiver of the body failed.
+        /// The code that receives the response's body failed.
         public static let receivingFailed = Code(rawValue: "receivingFailed")
 
         /// A sequence that can be iterated only once was iterated again.
         public static let alreadyIterated = Code(rawValue: "alreadyIterated")
-        /// An operation is too late, because the request has started.
+        /// The operation is no longer possible, because the request has started.
         public static let alreadyStarted = Code(rawValue: "alreadyStarted")
 
         // Resumable uploads
@@ -151,13 +152,15 @@ extension RequestError {
         public static let uploadInconsistent = Code(rawValue: "uploadInconsistent")
         /// The server accepts the requests of the upload, but stores none of their bytes.
         public static let uploadStalled = Code(rawValue: "uploadStalled")
-        /// The server has lost the upload again, after it was started over once.
+        /// The server has lost the upload for the second time. The client had started the upload over after the first
+        /// loss.
         public static let uploadGone = Code(rawValue: "uploadGone")
 
         // Middleware
         /// Middleware threw an error, which is the underlying error.
         public static let middlewareFailed = Code(rawValue: "middlewareFailed")
-        /// Middleware called `next` while an earlier call was in progress, or after it had returned.
+        /// Middleware called `next` while an earlier call of `next` was in progress, or after the middleware had
+        /// returned.
         public static let nextRefused = Code(rawValue: "nextRefused")
 
         // Redirects
@@ -187,7 +190,8 @@ extension RequestError {
         public static let invalidImage = Code(rawValue: "invalidImage")
         /// The body cannot be decoded as the type.
         public static let decodingFailed = Code(rawValue: "decodingFailed")
-        /// A serializer awaited a response of its own request, which is delivered after the serializer has ended.
+        /// A serializer awaited the response of its own request. The wait would never end, because that response is
+        /// delivered after the serializer has ended.
         public static let serializerAwaitsItself = Code(rawValue: "serializerAwaitsItself")
         /// A custom serializer threw an error.
         public static let serializationFailed = Code(rawValue: "serializationFailed")

@@ -1,7 +1,7 @@
-/// Texts that an app can show its users. ``RequestError/description`` is for logs and developers.
+/// Texts that an app can show to its users. In contrast, ``RequestError/description`` is for logs and developers.
 extension RequestError: LocalizedError {
-    /// A sentence in English for the user of an app: what failed, without codes, stages and URLs. If the underlying
-    /// error is a `LocalizedError`, such as a custom validator's, its description is used.
+    /// A sentence in English for the user of an app. It says what failed, without codes, stages and URLs. If the
+    /// underlying error is a `LocalizedError`, such as the error of a custom validator, its description is used.
     public var errorDescription: String? {
         if let own = underlying as? any LocalizedError, !(own is RequestError), let words = own.errorDescription {
             return words
@@ -13,10 +13,10 @@ extension RequestError: LocalizedError {
         }
     }
 
-    /// The reason in one line: the server's ``APIProblem`` if it was decoded, or else ``RequestError/message``.
+    /// The reason in one line: the server's ``APIProblem`` if it was decoded, otherwise ``RequestError/message``.
     public var failureReason: String? { serverProblem ?? (message.isEmpty ? nil : message) }
 
-    /// An action that may help the user; nil if there is none.
+    /// An action that may help the user; nil if no such action is known.
     public var recoverySuggestion: String? {
         switch code {
         case .unacceptableStatus where [408, 429, 502, 503, 504].contains(statusCode): "Try again later."

@@ -1,9 +1,9 @@
 extension RequestError: CustomNSError {
-    /// The domain of `NSError`s that are created from request errors.
+    /// The domain of the `NSError`s that are created from request errors.
     public static var errorDomain: String { "Larkspur.RequestError" }
 
-    /// A number for each code, the same in all versions. Custom codes have numbers from 10,000 upwards, computed from
-    /// their names.
+    /// The number of the error's code, which is the same in all versions of the library. Custom codes have numbers from
+    /// 10,000 upwards, computed from their names.
     public var errorCode: Int { Self.numbers[code] ?? Self.number(ofName: code.rawValue) }
 
     public var errorUserInfo: [String: Any] {
@@ -14,7 +14,8 @@ extension RequestError: CustomNSError {
         return info
     }
 
-    /// Returns the FNV-1a hash of the name, which is the same in every process.
+    /// Returns a number computed from the FNV-1a hash of the name. Unlike Swift's `hashValue`, the number is the same
+    /// in every process.
     private static func number(ofName name: String) -> Int {
         let hash = name.utf8.reduce(0x811C_9DC5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
         return 10_000 + Int(hash & 0x3FFF_FFFF)

@@ -6,8 +6,8 @@
 ///         log("offline: \(error)")  // one line, without secrets
 ///     }
 ///
-/// It is one stored reference, because every `Result` contains it. Codes are values and not cases, so that new codes do
-/// not break a switch.
+/// The error is one stored reference, so that a `Result` with an error needs little memory. Codes are values and not
+/// cases of an enumeration, so that new codes do not break a `switch`.
 public struct RequestError: Error, Sendable {
     /// A stage of an attempt.
     #if compiler(>=6.3)
@@ -47,7 +47,7 @@ public struct RequestError: Error, Sendable {
 
         init(_ content: Content) {
             var content = content
-            // A message from elsewhere may contain line breaks, and logs treat each line as a separate entry.
+            // The message of another library may contain line breaks, but logs treat each line as a separate entry.
             if content.message.contains(where: \.isNewline) {
                 content.message = content.message.split(whereSeparator: \.isNewline).joined(separator: " ")
             }
@@ -63,7 +63,7 @@ public struct RequestError: Error, Sendable {
     }
 
     /// Wraps an error. A `RequestError` that belongs to no request yet keeps its content. Any other error becomes the
-    /// underlying error, including one of another request.
+    /// underlying error, even the `RequestError` of another request.
     init(wrapping error: any Error, as code: Code, stage: Stage? = nil, about request: OutgoingRequest? = nil) {
         var content: Content
         switch error {
@@ -101,13 +101,13 @@ public struct RequestError: Error, Sendable {
     public var responseData: Data? { storage.content.responseData }
     /// The number of attempts so far, including the failed one.
     public var attempts: Int { storage.content.attempts }
-    /// The original error of the system, a coder or custom code.
+    /// The original error, for example of the system, a decoder or custom code.
     public var underlying: (any Error)? { storage.content.underlying }
     /// The reason why a retry that a retrier requested did not happen: no time or budget was left, or the server's
     /// `Retry-After` was too long.
     public var retryRefusal: String? { storage.content.retryRefusal }
 
-    /// Returns the error with facts about the exchange. Facts that are already set stay.
+    /// Returns the error with facts about the exchange. Facts that the error already contains are kept.
     func adding(to exchange: CompletedExchange, requestID: RequestID?) -> RequestError {
         changed { content in
             content.requestID = content.requestID ?? requestID
@@ -131,7 +131,7 @@ public struct RequestError: Error, Sendable {
 extension RequestError {
     /// Whether the request was cancelled.
     public var isCancelled: Bool { code == .cancelled }
-    /// Whether a time limit has passed; the message names it.
+    /// Whether a time limit has passed. The message names the limit.
     public var isTimeout: Bool { code == .timedOut }
     /// Whether the peer's identity could not be verified.
     public var isTrust: Bool {
@@ -142,11 +142,11 @@ extension RequestError {
     }
     /// Whether a validator rejected the response.
     public var isValidation: Bool { stage == .validating }
-    /// Whether a serializer failed on an accepted response.
+    /// Whether a serializer failed after the validators had accepted the response.
     public var isSerialization: Bool { stage == .serializing }
 
     /// Whether the network failed, and not the server or the data. A timeout counts only in the stage
-    /// ``Stage/sending``, and not, for example, in an adapter.
+    /// ``Stage/sending``. A timeout of an adapter, for example, does not count.
     public var isConnectivity: Bool {
         Self.connectivityCodes.contains(code) && (!isTimeout || stage == .sending)
     }
@@ -155,7 +155,8 @@ extension RequestError {
         .nameLookup, .connectionRefused, .unreachable, .connectionLost, .truncated, .timedOut, .handshake,
     ]
 
-    /// Returns the error that a retrier gave instead of this one. The facts about the exchange stay.
+    /// Returns this error changed to `.retryFailed`, for a retrier that returned another error. The facts about the
+    /// exchange are kept.
     func replaced(byRetrierWith retryError: any Error) -> RequestError {
         changed { content in
             content.code = .retryFailed
@@ -169,14 +170,14 @@ extension RequestError {
 
     func with(underlying error: any Error) -> RequestError { changed { $0.underlying = error } }
 
-    /// Returns whether both values are the same instance of the error.
+    /// Returns whether both values refer to the same stored instance.
     func isSame(as other: RequestError) -> Bool { storage === other.storage }
 
     /// Returns the error body decoded as `failure`; nil if no type was given or the body did not match.
     public func failure<Failure: Error>(as type: Failure.Type = Failure.self) -> Failure? { underlying as? Failure }
 
     /// Returns the error for a retry that is not possible, because the body can be sent only once. The facts about the
-    /// exchange stay.
+    /// exchange are kept.
     func withoutBodyToRetry() -> RequestError {
         changed { content in
             content.code = .bodyNotReplayable

@@ -1,7 +1,9 @@
-/// A snapshot of the request's settings, read in one access to the request's state. Each step decides by such a plan.
+/// A snapshot of the request's settings, read in one access to the request's state. A step of the pipeline reads
+/// settings only from such a plan.
 ///
-/// Settings may change while the request runs. `beginAttempt()`, `enter(_:)`, `didCreate(_:)` and `settle()` of
-/// `RequestCore` therefore return a new plan. After user code has run, steps get one from `currentPlan()`.
+/// Settings may change while the request runs, so a step needs a recent plan. `beginAttempt()`, `enter(_:)`,
+/// `didCreate(_:)` and `settle()` of `RequestCore` each return a new plan. After user code has run, a step gets a new
+/// plan from `currentPlan()`.
 struct AttemptPlan: Sendable {
     private let all: RequestSettings
     let deadlines: Deadlines
@@ -9,8 +11,8 @@ struct AttemptPlan: Sendable {
     let number: Int
     private let passedGates: Int
     private let serializersNeedTask: Bool
-    /// The closure that makes the response of the only serializer; nil if there are several, or if the only one is
-    /// asynchronous.
+    /// The closure that makes the response of the only serializer. Nil if there are several serializers, or if the only
+    /// serializer is asynchronous.
     var prompt: SerializerJob.Prompt?
 
     init(_ state: borrowing RequestState) {
@@ -26,15 +28,14 @@ struct AttemptPlan: Sendable {
     /// The response gates that have not been called in this attempt.
     var gates: ArraySlice<ResponseGate> { settings.gates.dropFirst(passedGates) }
 
-    /// Whether response gates are called as soon as the transport delivers a head. With middleware they are called
-    /// later, because middleware may return another response.
+    /// Whether response gates are called as soon as the transport delivers a head. With middleware, the gates are
+    /// called later, because middleware may return another response.
     var gatesSeeHead: Bool { !settings.gates.isEmpty && settings.middleware.isEmpty }
 
     var isObserved: Bool { !settings.monitors.isEmpty }
 
-    /// Whether user code is known to run after the hop. The driver then opens the request's task before the hop, so
-    /// that the user code has the caller's task-local values. Later steps do not rely on this value: each has a newer
-    /// plan.
+    /// Whether user code is known to run after the hop. In this case the driver opens the request's task before the
+    /// hop, so that the user code has the caller's task-local values. Later steps use their own, newer plans.
     var callsUserAfterHop: Bool {
         serializersNeedTask || !settings.gates.isEmpty || settings.redirectHandler != nil
             || settings.validators.contains { !$0.isOwn }

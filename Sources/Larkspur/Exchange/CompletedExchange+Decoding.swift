@@ -14,10 +14,10 @@ extension RequestPipeline {
 }
 
 extension Hop {
-    /// The codings to undo, in the order in which the server applied them.
+    /// The codings that the client must decode, in the order in which the server applied them.
     var codings: [String] {
         guard let head, !head.bodyIsDecoded else { return [] }
-        // Transfer codings belong to the connection, so they are undone even if the user wants the encoded content.
+        // Transfer codings belong to the connection, so they are decoded even if the user wants the encoded content.
         let isPlain = head["Transfer-Encoding"].map { HTTPHeaders.areEqual($0, "chunked") } ?? true
         let transfer = isPlain ? [] : ContentCoding.transferNames(in: head)
         guard head.status != 206, request.options.decodesContent ?? true, head["Content-Encoding"] != nil else {
@@ -28,13 +28,14 @@ extension Hop {
 }
 
 extension CompletedExchange {
-    /// The codings to undo in the body in memory.
+    /// The codings that the client must decode in the body in memory; empty if there is no such body.
     var codings: [String] {
         guard let hop, let data, !data.isEmpty else { return [] }
         return hop.codings
     }
 
-    /// Returns the exchange with its body decoded. Called in a task, because decoding a large body takes long.
+    /// Returns the exchange with its body decoded. The pipeline calls this in a task, because decoding a large body
+    /// takes long.
     func decoded() throws -> CompletedExchange {
         let codings = codings
         guard !codings.isEmpty, let data else { return self }
@@ -43,7 +44,7 @@ extension CompletedExchange {
         var decoded = Data()
         try data.withUnsafeBytes { bytes in
             try decoder.decode(bytes) { piece in
-                try Task.checkCancellation()  // the response is no longer needed
+                try Task.checkCancellation()  // a cancelled task no longer needs the response
                 decoded.append(contentsOf: piece)
             }
         }

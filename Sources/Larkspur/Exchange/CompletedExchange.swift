@@ -1,8 +1,8 @@
-/// The final record of an exchange, for validators and serializers. All responses of a request share it.
+/// The final record of an exchange, for validators and serializers. All responses of a request share this record.
 public final class CompletedExchange: Sendable {
     /// The last hop; nil if nothing was sent.
     public let hop: Hop?
-    /// The body in memory; nil without a response.
+    /// The body in memory; nil if there is no response, or its body was not kept in memory.
     public let data: Data?
     /// The number of attempts.
     public let attempts: Int
@@ -16,7 +16,8 @@ public final class CompletedExchange: Sendable {
         case record(DownloadRecord)
     }
 
-    /// The attempts. The last attempt is not in the array, because most exchanges have only one attempt.
+    /// The attempts of the exchange. The last attempt is stored outside of the array, so that an exchange with one
+    /// attempt needs no array.
     struct Past: Sendable {
         var earlier: [Attempt] = []
         var last: Attempt?
@@ -39,7 +40,7 @@ public final class CompletedExchange: Sendable {
         if case .file(let url) = download { url } else { nil }
     }
 
-    /// The data to resume a failed download with; nil if it cannot be resumed.
+    /// The record to resume a failed download with; nil if the download cannot be resumed.
     public var resumeRecord: DownloadRecord? {
         if case .record(let record) = download { record } else { nil }
     }
@@ -73,7 +74,7 @@ public final class CompletedExchange: Sendable {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }
 
-    /// Returns the same exchange with an error that occurred later.
+    /// Returns the same exchange with an error that occurred after the exchange was made.
     func failed(with error: RequestError) -> CompletedExchange {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }

@@ -1,17 +1,18 @@
-/// Decides what follows a hop: whether its response is the answer or another hop is needed, and with which request.
+/// The policy for what follows a hop: whether its response is final, or another hop is needed, and with which request.
 ///
-/// All rules about hops are here. They are pure functions of the hops so far.
+/// All rules about hops are in this type. The rules are pure functions of the hops so far.
 package enum HopPolicy {
     package enum Verdict: Sendable {
         case deliver
-        /// Another hop with this request: a redirect, or a correction that the client makes by itself (``corrected``).
+        /// Sends another hop with this request, which is a redirect or a correction (``corrected``) that the client
+        /// makes by itself.
         case follow(OutgoingRequest, isRedirect: Bool)
         /// A redirect that must not be followed. A redirect handler may still return another request.
         case refuse(RequestError)
         case fail(RequestError)
     }
 
-    /// Whether another hop follows a response with this head. If so, the body of the response is discarded.
+    /// Returns whether another hop follows a response with this head. If so, the body of the response is discarded.
     package static func isAnswered(_ head: ResponseHead, to request: OutgoingRequest) -> Bool {
         isRedirect(head, options: request.options) || corrected(request, after: head) != nil
     }
@@ -32,7 +33,7 @@ package enum HopPolicy {
         guard isRedirect(head, options: hop.request.options), let location = head["Location"],
             case .follow(let limit) = hop.request.options.redirects ?? .standard
         else { return .deliver }
-        // Hops after a 417 or a 401 do not count as redirects.
+        // A hop that repeats a request after a 417 or a 401 does not count as a redirect.
         let redirects = hops.count { $0.head.map { isRedirect($0, options: hop.request.options) } ?? false }
         guard redirects <= limit else {
             return .fail(
@@ -50,8 +51,9 @@ package enum HopPolicy {
         }
     }
 
-    /// Returns the request that corrects the one just sent: without `Expect` after a 417, with a credential after a
-    /// 401, or for the whole file if the server cannot continue the partial file. Nil if there is nothing to correct.
+    /// Returns a corrected request after a response that the client can handle by itself; nil for other responses.
+    /// After a 417, the corrected request has no `Expect`. After a 401, the corrected request has a credential. If the
+    /// server cannot continue the partial file of a download, the corrected request asks for the whole file.
     private static func corrected(_ request: OutgoingRequest, after head: ResponseHead) -> OutgoingRequest? {
         // The server does not support `Expect: 100-continue` (RFC 9110, section 10.1.1).
         if head.status == 417, request.headers["Expect"] != nil, request.body.isReplayable {
@@ -61,14 +63,14 @@ package enum HopPolicy {
             return next
         }
         if head.status == 401, let next = request.options.authentication?.answer(to: head, of: request) { return next }
-        // The server's file cannot continue the partial file.
+        // The response does not continue the partial file, so the next hop asks for the whole file.
         guard request.options.resumption?.answer(in: head) == .unusable else { return nil }
         var next = request
         next.startOver()
         return next
     }
 
-    /// Returns the redirected request by RFC 9110, section 15.4.
+    /// Returns the request that follows a redirect, by RFC 9110, section 15.4.
     private static func redirected(
         _ request: OutgoingRequest, status: Int, to location: String
     ) throws(RequestError) -> OutgoingRequest {
@@ -90,7 +92,7 @@ package enum HopPolicy {
         return next
     }
 
-    /// Whether a field with this lower-case name describes the request's body.
+    /// Returns whether a field with this lower-case name describes the request's body.
     private static func isOfBody(_ name: String) -> Bool {
         let others = ["digest", "expect", "last-modified", "repr-digest", "trailer", "transfer-encoding"]
         return name.hasPrefix("content-") || others.contains(name)
@@ -118,7 +120,7 @@ package enum HopPolicy {
         return (try? url.resolving("#\(fragment)")) ?? url
     }
 
-    /// Returns a redirect handler's request, checked and completed; see `RedirectAnswer.follow(_:)`.
+    /// Returns the request of a redirect handler, checked and completed as `RedirectAnswer.follow(_:)` describes.
     static func checked(
         _ request: OutgoingRequest, for redirect: Redirect, cookies: (RequestURL) -> String? = { _ in nil }
     ) throws(RequestError) -> OutgoingRequest {
@@ -136,8 +138,8 @@ package enum HopPolicy {
         return next
     }
 
-    /// Whether two requests have the same target. Cookies are compared, too, because a server may set a cookie and
-    /// redirect to the same URL.
+    /// Returns whether two requests have the same target. Cookies are compared, too, because a server may set a cookie
+    /// and then redirect to the same URL. That is no redirect loop.
     private static func isSame(_ lhs: OutgoingRequest, _ rhs: OutgoingRequest) -> Bool {
         lhs.method == rhs.method && lhs.url.origin == rhs.url.origin && lhs.url.target == rhs.url.target
             && lhs.headers["Cookie"] == rhs.headers["Cookie"]
@@ -146,8 +148,8 @@ package enum HopPolicy {
 
 extension OutgoingRequest {
     /// Replaces the jar's cookies of the last hop with the jar's cookies for this request's URL. A `Cookie` field from
-    /// the user or an adapter stays. If a redirect to another origin has removed that field, the jar's cookies are
-    /// used.
+    /// the user or an adapter is kept. If a redirect to another origin has removed that field, the request gets the
+    /// jar's cookies.
     mutating func renewCookies(_ field: (RequestURL) -> String?) {
         let last = cookiesOfJar
         guard last != nil || headers["Cookie"] == nil else { return }
@@ -157,7 +159,7 @@ extension OutgoingRequest {
 
     /// Removes the fields that must not be sent to another origin, such as credentials and cookies.
     ///
-    /// - Parameter fields: If not nil, only fields among these are removed.
+    /// - Parameter fields: If not nil, only those fields are removed that are also in this collection.
     mutating func removeFieldsOfOrigin(foundIn fields: HTTPHeaders? = nil) {
         let names = ["Authorization", "Cookie", "Host", "Proxy-Authorization"] + options.confidentialHeaders
         headers = HTTPHeaders(

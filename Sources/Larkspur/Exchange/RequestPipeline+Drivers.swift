@@ -1,11 +1,12 @@
-/// The drivers that call the steps: first the current thread, until a step needs a task, then the request's task.
+/// The drivers, which call the steps of a request. The thread that starts the request runs steps until a step needs a
+/// task. The request's task then runs the remaining steps.
 extension RequestPipeline {
-    /// Starts a request. On Linux the caller's thread runs the steps up to the hop or to the first step that needs a
-    /// task. Handing the request to another thread would take more time than all these steps.
+    /// Starts a request. On Linux the caller's thread runs the steps up to the first hop, or up to the first step that
+    /// needs a task. Handing the request to another thread would take more time than all these steps.
     ///
-    /// If a request starts while another one is being started on the same thread, all steps of the new request run in a
-    /// task, so that a chain of requests cannot overflow the stack. On Apple platforms every request starts in a task,
-    /// because callers are often on the main thread.
+    /// If a caller starts a request while the same thread is already starting another request, all steps of the new
+    /// request run in a task. Otherwise a chain of requests could overflow the stack. On Apple platforms every request
+    /// starts in a task, because callers are often on the main thread.
     func start() {
         #if canImport(Darwin)
             runInTask(.now(.begin))
@@ -17,7 +18,8 @@ extension RequestPipeline {
                 try begin()
             } rest: { next in
                 guard case .wait(let request, let plan, _) = next else { return runInTask(next) }
-                // User code that runs after the hop gets the caller's task-local values.
+                // The task is opened before the hop, so that user code after the hop gets the caller's task-local
+                // values.
                 guard core.receiver == nil, !plan.callsUserAfterHop else {
                     return core.keep(Task.immediate { await run(next) })
                 }
@@ -26,7 +28,7 @@ extension RequestPipeline {
         #endif
     }
 
-    /// Continues after a hop that no task waits for, on the awaiter's or the transport's thread.
+    /// Runs the steps after a hop that no task waits for, on the awaiter's or the transport's thread.
     func resume(after exchange: CompletedExchange) {
         run { () throws(Exit) in
             try judge(.ended(exchange), HopLoop())
@@ -35,7 +37,7 @@ extension RequestPipeline {
         }
     }
 
-    /// Runs steps as long as they need no task.
+    /// Runs steps on the current thread as long as they need no task.
     ///
     /// - Parameter rest: Handles the first result that needs a task or a hop.
     private func run(_ first: () throws(Exit) -> Next, rest: (Next) -> Void) {
@@ -49,12 +51,12 @@ extension RequestPipeline {
         }
     }
 
-    /// Runs the steps in an unstructured task, because the request does not depend on its caller.
+    /// Runs the steps in an unstructured task, because the request must not end with its caller's task.
     private func runInTask(_ next: Next) {
         core.keep(Task { await run(next) })
     }
 
-    /// Runs all steps in the request's task.
+    /// Runs this step and all later steps in the request's task.
     private func run(_ first: Next) async {
         guard !core.sharedWork.isEmpty else { return await runToEnd(first) }
         await SharedWork.$current.withValue(SharedWork.current + core.sharedWork) { await runToEnd(first) }
@@ -72,7 +74,7 @@ extension RequestPipeline {
         }
     }
 
-    /// Runs only the hop loop, for a call of `next` by middleware: from a request to its final response.
+    /// Runs only the hop loop, from a request to its final response. Called when middleware calls `next`.
     func hops(_ first: Next) async throws(Exit) -> HopOutcome {
         var (pipeline, next) = (self, first)
         pipeline.isStepwise = true

@@ -1,37 +1,39 @@
-/// The steps of a request, from its source to its finish. It has the only retry loop and the only hop loop.
+/// The steps of a request, from its source to its finish. Only the pipeline has a retry loop and a hop loop.
 ///
 /// The steps are in the files `Step1` to `Step8`:
 ///
 /// 1. Build: an attempt begins, and its request is built.
 /// 2. Adapt: adapters change the request.
 /// 3. Send: middleware sends the request.
-/// 4. Hops: the request is sent, redirects are followed, challenges are answered.
+/// 4. Hops: the request is sent, redirects are followed, and challenges are answered.
 /// 5. Receive: a body that is not kept in memory goes to its receiver.
 /// 6. Validate: response gates and validators see the response.
 /// 7. Retry: retriers are asked about a failure. A retry continues with step 1.
 /// 8. Serialize: serializers run, and the request finishes.
 ///
-/// The pipeline is a value without state. Each step is a function that does its work and calls the next step. If a step
-/// has to run user code or to wait, it returns that work for a task. The plan (`AttemptPlan`) shows whether this is
-/// necessary. Every request takes the same steps, on any thread. Drivers call them (`RequestPipeline+Drivers.swift`).
+/// The pipeline is a value without mutable state. Each step is a function that does its work and calls the next step.
+/// If a step has to run user code or to wait, it instead returns that work, and a driver runs the work in a task. The
+/// step decides this by its plan (`AttemptPlan`). Every request takes the same steps, on any thread. The drivers that
+/// call the steps are in `RequestPipeline+Drivers.swift`.
 ///
-/// After a cancel, a step that changes the state throws `RequestCore.Exit`, because another task finishes the request.
+/// After a cancel, another task finishes the request. A step of the pipeline that then tries to change the state throws
+/// `RequestCore.Exit`, and the pipeline stops.
 struct RequestPipeline: Sendable {
     let core: RequestCore
     let session: Session
-    /// Whether each step returns to the driver before the next one. Middleware needs it to drive the hop loop alone,
-    /// and tests to play events between two steps.
+    /// Whether each step returns to the driver before the next step runs. Middleware needs this to run the hop loop
+    /// without the later steps. Tests need it to inject events between two steps.
     var isStepwise = false
 
     typealias Exit = RequestCore.Exit
 
-    /// The result of a step: what follows it.
+    /// The result of a step: the work that follows the step.
     enum Next: Sendable {
         /// Another step, which the driver calls at once.
         case now(Step)
         /// Work that needs a task.
         case later(Work)
-        /// A hop with this request. `judge` follows it.
+        /// A hop with this request. The step `judge` follows the hop.
         case wait(OutgoingRequest, AttemptPlan, HopLoop)
         /// The request has finished.
         case done
@@ -39,13 +41,15 @@ struct RequestPipeline: Sendable {
 
     typealias Work = @Sendable () async throws(Exit) -> Next
 
-    /// The steps that a driver calls. All other steps are called by these.
+    /// The steps that a driver calls. These steps call all other steps.
     enum Step: Sendable {
         /// An attempt begins.
         case begin
-        /// A hop has ended or delivered its head. Another hop follows, or the response is final.
+        /// A hop has ended or delivered its head. The step decides whether another hop follows or the response is
+        /// final.
         case judge(HopOutcome, HopLoop)
-        /// The final response is validated, and its body goes to the receiver.
+        /// The final response has a body that the channel delivers. The response is validated, and the body goes to the
+        /// receiver.
         case receive(CompletedExchange, ByteChannel)
         /// The hops have ended. Response gates and validators see the response.
         case examine(CompletedExchange, AttemptPlan)
@@ -55,9 +59,9 @@ struct RequestPipeline: Sendable {
 
     /// The hops of one attempt, or of one call of `next` by middleware.
     struct HopLoop: Sendable {
-        /// The number of the attempt's hops that came before this loop.
+        /// The number of hops that the attempt had before this loop.
         var earlier = 0
-        /// The trust evaluations of this loop; nil if there was none.
+        /// The trust evaluations of this loop; nil if no hop needed one.
         var inquiries: TrustInquiries?
     }
 
@@ -77,7 +81,8 @@ struct RequestPipeline: Sendable {
         exchange.failed(with: error.adding(to: exchange, requestID: core.id))
     }
 
-    /// Runs user code. If the attempt times out, throws at once and leaves the user code running in a cancelled task.
+    /// Runs user code within the attempt's timeout. If the attempt times out, the method throws at once and leaves the
+    /// user code running in a cancelled task.
     func inTime<Value: Sendable>(
         _ plan: AttemptPlan, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {

@@ -1,23 +1,24 @@
-/// A closure that changes a request before its parameters are encoded. It is called for each attempt.
+/// A closure that changes a request before its parameters are encoded. The closure is called for each attempt.
 public typealias RequestModifier = @Sendable (inout OutgoingRequest) async throws -> Void
 
 /// The source that each attempt builds its request from.
 struct RequestSource: Sendable {
     enum Origin: Sendable {
         case parts(any URLConvertible, HTTPMethod, HTTPHeaders)
-        /// A complete request, and the method and fields that replace its own.
+        /// A complete request, with the method and the header fields that replace those of the request.
         case convertible(any OutgoingRequestConvertible, HTTPMethod? = nil, HTTPHeaders = HTTPHeaders())
     }
 
     private let origin: Origin
     private let modifier: RequestModifier?
     private let content: RequestContent?
-    /// Whether the fields of the request and of the session belong to another origin.
+    /// Whether the request goes to another origin. Secret header fields of the request and of the session are then
+    /// removed.
     private let isElsewhere: Bool
-    /// Whether the session's header fields are added when the request is created: only for a URL without modifier and
-    /// content.
+    /// Whether the session's header fields are added already when the request is created. This holds only for a URL
+    /// without a modifier and without content.
     private let isDirect: Bool
-    /// Whether building calls user code: a convertible, a modifier, or the closure of a content.
+    /// Whether building the request calls user code: a convertible, a modifier, or the closure of a content.
     let runsUserCode: Bool
 
     init(
@@ -37,7 +38,7 @@ struct RequestSource: Sendable {
         self.isElsewhere = isElsewhere
     }
 
-    /// - Parameter method: Nil uses the method of a complete request, and for a URL the default method.
+    /// - Parameter method: If nil, a complete request keeps its method, and a URL gets the default method.
     init(
         _ target: any RequestTarget, _ method: HTTPMethod?, _ headers: HTTPHeaders,
         default defaultMethod: HTTPMethod = .get, modifier: RequestModifier?, content: RequestContent?
@@ -53,14 +54,14 @@ struct RequestSource: Sendable {
 
     /// Returns the target as a URL; nil for a complete request.
     private static func url(_ target: any RequestTarget) -> (any URLConvertible)? {
-        // The general casts take several times as long.
+        // These casts come first, because the general casts below take several times as long.
         if let text = target as? String { return text }
         if let url = target as? URL { return url }
         if let url = target as? RequestURL { return url }
         return target is any OutgoingRequestConvertible ? nil : target as? any URLConvertible
     }
 
-    /// A target that provides neither a URL nor a complete request. Building from it fails.
+    /// A target that provides neither a URL nor a complete request. Building a request from this target fails.
     private struct NoTarget: OutgoingRequestConvertible {
         let type: String
 
@@ -73,8 +74,8 @@ struct RequestSource: Sendable {
         }
     }
 
-    /// Builds the request in a task: URL or complete request, timeouts, modifier, content, and the session's fields
-    /// that are missing.
+    /// Builds the request in a task. Starts with the URL or the complete request, and applies the timeouts, the
+    /// modifier and the content. Then adds those fields of the session that the request does not have.
     func buildWithUserCode(
         in context: SessionContext, within limits: [RequestTimeouts.Limit]
     ) async throws(RequestError) -> OutgoingRequest {
@@ -109,7 +110,7 @@ struct RequestSource: Sendable {
             case .parts(let url, let method, let headers):
                 let url = try context.baseURL.map { try url.asRequestURL(relativeTo: $0.get()) } ?? url.asRequestURL()
                 var headers = headers
-                // Adding these fields to the created request would copy it.
+                // The fields are added before the request is created, because adding them later would copy the request.
                 if isDirect { headers.addMissing(from: context.configuration.headers) }
                 return OutgoingRequest(
                     method: method, url: url, headers: headers, options: context.configuration.options)

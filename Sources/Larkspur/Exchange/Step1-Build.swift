@@ -1,9 +1,9 @@
-/// The first step: an attempt begins, and its request is built from its source.
+/// The first step: an attempt begins, and the attempt's request is built from its source.
 extension RequestPipeline {
     func begin() throws(Exit) -> Next {
         let plan = try core.beginAttempt()
         guard core.isLimited(plan.settings.timeouts) else { return try build(plan) }
-        // Starting the timeout calls a clock, which may be user code.
+        // The attempt's timeout is started in a task, because starting it calls a clock, and a clock may be user code.
         return .later { () async throws(Exit) in
             core.watchAttempt(plan)
             return try build(core.currentPlan())

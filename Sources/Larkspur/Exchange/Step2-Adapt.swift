@@ -1,6 +1,7 @@
-/// The second step: adapters change the request, and it is checked after the last one.
+/// The second step: adapters change the request. After the last adapter, the request is checked.
 extension RequestPipeline {
-    /// - Parameter first: The plan when the request was built. The user may have set other timeouts since then.
+    /// - Parameter first: The plan at the time when the request was built. The user may have set other timeouts since
+    ///   then.
     func adapt(
         _ request: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
     ) throws(Exit) -> Next {
@@ -20,13 +21,13 @@ extension RequestPipeline {
         !core.context.configuration.interceptors.isEmpty || !plan.settings.interceptors.isEmpty
     }
 
-    /// Returns the session's interceptors, then the request's.
+    /// Returns the session's interceptors, followed by the request's interceptors.
     func interceptors(_ plan: AttemptPlan) -> [any RequestInterceptor] {
         core.context.configuration.interceptors + plan.settings.interceptors
     }
 
-    /// Returns the request as changed by adapters and by the receiver of the body. After a cancel, no further adapter
-    /// is called.
+    /// Returns the request as changed by the adapters and by the receiver of the body. After a cancel, no further
+    /// adapter is called.
     private func adapted(
         _ built: OutgoingRequest, _ plan: AttemptPlan
     ) async throws -> OutgoingRequest {
@@ -49,7 +50,7 @@ extension RequestPipeline {
         }
     }
 
-    /// Checks the request after the last adapter has changed it. Then calls the creation handlers.
+    /// Checks the request after the last adapter has changed it, and then calls the creation handlers.
     private func check(
         _ adapted: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
     ) throws(Exit) -> Next {
@@ -65,13 +66,13 @@ extension RequestPipeline {
         guard !plan.settings.creationHandlers.isEmpty else { return intercept(created, plan) }
         return .later { () async throws(Exit) in
             for handler in plan.settings.creationHandlers where core.isWithPipeline {
-                try? await inTime(plan) { await handler(created) }  // on a timeout, the hop that follows fails at once
+                try? await inTime(plan) { await handler(created) }  // after a timeout, the following hop fails at once
             }
             return intercept(created, try core.currentPlan())
         }
     }
 
-    /// Fails an attempt whose request could not be created. Retriers are asked next.
+    /// Fails an attempt whose request could not be created. Retriers are then asked about the failure.
     func fail(_ error: any Error) throws(Exit) -> Next {
         if let exit = error as? Exit { throw exit }
         let error = RequestError(wrapping: error, as: .adaptationFailed, stage: .adapting)

@@ -1,7 +1,7 @@
 /// The third step: the request is sent, through middleware if there is any.
 ///
-/// Middleware runs around the hop loop, and inside validation and retries. While its code runs, the phase is
-/// `.preparing` before the first hop, `.receiving` while a live body is open, and `.settling` otherwise. In each of
+/// Middleware runs around the hop loop, and inside validation and retries. While the middleware's code runs, the phase
+/// is `.preparing` before the first hop, `.receiving` while a live body is open, and `.settling` otherwise. In each of
 /// these phases a cancel takes effect at once.
 extension RequestPipeline {
     func intercept(_ request: OutgoingRequest, _ plan: AttemptPlan) -> Next {
@@ -34,7 +34,7 @@ extension RequestPipeline {
         }
     }
 
-    /// Handles the response of middleware if the body is kept in memory.
+    /// Handles the response that middleware returned, if the request keeps the body in memory.
     private func keep(_ response: ExchangeResponse, _ passage: Passage) async throws(Exit) -> CompletedExchange {
         try await passage.settle()
         let exchange = passage.exchange(of: response)
@@ -46,9 +46,10 @@ extension RequestPipeline {
         }
     }
 
-    /// Handles the response of middleware if the request has a receiver for the body.
+    /// Handles the response that middleware returned, if the request has a receiver for the body.
     private func receive(_ response: ExchangeResponse, _ passage: Passage) async throws(Exit) -> CompletedExchange {
-        // A live body is read from its hop. If the response has a buffered body, no hop is needed any more.
+        // A live body is read from its hop, so that hop must stay open. A response with a buffered body needs no hop
+        // any more.
         if case .buffered = response.body { try await passage.settle() }
         let exchange = passage.exchange(of: response)
         return try await receive(response.body.chunks, of: exchange) { () async throws(Exit) in
@@ -87,12 +88,12 @@ private final class Passage: Sendable {
 
     private struct State {
         var hopState = HopState.notSent
-        /// The latest result of `next`.
+        /// The latest result of a call of `next`.
         var latest: CompletedExchange
-        /// The errors that `next` has thrown.
+        /// The errors that calls of `next` have thrown.
         var errors: [RequestError] = []
-        /// The hops of the responses that `next` has returned. `given` is the hop at that moment, `ended` the hop after
-        /// its end.
+        /// The hops of the responses that `next` has returned. `given` is the hop when `next` returned, and `ended` is
+        /// the same hop after its end.
         var hops: [(given: Hop, ended: Hop)] = []
     }
 
@@ -112,7 +113,7 @@ private final class Passage: Sendable {
 
     var latest: CompletedExchange { box.withLock { $0.latest } }
 
-    /// Calls the first middleware with a `next` that calls the others and finally sends the request.
+    /// Calls the first middleware. The middleware's `next` calls the other middleware and finally sends the request.
     func pass(
         _ exchange: Exchange, through rest: ArraySlice<any RequestMiddleware>
     ) async throws -> ExchangeResponse {
@@ -131,7 +132,7 @@ private final class Passage: Sendable {
 
     private func send(_ request: OutgoingRequest) async throws -> ExchangeResponse {
         var request = request
-        // Adapters have added credentials for the origin of `self.request`.
+        // Adapters have added credentials for the origin of `self.request`. Another origin must not get them.
         if request.url.origin != self.request.url.origin { request.removeFieldsOfOrigin() }
         try request.complete()
         let sent = pipeline.core.read { $0.attempt?.hops ?? [] }
@@ -150,7 +151,7 @@ private final class Passage: Sendable {
                 return try response(exchange) { _ in .buffered(exchange.data ?? Data()) }
             }
             box.withLock { $0.errors.append(error) }
-            try Task.checkCancellation()  // the task of this call was cancelled, not the request
+            try Task.checkCancellation()  // throws if only the task of this call was cancelled
             throw error
         case .live(let exchange, let channel):
             box.withLock { ($0.hopState, $0.latest) = (.live(channel), exchange) }
@@ -159,7 +160,7 @@ private final class Passage: Sendable {
         }
     }
 
-    /// Runs the hop loop. If the request was cancelled, returns a `CancellationError` for the middleware; the request
+    /// Runs the hop loop. If the request was cancelled, returns a `CancellationError` for the middleware. The request
     /// finishes without waiting for the middleware.
     private func perform(_ request: OutgoingRequest) async -> Result<HopOutcome, any Error> {
         let core = pipeline.core
@@ -187,7 +188,7 @@ private final class Passage: Sendable {
         return ExchangeResponse(of: hop, head: head, body: body(hop))
     }
 
-    /// Ends the hop whose body is live, if there is one. The phase is `.settling` afterwards.
+    /// Ends the hop whose body is live, if there is one. After this method the phase is `.settling`.
     func settle() async throws(RequestPipeline.Exit) {
         switch box.withLock({ $0.hopState }) {
         case .notSent: try pipeline.core.step(.settle)
@@ -204,8 +205,8 @@ private final class Passage: Sendable {
 
     // MARK: Results
 
-    /// Returns the exchange for a response of middleware. If the response came from a hop of this attempt, the exchange
-    /// has that hop's request and metrics.
+    /// Returns the exchange for the response that middleware returned. If the response came from a hop of this attempt,
+    /// the exchange has that hop's request and metrics.
     func exchange(of response: ExchangeResponse) -> CompletedExchange {
         let (ended, latest) = box.withLock { state in
             (state.hops.last { $0.given === response.hop }?.ended, state.latest)
@@ -218,7 +219,8 @@ private final class Passage: Sendable {
         return CompletedExchange(hop: answer, attempts: latest.attempts, past: past)
     }
 
-    /// Returns the request's error for an error of middleware: unchanged if `next` has thrown it, otherwise wrapped.
+    /// Returns the request's error for an error that middleware threw. An error of `next` is returned unchanged, and
+    /// any other error is wrapped.
     func failure(_ error: any Error) -> RequestError {
         if let error = error as? RequestError, box.withLock({ $0.errors }).contains(where: error.isSame) {
             return error
@@ -227,7 +229,8 @@ private final class Passage: Sendable {
     }
 }
 
-/// The permission of one middleware to call `next`: only while the middleware runs, and one call at a time.
+/// The permission of one middleware to call `next`. The middleware may call `next` only while it runs, and only one
+/// call at a time.
 final class Turn: Sendable {
     private enum Stage { case free, taken, over }
 

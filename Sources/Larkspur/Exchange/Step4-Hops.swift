@@ -2,7 +2,7 @@
 extension RequestPipeline {
     func judge(_ outcome: HopOutcome, _ loop: HopLoop) throws(Exit) -> Next {
         guard core.needsJar(after: outcome.hop) else { return try judged(outcome, loop) }
-        // The cookie jar calls a clock, which may be the user's.
+        // The cookie jar calls a clock. The clock may be user code, so the jar is used in a task.
         return .later { () async throws(Exit) in
             core.keepCookies(of: outcome)
             return try judged(outcome, loop)
@@ -29,7 +29,8 @@ extension RequestPipeline {
             guard !exchange.codings.isEmpty else {
                 return isStepwise ? .now(.examine(exchange, plan)) : try examine(exchange, plan)
             }
-            // Decoding may take long, because the server determines the size.
+            // Decoding runs in a task, because the server determines the size of the body, and decoding a large body
+            // takes long.
             return .later { () async throws(Exit) in .now(.examine(decoded(exchange), try core.currentPlan())) }
         }
         let hops = exchange.history.last?.hops.dropFirst(loop.earlier) ?? []
@@ -44,14 +45,14 @@ extension RequestPipeline {
         }
     }
 
-    /// Handles a failed hop. If it failed because a trust evaluator has to judge the server, the hop is sent again
-    /// after the evaluator has accepted the server.
+    /// Handles a failed hop. A hop fails if a trust evaluator still has to judge the server. In this case the hop is
+    /// sent again after the evaluator has accepted the server.
     private func judgeFailure(
         _ exchange: CompletedExchange, _ plan: AttemptPlan, _ inquiry: TrustInquiry?, _ loop: HopLoop
     ) throws(Exit) -> Next {
         guard let hop = exchange.hop, let error = hop.error else { throw .abandon }
         guard let inquiry else {
-            // Reading the time left calls a clock, which may be the user's.
+            // `failed(by:_:)` reads the time left from a clock, which may be user code, so it runs in a task.
             guard error.code == .timedOut, !plan.deadlines.isEmpty else {
                 return .now(.examine(try failed(by: error, exchange), plan))
             }
@@ -69,7 +70,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Runs the trust evaluation. Returns the error if the server is refused.
+    /// Waits for the result of the trust evaluation. Returns an error if the server is refused or the evaluation times
+    /// out.
     private func settle(_ inquiry: TrustInquiry, _ plan: AttemptPlan) async -> TransportError? {
         do {
             return try await inTime(plan) { await inquiry.settle() }

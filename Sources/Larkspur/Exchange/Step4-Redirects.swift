@@ -1,5 +1,5 @@
-/// Redirects that a handler decides about. The handler is called as soon as the head has arrived, while the body of a
-/// stream or download waits.
+/// The redirects that a redirect handler decides about. The handler is called as soon as the head has arrived. If the
+/// request is a stream or a download, the body waits meanwhile.
 extension RequestPipeline {
     func judgeRedirect(
         _ head: CompletedExchange, _ body: ByteChannel?, _ loop: HopLoop
@@ -25,7 +25,7 @@ extension RequestPipeline {
         }
     }
 
-    /// Ends the hop of a redirect that is followed. Its body is discarded.
+    /// Ends the hop of a redirect that is not the final response. The hop's body is discarded.
     private func drop(_ body: ByteChannel?) async throws(Exit) -> CompletedExchange {
         guard case .ended(let exchange) = await core.hopEnd(.discarded) else { throw .abandon }
         body?.end(nil)

@@ -1,5 +1,5 @@
-/// The fifth step, for bodies that are not kept in memory: the head is validated, then the body goes to the receiver in
-/// chunks, with back pressure.
+/// The fifth step, for bodies that are not kept in memory. The head is validated first. Then the body goes to the
+/// receiver in chunks, with back pressure.
 extension RequestPipeline {
     func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> CompletedExchange {
         guard let hop = head.hop else { throw .abandon }
@@ -11,8 +11,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Validates a response by its head and passes its body to the receiver. If validation refuses the response, the
-    /// failed exchange has the first bytes of the body.
+    /// Validates a response by its head, and passes its body to the receiver. If a validator refuses the response, the
+    /// failed exchange contains the first bytes of the body.
     ///
     /// - Parameters:
     ///   - end: Ends the hop. Returns the exchange and the error of the hop.
@@ -23,7 +23,8 @@ extension RequestPipeline {
         failure: (any Error) -> RequestError
     ) async throws(Exit) -> CompletedExchange where Chunks.Element == Data {
         let passed = try await passGates(head, core.currentPlan())
-        // If a resumed download is complete already, the server refuses the range. This is not a failure.
+        // If the partial file of a resumed download is already complete, the server refuses the requested range. This
+        // is not a failure.
         let isSettled = passed.error != nil || head.hop?.hasNothingMore == true
         let validated = isSettled ? passed : try await validated(passed)
         if let error = validated.error {
@@ -39,11 +40,11 @@ extension RequestPipeline {
         return failed(failure(try core.failure(from: hopError)), ended)
     }
 
-    /// The maximum time to wait for the body of a refused response, which only explains the error. The wait is on the
-    /// system's clock, so that tests with a manual clock need not advance it.
+    /// The maximum time to wait for the body of a refused response. That body only helps to explain the error. The time
+    /// is measured on the system's clock, so that tests with a manual clock need not advance that clock.
     private static let refusedBodyTimeout = Duration.seconds(1)
 
-    /// Returns the first bytes of a refused body, for its error.
+    /// Returns the first bytes of a refused response's body, which become part of the error.
     private func start<Chunks: AsyncSequence & Sendable>(of chunks: Chunks) async -> Data
     where Chunks.Element == Data {
         await withTaskGroup(of: Data?.self) { group in
@@ -52,8 +53,8 @@ extension RequestPipeline {
                 try? await Task.sleep(for: Self.refusedBodyTimeout)
                 return nil
             }
-            // The child task that ends first cancels the other. A cancelled reader returns the bytes that it has read
-            // so far.
+            // The child task that ends first cancels the other. If the reader of the body is cancelled, it returns the
+            // bytes that it has read so far.
             var start = Data()
             for await bytes in group {
                 group.cancelAll()
@@ -63,8 +64,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Passes the whole body to the receiver. Returns the error if that fails. Runs on the receiver's actor, so that
-    /// chunks do not change threads.
+    /// Passes the whole body to the receiver. Returns the error if the receiver or the body fails. Runs on the
+    /// receiver's actor, so that chunks do not change threads.
     private func pass<Chunks: AsyncSequence & Sendable>(
         _ body: Chunks, of head: CompletedExchange, to receiver: any BodyReceiver, on actor: isolated (any Actor)?
     ) async -> (any Error)? where Chunks.Element == Data {
@@ -88,7 +89,8 @@ extension RequestPipeline {
     /// Ends the hop and returns its result.
     func end(_ body: ByteChannel) async throws(Exit) -> CompletedExchange {
         let outcome = await core.hopEnd(.cancelled)
-        // User code may have kept the body. Buffered bytes can still be read.
+        // User code may still have a reference to the body. That code can read the buffered bytes, and then gets this
+        // error.
         body.end(RequestError(.receivingFailed, "the request has ended, and the rest of its body was discarded"))
         try core.step(.settle)
         guard case .ended(let ended) = outcome else { throw .abandon }

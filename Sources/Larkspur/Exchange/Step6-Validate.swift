@@ -1,8 +1,8 @@
-/// The sixth step: response gates, then validators.
+/// The sixth step: response gates and then validators check the response.
 extension RequestPipeline {
-    /// Calls response gates, then validators.
+    /// Calls the response gates, and then the validators.
     func examine(_ exchange: CompletedExchange, _ plan: AttemptPlan) throws(Exit) -> Next {
-        // With a receiver, the head was validated before the body.
+        // If the request has a receiver, step 5 has already validated the response.
         guard exchange.error == nil, core.receiver == nil else { return try conclude(exchange, plan) }
         guard !plan.gates.isEmpty else { return try validate(exchange, plan) }
         return .later { () async throws(Exit) in
@@ -10,7 +10,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Calls validators in order, the session's first. The first refusal fails the exchange.
+    /// Calls the validators in order, beginning with the session's validators. The first validator that refuses the
+    /// response fails the exchange.
     private func validate(_ exchange: CompletedExchange, _ plan: AttemptPlan) throws(Exit) -> Next {
         guard exchange.error == nil, !plan.settings.validators.isEmpty else { return try conclude(exchange, plan) }
         for validator in plan.settings.validators {
@@ -25,7 +26,7 @@ extension RequestPipeline {
         return try conclude(exchange, plan)
     }
 
-    /// Returns the exchange, failed if a validator refuses it.
+    /// Returns the exchange. If a validator refuses the response, the returned exchange has the validator's error.
     func validated(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
         let plan = try core.enter(.validating)
         let validators = plan.settings.validators
@@ -48,7 +49,7 @@ extension RequestPipeline {
 
     // MARK: Response gates
 
-    /// Calls the response gates for the final response. Returns a failed exchange if they time out.
+    /// Calls the response gates for the final response. If a gate times out, returns a failed exchange.
     func passGates(_ exchange: CompletedExchange, _ plan: AttemptPlan) async throws(Exit) -> CompletedExchange {
         guard let head = exchange.head, !plan.gates.isEmpty else { return exchange }
         do {
@@ -60,11 +61,11 @@ extension RequestPipeline {
         }
     }
 
-    /// Throws if a gate cancels the request.
+    /// Calls the gates in order. Throws if a gate cancels the request.
     private func askGates(about head: ResponseHead) async throws(Exit) {
         for gate in try core.enter(.validating).gates {
             let disposition = await gate(head)
-            // The answer of a gate that timed out does not count.
+            // If the gate has timed out, its answer is ignored.
             guard core.isWithPipeline, !Task.isCancelled else { throw .abandon }
             guard disposition == .allow else {
                 core.cancel()
@@ -74,11 +75,11 @@ extension RequestPipeline {
         }
     }
 
-    /// Calls the gates for a response whose body is kept in memory, and collects the body if they allow it.
+    /// Calls the gates for a response whose body is kept in memory. If the gates allow the response, collects the body.
     func collect(_ head: CompletedExchange) async throws(Exit) -> Next {
         let plan = try core.currentPlan()
         let gated = plan.gatesSeeHead ? try await passGates(head, plan) : head
-        try core.enter(.sending)  // the stage while the rest of the body arrives
+        try core.enter(.sending)  // the stage of an error while the rest of the body arrives
         guard case .ended(let exchange) = await core.hopEnd(gated.error == nil ? .collected : .cancelled) else {
             throw .abandon
         }

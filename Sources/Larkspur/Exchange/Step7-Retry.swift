@@ -1,10 +1,10 @@
-/// The seventh step: retriers are asked about a failure.
+/// The seventh step: if the exchange has failed, retriers decide about another attempt.
 extension RequestPipeline {
     func conclude(_ exchange: CompletedExchange, _ plan: AttemptPlan) throws(Exit) -> Next {
         let isJudged = exchange.error != nil && hasInterceptors(plan)
         guard isJudged || core.receiver != nil else {
             if let error = exchange.error { try core.endAttempt(error) }
-            // The state ignores this response if its serializer was withdrawn meanwhile.
+            // If the serializer is withdrawn before the response is stored, the state ignores this response.
             let held = plan.prompt?(exchange).map { HeldResponse(slot: 0, response: $0) }
             return isStepwise ? .now(.serialize(exchange, held: held)) : try serialize(exchange, held)
         }
@@ -25,11 +25,12 @@ extension RequestPipeline {
     enum Decision {
         /// The next attempt has begun.
         case again
-        /// There is no retry. The error, if not nil, replaces the attempt's error.
+        /// No retry follows. If the value is not nil, it replaces the attempt's error.
         case over(RequestError?)
     }
 
-    /// Asks the session's retriers, then the request's. If a retrier decides to retry, waits for the retry delay.
+    /// Asks the session's retriers, and then the request's retriers. If a retrier decides to retry, waits until the
+    /// retry delay has passed.
     func askRetriers(_ error: RequestError) async throws(Exit) -> Decision {
         let interceptors = interceptors(try core.currentPlan())
         guard !interceptors.isEmpty, core.receiver?.canBeginAgain ?? true, let request = core.owner else {

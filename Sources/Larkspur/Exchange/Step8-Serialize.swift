@@ -1,8 +1,8 @@
 /// The last step: serializers run, and the request finishes.
 extension RequestPipeline {
-    /// Runs serializers in order. When none is left, finishes the request.
+    /// Runs the serializers in order. If no serializer is left, finishes the request.
     ///
-    /// - Parameter held: The response of the serializer that has just run.
+    /// - Parameter held: The response of the serializer that has just run; nil if none has.
     func serialize(_ exchange: CompletedExchange, _ held: HeldResponse?) throws(Exit) -> Next {
         var held = held
         while true {
@@ -46,14 +46,15 @@ extension RequestPipeline {
     private func finished(_ callsHandlers: Bool) -> Next {
         guard callsHandlers else { return .done }
         return .later { () async throws(Exit) in
-            // A closure must not run before the function that attached it returns, because the caller may hold a lock.
+            // A response closure must not run before the function that attached the closure returns, because the caller
+            // may hold a lock during that function.
             if ThreadMarks.isStarting { Task { await core.callHandlers() } } else { await core.callHandlers() }
             return .done
         }
     }
 
-    /// Runs a serializer within the attempt's timeout. After a failure there is no timeout, because the attempt is
-    /// over.
+    /// Runs a serializer within the attempt's timeout. For a failed exchange there is no timeout, because its attempt
+    /// has ended.
     private func run(
         _ job: SerializerJob, _ exchange: CompletedExchange, _ limit: Deadline?
     ) async -> (response: AnyResponse, failure: RequestError?) {

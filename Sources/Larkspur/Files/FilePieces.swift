@@ -1,4 +1,4 @@
-/// Reads a file from its start, in pieces of at most 256 KiB.
+/// A reader that reads a file from its start, in pieces of at most 256 KiB.
 struct FilePieces {
     private let file: ReadableFile
     private var position: UInt64 = 0

@@ -1,16 +1,16 @@
-/// A thread on which sessions write their downloads.
+/// A thread on which sessions and cookie jars write their files.
 ///
 /// The thread is a serial executor, so actors can be bound to it and the compiler checks the isolation. A slow disk
-/// delays other files. It delays neither a transport's thread, which must not block (rule R2 in Concurrency.md), nor
-/// the threads of Swift's task pool.
+/// delays only the other files of the same thread. It does not delay the transport's thread, which must not block (rule
+/// R2 in Concurrency.md), and it does not delay the threads of Swift's task pool.
 ///
-/// The process has four file threads, which never end. A job may release the last actor of a thread while the code that
-/// enqueued the job still uses the executor. So an executor must not be released with its session.
+/// The process has four file threads, which never end and are never released. Otherwise a job could release the last
+/// actor of a thread, and with it the executor, while the code that enqueued the job still uses the executor.
 final class FileThread: SerialExecutor {
     static let all = (0..<4).map { _ in FileThread() }
     private static let sessions = Protected(0)
 
-    /// Returns the thread for the next session.
+    /// Returns the thread for the next session or cookie jar. The four threads are assigned in turn.
     static func assigned() -> FileThread {
         let number = sessions.withLock { number in
             number += 1

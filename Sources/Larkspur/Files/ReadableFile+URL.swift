@@ -1,5 +1,6 @@
 extension URL {
-    /// The path of a file URL. Throws for a path with a NUL, because system calls would cut it there.
+    /// The path of a file URL. Throws for other URLs, for an empty path, and for a path with a NUL character, where
+    /// system calls would cut the path.
     var filePath: String {
         get throws(RequestError) {
             guard isFileURL else {

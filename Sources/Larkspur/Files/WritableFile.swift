@@ -5,9 +5,9 @@ final class WritableFile {
     let path: String
     private let descriptor: Int32
     private(set) var length: UInt64 = 0
-    /// The offset up to which the system was already told to write the file to disk.
+    /// The offset up to which the system was already told to write the file's bytes to disk.
     private var flushing: UInt64 = 0
-    /// The number of new bytes after which the system is told to write them to disk.
+    /// The number of new bytes after which the system is told to write these bytes to disk.
     private static let flushInterval: UInt64 = 8 << 20
 
     private init(_ path: String, _ descriptor: Int32) {
@@ -33,7 +33,7 @@ final class WritableFile {
             if !isNew, errno == EEXIST { descriptor = open(path, flags, mode) }
             guard descriptor >= 0 else { throw .uncreated(path) }
             let file = WritableFile(path, descriptor)
-            // Some file systems do not support locks; there the file is used without one.
+            // Some file systems do not support locks. On such a file system the file is used without a lock.
             if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
                 throw RequestError(
                     .fileInUse,
@@ -46,8 +46,9 @@ final class WritableFile {
             }
             file.length = UInt64(clamping: status.st_size)
             file.flushing = file.length
-            // Before this lock was acquired, its previous owner may have moved the file, or may have been killed while
-            // the file had a second hard link. An existing file may also be accessible to other users.
+            // The previous owner of the lock may have moved the file, or may have been killed while the file had a
+            // second hard link. Such a file must not be written. An existing file may also be accessible to other
+            // users.
             let hasOnlyThisPath = status.st_nlink == 1 && file.isAtPath(status)
             let isOpenToOthers = !isNew && mode & 0o077 == 0 && status.st_mode & 0o077 != 0
             if hasOnlyThisPath, !isOpenToOthers || fchmod(descriptor, mode) == 0 { return file }
@@ -89,7 +90,8 @@ final class WritableFile {
     func publish() throws(RequestError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & 0o777 == 0o600 else { return }
-        // The umask can only be read by changing it for all threads. Instead, the mode of a new file shows the umask.
+        // Reading the umask would change it for all threads for a moment. The code therefore creates a sample file,
+        // whose mode shows the umask.
         let sample = path + ".mode"
         unlink(sample)
         let file = try Self.create(sample)
@@ -99,7 +101,7 @@ final class WritableFile {
         }
     }
 
-    /// Waits until the bytes are on disk. On network file systems a full disk may be reported only here.
+    /// Waits until the file's bytes are on disk. Network file systems may report a full disk only here.
     func flush() throws(RequestError) {
         while clarkspur_file_flush(descriptor) != 0 {
             switch errno {

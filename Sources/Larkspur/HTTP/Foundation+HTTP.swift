@@ -11,7 +11,7 @@ extension URLRequest {
         self.headers = headers
     }
 
-    /// The method. Foundation changes some names to upper case.
+    /// The method of the request. Foundation changes some method names to upper case.
     public var method: HTTPMethod {
         get { HTTPMethod(rawValue: httpMethod ?? "GET") }
         set { httpMethod = newValue.rawValue }

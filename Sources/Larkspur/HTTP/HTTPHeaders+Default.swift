@@ -6,12 +6,12 @@ extension HTTPHeaders {
 }
 
 extension HTTPHeader {
-    /// The content codings that can be decoded on this machine, in order of preference. With all libraries installed
-    /// the value is `br, zstd;q=0.9, gzip;q=0.8, deflate;q=0.7`. Without any of them it is `identity`, because a server
-    /// may choose any coding if a request has no `Accept-Encoding`.
+    /// The content codings that can be decoded on this machine, in order of preference. If all decoding libraries are
+    /// installed, the value is `br, zstd;q=0.9, gzip;q=0.8, deflate;q=0.7`. If none of them is installed, the value is
+    /// `identity`, because a server may choose any coding if a request has no `Accept-Encoding`.
     ///
-    /// Brotli comes first because it compresses text best; zstd compresses nearly as well. A request has `identity`
-    /// instead if it requests a range or its response is not decoded.
+    /// Brotli comes first because it compresses text best; zstd compresses nearly as well. A request that asks for a
+    /// range, or whose response is not decoded, has `Accept-Encoding: identity` instead.
     public static let defaultAcceptEncoding = HTTPHeader.acceptEncoding(
         ContentCoding.available.isEmpty ? ["identity"] : ContentCoding.available)
 
@@ -21,8 +21,8 @@ extension HTTPHeader {
         return languages.isEmpty ? nil : .acceptLanguage(Array(languages.prefix(6)))
     }()
 
-    /// The program, Larkspur and the system: `Notes/1.2 (com.example.notes; build:7; iOS 18.1.0) Larkspur/0.1.0`. If
-    /// the program has no bundle, the parts from its bundle are missing.
+    /// The name and version of the program, of Larkspur and of the system: `Notes/1.2 (com.example.notes; build:7; iOS
+    /// 18.1.0) Larkspur/0.1.0`. If the program has no bundle, the parts from its bundle are missing.
     public static let defaultUserAgent = HTTPHeader.userAgent(UserAgent.standard)
 }
 
@@ -86,8 +86,8 @@ enum UserAgent {
         String(latin(text).map { (" "..."~").contains($0) && !"()\\;".contains($0) ? $0 : "_" })
     }
 
-    /// Transliterates to Latin letters. ASCII text is returned directly, because Foundation's tables take megabytes of
-    /// memory.
+    /// Transliterates the text to Latin letters. ASCII text is returned directly, because Foundation's tables for other
+    /// text take megabytes of memory.
     private static func latin(_ text: String) -> String {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
         return text.applyingTransform(StringTransform("Any-Latin; Latin-ASCII"), reverse: false) ?? text
@@ -97,7 +97,8 @@ enum UserAgent {
 enum UserLanguages {
     static var preferred: [String] {
         #if os(Linux)
-            // Without settings in the environment, Foundation would return a guess.
+            // The environment is read directly, because Foundation would return a guess if the environment names no
+            // language.
             named(in: ProcessInfo.processInfo.environment)
         #else
             Locale.preferredLanguages

@@ -2,7 +2,8 @@ extension MIMEType {
     /// The number of bytes that `ofContent` examines.
     static let contentLimit = 512
 
-    /// Returns the type of the content by its first bytes; `application/octet-stream` if its format has no signature.
+    /// Returns the type of the content, detected from its first bytes; `application/octet-stream` if no type is
+    /// detected.
     static func ofContent(_ content: some Collection<UInt8>) -> String {
         let bytes = Array(content.prefix(contentLimit))
         return binary(bytes) ?? text(bytes, isWhole: content.count <= contentLimit) ?? "application/octet-stream"
@@ -34,11 +35,12 @@ extension MIMEType {
         return nil
     }
 
-    /// Returns the type of a text by its beginning; nil if the bytes are not UTF-8 or have control characters.
+    /// Returns the type of a text, detected from its beginning; nil if the bytes are not UTF-8 or have control
+    /// characters.
     private static func text(_ bytes: [UInt8], isWhole: Bool) -> String? {
         var bytes = bytes[...]
         if bytes.starts(with: JSONParser.byteOrderMark) { bytes = bytes.dropFirst(3) }
-        // The examined bytes may end within a character: remove its beginning.
+        // The examined bytes may end within a character. The bytes of such an incomplete character are removed.
         if !isWhole, let last = bytes.lastIndex(where: { $0 & 0xC0 != 0x80 }), bytes[last] >= 0xC0 {
             bytes = bytes[..<last]
         }
@@ -53,8 +55,8 @@ extension MIMEType {
         return isJSON(bytes, text, isWhole: isWhole) ? "application/json" : "text/plain"
     }
 
-    /// Returns whether the text is JSON. A complete text is parsed. For the beginning of a longer text, the beginning
-    /// of an object is enough.
+    /// Returns whether the text is JSON. A complete text is parsed. If only the beginning of a longer text is examined,
+    /// it must begin like a JSON object.
     private static func isJSON(_ bytes: ArraySlice<UInt8>, _ text: String, isWhole: Bool) -> Bool {
         let start = text.filter { !$0.isWhitespace }.prefix(2)
         guard start.hasPrefix("{") || start.hasPrefix("[") else { return false }
@@ -63,7 +65,7 @@ extension MIMEType {
 }
 
 extension ReadableFile {
-    /// The first bytes of the file, enough to detect its type. They are empty if reading fails; sending the file then
+    /// The first bytes of the file, enough to detect its type. Empty if reading fails; in this case sending the file
     /// reports the error.
     var beginning: [UInt8] {
         [UInt8](unsafeUninitializedCapacity: MIMEType.contentLimit + 1) { buffer, count in

@@ -1,10 +1,10 @@
 extension OutgoingRequest {
     /// The request as a Foundation value, created on each access.
     ///
-    /// Setting it changes the method, URL, header fields and body data. Fields whose values did not change keep their
-    /// position and repetitions. A file or stream body, which `URLRequest` cannot contain, is kept unless the new value
-    /// has a body. A changed `timeoutInterval` sets ``RequestTimeouts/firstByte`` and ``RequestTimeouts/idle``. A
-    /// changed `httpShouldHandleCookies` sets ``RequestOptions/usesCookieJar``.
+    /// Setting this property changes the method, URL, header fields and body data. Fields whose values did not change
+    /// keep their position and repetitions. A file or stream body, which `URLRequest` cannot contain, is kept unless
+    /// the new value has a body. A changed `timeoutInterval` sets ``RequestTimeouts/firstByte`` and
+    /// ``RequestTimeouts/idle``. A changed `httpShouldHandleCookies` sets ``RequestOptions/usesCookieJar``.
     public var urlRequest: URLRequest {
         get {
             var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
@@ -24,7 +24,8 @@ extension OutgoingRequest {
                     problem = RequestError(wrapping: error, as: .invalidURL)
                 }
             }
-            // Compare with the converted old value, because URLRequest changes some methods to upper case.
+            // The new method is compared with the converted old method, because URLRequest changes some methods to
+            // upper case.
             if newValue.httpMethod != before.httpMethod {
                 method = HTTPMethod(rawValue: newValue.httpMethod ?? "GET")
             }
@@ -47,8 +48,8 @@ extension OutgoingRequest {
         }
     }
 
-    /// Sets the first-byte and idle timeouts. More than 1e9 seconds (thirty years) means no limit. Zero, negative
-    /// values and NaN are ignored.
+    /// Sets the first-byte and idle timeouts. A value of 1e9 seconds (thirty years) or more means no limit. Zero,
+    /// negative values and NaN are ignored.
     private mutating func setTimeout(seconds: Double) {
         guard seconds > 0 else { return }
         let limit: Duration? = seconds < 1e9 ? .seconds(seconds) : nil
@@ -64,7 +65,7 @@ extension OutgoingRequest {
 }
 
 extension ResponseHead {
-    /// Returns the head as a Foundation value; repeated fields are joined with commas.
+    /// Returns the head as a Foundation value. The values of repeated fields are joined with commas.
     package func httpURLResponse(url: RequestURL) -> HTTPURLResponse? {
         guard let url = URL(string: url.text) else { return nil }
         return HTTPURLResponse(url: url, statusCode: status, httpVersion: version, headerFields: headers.dictionary)

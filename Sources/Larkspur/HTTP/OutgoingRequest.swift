@@ -1,8 +1,10 @@
 /// A request before it is sent, as adapters and modifiers see and change it.
 ///
-/// It does not wrap Foundation's `URLRequest`, which loses the order and the repetition of header fields, and costs
-/// more than all other parts of a request. ``urlRequest`` converts the request for code that needs a `URLRequest`. The
-/// value is a single reference, because each hop, attempt and response stores a request.
+/// The type does not wrap Foundation's `URLRequest`, which loses the order and the repetition of header fields, and
+/// costs more than all other parts of a request. ``urlRequest`` converts the request for code that needs a
+/// `URLRequest`.
+///
+/// The value is a single reference, so that it is cheap to store a request in each hop, attempt and response.
 public struct OutgoingRequest: Sendable {
     private struct Content {
         var method: HTTPMethod
@@ -42,12 +44,13 @@ public struct OutgoingRequest: Sendable {
         storage = Storage(content)
     }
 
-    /// Returns whether both values are copies of one request, and neither was changed since.
+    /// Returns whether both values are copies of one request, and neither copy has been changed.
     func isSame(as other: OutgoingRequest) -> Bool { storage === other.storage }
 
-    // Accessed with `_read`: single fields of the options are read often, and copying all options is expensive.
+    // The getters use `_read`, which yields the stored value without a copy. Single options are read often, and copying
+    // all options is expensive.
 
-    /// The method, as written.
+    /// The method, with upper and lower case as given.
     public var method: HTTPMethod {
         _read { yield storage.content.method }
         set { change { $0.method = newValue } }
@@ -82,17 +85,18 @@ public struct OutgoingRequest: Sendable {
         set { change { $0.options = newValue } }
     }
 
-    /// The credential in `options`. Reading it through the accessors of `options` would need an allocation.
+    /// The credential in `options`, read directly, because reading through the accessors of `options` would need an
+    /// allocation.
     var authentication: Authentication? { storage.content.options.authentication }
 
-    /// The error of a setter that cannot throw. It is reported before the request is sent.
+    /// The error of a property setter, because setters cannot throw. The error is reported before the request is sent.
     var problem: RequestError? {
         get { storage.content.problem }
         set { change { $0.problem = newValue } }
     }
 
-    /// The `Cookie` field that the jar has set; nil if the field was changed since. Setting this property replaces that
-    /// field.
+    /// The `Cookie` field that the cookie jar has set; nil if the field was changed afterwards. Setting this property
+    /// replaces the jar's field.
     var cookiesOfJar: String? {
         get {
             guard let field = storage.content.cookiesOfJar, headers.values(for: "Cookie") == [field] else { return nil }
@@ -128,22 +132,22 @@ public struct RequestOptions: Sendable, Hashable {
     /// Whether a redirect may lead from https to http. Nil uses the session's option, whose default is false.
     public var allowsInsecureRedirects: Bool?
 
-    /// The time limits of the request, its attempts and their hops. A request starts with the limits of its session;
-    /// setting one limit keeps the others.
+    /// The time limits of the request, its attempts and their hops. A request starts with the limits of its session.
+    /// Setting one limit keeps the others.
     public var timeouts: RequestTimeouts {
         get { ownTimeouts ?? RequestTimeouts() }
         set { ownTimeouts = newValue }
     }
     private var ownTimeouts: RequestTimeouts?
 
-    /// The version of HTTP. Nil uses the session's option, whose default is to negotiate it.
+    /// The version of HTTP. Nil uses the session's option, whose default is to negotiate the version.
     public var httpVersion: HTTPVersionChoice?
 
-    /// The size in bytes from which a body is sent with `Expect: 100-continue`. The body then waits until the server
-    /// has answered or a second has passed. A body of unknown length always exceeds the size. Nil uses the session's
-    /// option, whose default is never to send the field.
+    /// The size in bytes from which a body is sent with `Expect: 100-continue`. The client then sends the body only
+    /// after the server has answered or a second has passed. A body of unknown length always exceeds the size. Nil uses
+    /// the session's option, whose default is never to send the field.
     ///
-    /// `Expect` avoids sending a large body that the server would reject, but costs a round trip for other bodies.
+    /// The field avoids sending a large body that the server would reject, but costs a round trip for all other bodies.
     public var expectsContinueFrom: UInt64?
 
     /// Whether a GET may have a body. Nil uses the session's option, whose default is false.
@@ -154,15 +158,15 @@ public struct RequestOptions: Sendable, Hashable {
     /// Whether bodies with a content coding (gzip, deflate, br, zstd, or several of them) are decoded. Nil uses the
     /// session's option, whose default is true.
     ///
-    /// With false, bodies are delivered as the server sent them, and the request's `Accept-Encoding` is `identity`. A
-    /// part of a body (206) is never decoded, because it is not a complete coded stream.
+    /// If the option is false, bodies are delivered as the server sent them, and the request's `Accept-Encoding` is
+    /// `identity`. A part of a body (206) is never decoded, because it is not a complete coded stream.
     public var decodesContent: Bool?
 
     /// The limits for decoding a body. Nil uses the session's limits, whose default is ``DecodingLimits/init()``.
     public var decodingLimits: DecodingLimits?
 
-    /// The maximum size of a response body in bytes, before decoding. Nil uses the session's limit. Its default is 2
-    /// GiB for bodies in memory, and no limit for others.
+    /// The maximum size of a response body in bytes, before decoding. Nil uses the session's limit. The default of the
+    /// session's limit is 2 GiB for bodies in memory, and no limit for others.
     ///
     /// A larger body fails with `.contentTooLarge`. It fails at once if the response head contains the length, and
     /// otherwise at the first byte beyond the limit.
@@ -180,20 +184,20 @@ public struct RequestOptions: Sendable, Hashable {
 
     /// The names of header fields with secrets, such as API keys in fields of your own. A redirect to another origin
     /// does not send these fields, and descriptions hide their values. `Authorization`, `Cookie` and similar fields
-    /// need no entry. The names in the session's options are added.
+    /// need no entry. The session's list is added to this list.
     ///
     /// A field with `isSecret` is treated in the same way, and needs no entry.
     public var confidentialHeaders: [String] = []
 
     /// The names of query items whose values are hidden in descriptions, logs and cURL commands, in addition to the
-    /// names that ``Redaction`` knows. The names in the session's options are added.
+    /// names that ``Redaction`` knows. The session's list is added to this list.
     public var confidentialQueryItems: [String] = []
 
-    /// The credential for HTTP authentication. Each attempt sets it from the request's settings, or each hop sets it
-    /// from the session's credential store.
+    /// The credential for HTTP authentication. Each attempt sets the credential that the request itself has. Otherwise
+    /// each hop sets the credential from the session's credential store.
     var authentication: Authentication?
 
-    /// The range that a resumed download requests. Each attempt sets it from the partial file.
+    /// The range that a resumed download requests. Each attempt computes the range from the partial file.
     var resumption: Resumption?
 
     mutating func addMissing(from session: RequestOptions) {
@@ -219,9 +223,10 @@ public struct RequestOptions: Sendable, Hashable {
 }
 
 extension OutgoingRequest {
-    /// Adds the header fields that follow from the request, and throws if the request must not be sent.
+    /// Adds the header fields that the request's URL, options and body require, and throws if the request must not be
+    /// sent.
     ///
-    /// Called after the last adapter, so that the changes of all adapters are checked.
+    /// The caller runs all adapters before, so that their changes are checked, too.
     ///
     /// - Parameter known: Header fields that were checked before and are valid for any request.
     mutating func complete(knowing known: HTTPHeaders = HTTPHeaders()) throws(RequestError) {
@@ -239,8 +244,8 @@ extension OutgoingRequest {
         if !options.confidentialQueryItems.isEmpty { url = url.hidingQueryItems(options.confidentialQueryItems) }
     }
 
-    /// Returns the given redaction rules, extended with the names of this request's own secret fields and query
-    /// items. They apply to descriptions of the request and of its response.
+    /// Returns the given redaction rules, extended with the names of this request's own secret fields and query items.
+    /// The result applies to descriptions of the request and of its response.
     func redaction(_ rules: Redaction) -> Redaction {
         let marked = headers.filter(\.isSecret).map(\.name)
         return rules.hiding(options.confidentialHeaders + options.confidentialQueryItems + marked)
@@ -285,8 +290,8 @@ extension OutgoingRequest {
         }
     }
 
-    /// Returns the canonical name of a field that may occur only once and affects routing or identity; nil for other
-    /// fields.
+    /// Returns the canonical name of a field that may occur only once, because it affects routing or identity; nil for
+    /// other fields.
     private static func single(_ name: String) -> String? {
         let known: String
         switch name.utf8.count {
@@ -311,8 +316,8 @@ extension OutgoingRequest {
             throw RequestError(
                 .invalidRequest, "the header field \(field.name) begins or ends with white space; trim its value")
         }
-        // The transport determines where the body ends. A contradicting field could make a server take the next request
-        // for a part of this body.
+        // The transport determines where the body ends. If a field of the request contradicts the transport, the server
+        // could take the next request for a part of this body.
         switch field.name.utf8.count {
         case 4 where field.name.lowercased() == "host":
             guard field.value.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !#"/?#@\,"<>"#.utf8.contains($0) }) else {
@@ -338,7 +343,8 @@ extension OutgoingRequest {
 
     static func isTokenByte(_ byte: UInt8) -> Bool { byte.isTokenByte }
 
-    /// Moves `user:password@` from the URL to an `Authorization` field, so that no other code sees it in the URL.
+    /// Moves `user:password@` from the URL to an `Authorization` field, so that no other code sees the password in the
+    /// URL.
     mutating func moveUserInfoToHeader() {
         guard let user = url.user else { return }
         if headers["Authorization"] == nil {
@@ -355,7 +361,7 @@ extension OutgoingRequest {
         if accepted == HTTPHeader.defaultAcceptEncoding.value { headers.update(.acceptEncoding("identity")) }
     }
 
-    /// - Parameter timeLeft: The remaining time of the limits that span hops.
+    /// - Parameter timeLeft: The remaining time of those time limits that cover several hops.
     func transportRequest(initialAllowance: UInt64, timeLeft: Duration?) -> TransportRequest {
         var request = TransportRequest(
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
@@ -366,8 +372,8 @@ extension OutgoingRequest {
 }
 
 extension String {
-    /// Returns whether all bytes are allowed. Contiguous text, the common case, takes a fraction of the time of other
-    /// text.
+    /// Returns whether all bytes are allowed. The check of contiguous text, the common case, takes a fraction of the
+    /// time that other text takes.
     @inline(__always)
     fileprivate func hasOnly(_ isAllowed: (UInt8) -> Bool) -> Bool {
         utf8.withContiguousStorageIfAvailable { $0.allSatisfy(isAllowed) } ?? utf8.allSatisfy(isAllowed)

@@ -6,8 +6,8 @@ public protocol RequestTarget: Sendable {}
 
 /// A type that can be converted to the URL of a request.
 ///
-/// The conversion runs each time an attempt is built, so a value can compute its URL. A thrown error is delivered with
-/// the response, not where the request is created.
+/// The conversion runs each time an attempt is built, so a value can compute a new URL for each attempt. An error of
+/// the conversion is delivered with the response, not where the request is created.
 ///
 /// If a type also conforms to ``OutgoingRequestConvertible``, a session uses the complete request.
 public protocol URLConvertible: RequestTarget {
@@ -67,8 +67,8 @@ extension URLComponents: URLConvertible {
 extension String.StringInterpolation {
     /// Appends any text as one segment of a URL's path: `"users/\(segment: name)"`.
     ///
-    /// All characters with a meaning in URLs are escaped. The segments `.` and `..` make the URL invalid, because they
-    /// would change the path even if escaped.
+    /// All characters that have a meaning in URLs are escaped. The segments `.` and `..` make the URL invalid, because
+    /// even in escaped form they would change the path.
     public mutating func appendInterpolation(segment: some StringProtocol) {
         let isPath = segment == "." || segment == ".."
         appendLiteral(isPath ? "\u{0}" : segment.percentEncoded)
@@ -78,16 +78,17 @@ extension String.StringInterpolation {
 /// A type that can be converted to a complete request through Foundation's `URLRequest`, for example a case of a
 /// router's enumeration, or a prepared `URLRequest`.
 ///
-/// The method, URL, header fields, body and timeout are used. A `URLRequest` keeps neither the order nor the repetition
-/// of header fields. Conform to ``OutgoingRequestConvertible`` if these matter.
+/// The request gets the method, URL, header fields, body and timeout of the `URLRequest`. A `URLRequest` keeps neither
+/// the order nor the repetition of header fields. Conform to ``OutgoingRequestConvertible`` if these matter.
 public protocol URLRequestConvertible: OutgoingRequestConvertible {
     /// Returns the request; called for each attempt.
     func asURLRequest() throws -> URLRequest
 }
 
 /// A type that can be converted to a complete request without a `URLRequest`.
+///
 /// Examples are a router that keeps the order of header fields, and a request whose body `URLRequest` cannot contain.
-/// For a URL alone conform to ``URLConvertible``; a session with a base URL resolves it relative to that base.
+/// For a URL alone, conform to ``URLConvertible``. A session with a base URL resolves such a URL relative to the base.
 public protocol OutgoingRequestConvertible: RequestTarget {
     /// Returns the request; called for each attempt.
     func asOutgoingRequest() throws -> OutgoingRequest
@@ -115,7 +116,7 @@ extension OutgoingRequest: OutgoingRequestConvertible {
     public func asOutgoingRequest() -> OutgoingRequest { self }
 }
 
-/// Converts host names in any script to their ASCII form (IDNA), with the platform's tables.
+/// The conversion of host names in any script to their ASCII form (IDNA), with the platform's tables.
 enum PlatformIDNA {
     @Sendable static func ascii(_ host: String) -> String? {
         var components = URLComponents()

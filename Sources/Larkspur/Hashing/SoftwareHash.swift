@@ -1,10 +1,10 @@
-/// Hash functions in Swift, for systems without a library of hash functions: MD5 (RFC 1321), SHA-256, SHA-512 and
-/// SHA-512/256 (FIPS 180-4).
+/// Hash functions in Swift: MD5 (RFC 1321), SHA-256, SHA-512 and SHA-512/256 (FIPS 180-4). They are used if the system
+/// has no hash library, or its library does not have the algorithm.
 struct SoftwareHash: HashEngine {
     private var blocks: any BlockHash
     private let blockSize: Int
     private let resultSize: Int
-    /// The bytes of an incomplete block.
+    /// The bytes after the last complete block.
     private var rest: [UInt8] = []
     private var count: UInt64 = 0
 
@@ -36,7 +36,7 @@ struct SoftwareHash: HashEngine {
         rest += bytes.dropFirst(whole)
     }
 
-    /// Pads the input with a one bit, zeros and the number of bits, and returns the hash.
+    /// Pads the input with a one bit, zeros and the input's length in bits, and returns the hash.
     mutating func finalize() -> [UInt8] {
         let bits = count << 3
         let lengthSize = blockSize / 8
@@ -87,8 +87,8 @@ private struct MD5: BlockHash {
     }
 }
 
-/// SHA-256 and SHA-512. Both have the same steps, on words of 32 and 64 bits. The constants of SHA-256 are the upper
-/// halves of the constants of SHA-512.
+/// SHA-256 and SHA-512. Both have the same steps. SHA-256 works on words of 32 bits, and SHA-512 on words of 64 bits.
+/// The constants of SHA-256 are the upper halves of the constants of SHA-512.
 private struct SHA2<Word: FixedWidthInteger & UnsignedInteger>: BlockHash {
     private var state: [Word]
 
@@ -100,7 +100,7 @@ private struct SHA2<Word: FixedWidthInteger & UnsignedInteger>: BlockHash {
     private static var large: [[Int]] {
         Word.bitWidth == 64 ? [[28, 34, 39], [14, 18, 41]] : [[2, 13, 22], [6, 11, 25]]
     }
-    /// The arguments of `spread`: two rotations and a shift.
+    /// The bit counts for `spread`. Each row has two rotations and a shift.
     private static var small: [[Int]] {
         Word.bitWidth == 64 ? [[1, 8, 7], [19, 61, 6]] : [[7, 18, 3], [17, 19, 10]]
     }
@@ -122,8 +122,8 @@ private struct SHA2<Word: FixedWidthInteger & UnsignedInteger>: BlockHash {
         }
         var v = state
         for step in 0..<Self.rounds {
-            // Each step rotates the roles of the eight variables by one. The array does not move; `index` maps a role
-            // to its element.
+            // Each step of SHA-2 moves the eight variables by one place. Here the array elements stay, and `index`
+            // returns the element that has the role of a variable in this step.
             func index(_ name: Int) -> Int { (name &- step) & 7 }
             let (a, b, c) = (v[index(0)], v[index(1)], v[index(2)])
             let (e, f, g) = (v[index(4)], v[index(5)], v[index(6)])

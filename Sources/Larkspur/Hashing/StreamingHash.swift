@@ -10,7 +10,8 @@
 ///     hash.update(bytes)
 ///     hash.finalize().hexadecimal
 ///
-/// Uses the system's hash library, with hardware acceleration, or ``SoftwareHash`` if the system has none.
+/// Uses the system's hash library, which has hardware acceleration. If the library is missing or does not have the
+/// algorithm, uses ``SoftwareHash``.
 struct StreamingHash: ~Copyable {
     enum Algorithm: String, Sendable, CaseIterable {
         // The raw values are the names that OpenSSL uses.
@@ -67,7 +68,7 @@ extension [UInt8] {
         mutating func finalize() -> [UInt8] { function.finalize().withUnsafeBytes { Array($0) } }
     }
 #else
-    /// A hash function of the libcrypto that libcurl uses.
+    /// A hash function of libcrypto, in the version of the library that libcurl uses.
     final class SystemHash: HashEngine {
         private let hash: UnsafeMutableRawPointer
 

@@ -21,7 +21,7 @@ struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
         node.child(for: key).unkeyedContainer()
     }
 
-    /// Returns the same node, so that the keys of a superclass are next to those of its subclass.
+    /// Returns the same node, so that the keys of a superclass are written next to the keys of its subclass.
     func superEncoder() -> any Encoder { node }
     func superEncoder(forKey key: Key) -> any Encoder { node.child(for: key) }
 }
@@ -71,7 +71,8 @@ struct FormKey: CodingKey {
 }
 
 // Besides the generic `encodeIfPresent`, Codable declares an overload for each of its basic types. The default
-// implementations of these overloads drop nil values and reject 128-bit integers, so they are implemented here.
+// implementations of these overloads drop nil values and reject 128-bit integers, so this extension implements the
+// overloads.
 extension KeyedFormContainer {
     func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOptional(value, forKey: key) }
     func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOptional(value, forKey: key) }

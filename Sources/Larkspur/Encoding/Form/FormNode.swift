@@ -1,4 +1,4 @@
-/// The state that the nodes of one form share; used by one thread.
+/// The state that the nodes of one form share. Only one thread uses it.
 final class Form {
     let options: URLEncodedFormEncoder
     /// The first error that occurred in a function of Codable that cannot throw.
@@ -7,10 +7,12 @@ final class Form {
     init(options: URLEncodedFormEncoder) { self.options = options }
 }
 
-/// A value in the tree of a form. The node is first the encoder that is passed to the value, and then holds the result.
+/// A node in the tree of a form. Each value has a node. The node is the encoder that is passed to the value, and
+/// afterwards holds the encoded result.
 ///
-/// The tree is complete before any text is written, because Codable does not say when a container is finished. A value
-/// may write to two containers in turn, and a subclass adds its keys to the keys of its superclass.
+/// The tree is complete before the writer writes any text, because Codable does not say when a container is finished.
+/// For example, a value may write to two containers in turn, and a subclass adds its keys to the keys of its
+/// superclass.
 final class FormNode {
     enum Kind { case single, keyed, unkeyed }
 
@@ -28,7 +30,7 @@ final class FormNode {
     let codingPath: [any CodingKey]
     private(set) var kind: Kind?
     private(set) var members: [Member] = []
-    /// The nesting depth of this value.
+    /// The nesting depth of this node's value.
     private var depth: Int
 
     init(form: Form, codingPath: [any CodingKey] = [], depth: Int = 0) {
@@ -37,11 +39,12 @@ final class FormNode {
         self.depth = depth
     }
 
-    /// Encodes a value into this node itself.
+    /// Encodes a value into this node itself, without a key.
     func set(_ value: some Encodable) throws {
         do {
             guard let scalar = try (value as? any FormScalar)?.formValue(form.options) else {
-                // If a value passes its encoder on to another value, that value needs as much stack as a nested value.
+                // A value may pass its encoder on to another value. That value then needs as much stack as a nested
+                // value, so it counts as nested.
                 depth += 1
                 defer { depth -= 1 }
                 return try fill(from: value)
@@ -58,7 +61,7 @@ final class FormNode {
     }
 
     /// Encodes a value as a member of this node, with the given key.
-    // Inlined, so that a known type needs no cast at run time.
+    // The method is inlined, so that a value whose type is known to the compiler needs no cast at run time.
     @inline(__always)
     func add(_ value: some Encodable, for key: some CodingKey) throws {
         do {
@@ -79,8 +82,8 @@ final class FormNode {
     func child(for key: some CodingKey) -> FormNode {
         guard depth < URLEncodedFormEncoder.maximumDepth else {
             form.fault = form.fault ?? Self.tooDeep
-            // Do not add this node to the tree: the tree is traversed recursively, so its depth must be limited. For
-            // the same reason the coding path does not grow.
+            // This node is not added to the tree: the writer traverses the tree recursively, and a deep tree would
+            // overflow the stack. The coding path is not extended either, so that its length is limited, too.
             return FormNode(form: form, codingPath: codingPath, depth: depth + 1)
         }
         let child = FormNode(form: form, codingPath: codingPath + [key], depth: depth + 1)
@@ -108,7 +111,8 @@ final class FormNode {
         guard depth <= URLEncodedFormEncoder.maximumDepth else { throw Self.tooDeep }
         let start = members.count
         try value.encode(to: self)
-        // Sort only the members from `start` on, because a type may encode a dictionary in addition to its own members.
+        // Only the members from `start` on are sorted. Earlier members belong to a type that then passes its encoder to
+        // a dictionary.
         guard let type = Value.self as? any Unordered.Type, kind == type.formKind else { return }
         members[start...].sort { $0.key == $1.key ? $0.value.text < $1.value.text : $0.key < $1.key }
     }
@@ -135,7 +139,7 @@ extension FormNode.Value {
     fileprivate var text: String { if case .text(let text) = self { text } else { "" } }
 }
 
-/// A collection whose order differs between runs.
+/// A collection whose iteration order differs between runs of a program.
 private protocol Unordered {
     static var formKind: FormNode.Kind { get }
 }

@@ -1,9 +1,9 @@
 /// A type whose values are written directly into the form, without a call of `encode(to:)`.
 ///
-/// All basic types of Codable must conform. Their `encode(to:)` passes the same value back to the encoder, so encoding
-/// would otherwise recurse without end.
+/// All basic types of Codable must conform. Their `encode(to:)` passes the same value back to the encoder, so a call of
+/// `encode(to:)` would recurse without end.
 protocol FormScalar {
-    /// Returns the form's value; nil if `encode(to:)` must be called.
+    /// Returns the value to write into the form; nil if the caller must call `encode(to:)`.
     func formValue(_ options: URLEncodedFormEncoder) throws -> FormNode.Value?
 }
 
@@ -73,8 +73,8 @@ extension Data: FormScalar {
 }
 
 extension Date: FormScalar {
-    /// The years 1583 to 9999. ISO 8601 does not define the calendar of earlier dates, and later years have five
-    /// digits.
+    /// The years 1583 to 9999, as seconds since 1970. ISO 8601 does not define the calendar of earlier dates, and later
+    /// years have five digits.
     private static let years = -12_212_553_600.0..<253_402_300_800
 
     func formValue(_ options: URLEncodedFormEncoder) throws -> FormNode.Value? {
@@ -113,7 +113,8 @@ extension JSON: FormScalar {
 }
 
 extension FormNode {
-    /// Encodes JSON without Codable, which supports neither all of its numbers nor the order of its members.
+    /// Encodes a JSON value without Codable, because Codable does not support all JSON numbers and does not keep the
+    /// order of members.
     func encode(_ json: JSON) throws {
         switch json {
         case .array(let elements):

@@ -1,4 +1,5 @@
-/// Writes the tree of a form as one text, with the full key of each pair.
+/// A writer that turns the tree of a form into one text of `key=value` pairs. Each key includes the keys of its
+/// parents.
 struct FormWriter {
     let options: URLEncodedFormEncoder
     private(set) var bytes: [UInt8] = []

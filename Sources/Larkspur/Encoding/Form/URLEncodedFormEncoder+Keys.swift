@@ -38,7 +38,8 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// A format for single keys. It is applied to each key, also of dictionaries, before nested keys are joined.
+    /// A format for single keys. The encoder applies the format to each key, also to the keys of dictionaries, before
+    /// it joins nested keys.
     public enum KeyEncoding: Sendable {
         /// The coding keys, unchanged.
         case useDefaultKeys
@@ -67,8 +68,9 @@ extension URLEncodedFormEncoder {
             }
         }
 
-        /// Splits a key into words. A word begins at a capital letter after another character. If several capitals
-        /// precede a small letter, the last capital begins the word: `my|URL|Path`.
+        /// Splits a key into words, and joins the words in lower case with the separator. A word begins at a capital
+        /// letter that follows a small letter or a digit. If several capitals precede a small letter, the last of them
+        /// begins a word: `my|URL|Path`.
         private static func words(of key: String, separator: Character) -> String {
             var result = ""
             var previous: Character?

@@ -21,27 +21,28 @@ extension URLEncodedFormEncoder {
     public enum DateEncoding: Sendable {
         /// The encoding of `Date` itself: seconds since 2001.
         case deferredToDate
-        /// Seconds since 1970, with a fraction only if it is not zero.
+        /// Seconds since 1970. The fraction is left out if it is zero.
         case secondsSince1970
         /// Whole milliseconds since 1970.
         case millisecondsSince1970
         /// `2001-09-09T01:46:40Z`: whole seconds in UTC, for the years 1583 to 9999.
         case iso8601
-        /// The result of a formatter. All requests share it, so do not change it afterwards.
+        /// The result of a formatter. All requests share the formatter, so do not change it after you create the
+        /// encoder.
         case formatted(DateFormatter)
         /// The result of a closure.
         case custom(@Sendable (Date) throws -> String)
     }
 
-    /// A format for nil values, in members, dictionaries and arrays.
+    /// A format for nil values of members, dictionaries and arrays.
     public enum NilEncoding: Sendable {
-        /// No pair. Later elements of an array keep their indices.
+        /// The form contains no pair for the value. Later elements of an array keep their indices.
         case dropKey
         /// `key=`
         case dropValue
         /// `key=null`
         case null
-        /// The result of a closure; no pair if it returns nil.
+        /// The result of a closure. If the closure returns nil, the form contains no pair for the value.
         case custom(@Sendable () -> String?)
 
         var value: FormNode.Value {

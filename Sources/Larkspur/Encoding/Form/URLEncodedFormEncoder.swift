@@ -1,7 +1,7 @@
 /// An encoder that writes a keyed value as `key=value&…`, the format of HTML forms and queries.
 ///
 /// Keys and elements are in the order in which the value encodes them. Keys of dictionaries and elements of sets are
-/// sorted, so that equal parameters have equal forms. A key that is encoded twice occurs twice.
+/// sorted, so that equal parameters have equal forms. If a value encodes a key twice, the form contains the key twice.
 ///
 /// ```swift
 /// struct Search: Encodable { let text = "blue jay", tags = ["a", "b"], page = ["size": 20] }
@@ -9,12 +9,12 @@
 /// // text=blue+jay&tags%5B%5D=a&tags%5B%5D=b&page%5Bsize%5D=20
 /// ```
 ///
-/// Numbers keep all their digits, a URL is written as its text, and a ``JSON`` object keeps the order of its members.
+/// Numbers keep all their digits. A URL is written as its text. A ``JSON`` object keeps the order of its members.
 public struct URLEncodedFormEncoder: Sendable {
-    /// An encoder with the format of browsers: spaces as plus signs, and the WHATWG's set of unescaped characters.
+    /// An encoder that writes forms as browsers do: spaces as plus signs, and the WHATWG's set of unescaped characters.
     public static let webForm = URLEncodedFormEncoder(spaceEncoding: .plusReplaced, allowedCharacters: .webForm)
 
-    /// The maximum nesting depth: encoding recurses, and 64 levels fit on a stack of 512 KiB.
+    /// The maximum nesting depth of values. Encoding is recursive, and 64 levels fit on a stack of 512 KiB.
     public static let maximumDepth = 64
 
     /// Whether the keys of each level are sorted; false by default. Elements of arrays keep their order.
@@ -58,13 +58,13 @@ public struct URLEncodedFormEncoder: Sendable {
         self.allowedCharacters = allowedCharacters
     }
 
-    /// Returns the value as a form. Throws if its outermost level has no keys.
+    /// Returns the value as a form. Throws if the outermost value has no keys, for example if it is an array.
     public func encode(_ value: some Encodable) throws -> String {
         String(decoding: try bytes(of: value), as: UTF8.self)
     }
 
     /// Returns the value as a form in UTF-8.
-    // Disfavoured, so that `let form = try encoder.encode(value)` is a `String`.
+    // This overload is disfavoured, so that `let form = try encoder.encode(value)` is a `String`.
     @_disfavoredOverload
     public func encode(_ value: some Encodable) throws -> Data { Data(try bytes(of: value)) }
 

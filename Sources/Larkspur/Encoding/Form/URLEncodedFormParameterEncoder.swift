@@ -26,15 +26,15 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
         self.destination = destination
     }
 
-    /// Appends the form to the URL's query, or sets the body. With a body, it sets the content type if the request has
-    /// none.
+    /// Appends the form to the URL's query, or sets the body. An encoder that sets the body also sets the content type,
+    /// unless the request already has a content type.
     ///
     /// A form without pairs leaves the URL unchanged.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {
         if isForQuery(of: request.method) {
-            // Setting the URL would clear the error of an invalid URL that a modifier has set.
+            // A modifier may have set an invalid URL. `problem` contains the error, which setting the URL would clear.
             if let problem = request.problem { throw problem }
             request.url = try request.url.appendingQuery(encoder.encode(parameters))
         } else {
@@ -53,7 +53,7 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
-    /// A form in the query for GET, HEAD and DELETE, else in the body.
+    /// An encoder that writes a form to the query for GET, HEAD and DELETE, and to the body for other methods.
     public static var urlEncodedForm: Self { .default }
     /// Returns an encoder with the form's options and its destination.
     public static func urlEncodedForm(

@@ -1,37 +1,38 @@
-/// The hop in flight.
+/// The state of the hop in flight.
 ///
-/// The request's lock guards it, and it is never used outside that lock. Accesses therefore cannot overlap, and the
-/// most frequent ones are exempt from the exclusivity check.
+/// The request's lock guards this object, and no code uses the object without the lock. So accesses cannot overlap, and
+/// the most frequent accesses skip the exclusivity check.
 final class HopProgress {
     typealias OutcomeContinuation = Continuation<HopOutcome>
 
     enum Pace {
-        /// The transport's task has this pace. A new transport task is suspended.
+        /// The transport's task has this pace. A new task of the transport is suspended.
         case settled(RequestState.Pace)
-        /// A thread is setting the pace of the transport's task. Afterwards that thread checks whether the wanted pace
-        /// has changed.
+        /// A thread is setting the pace of the transport's task. Afterwards that thread checks whether the request
+        /// wants another pace by now.
         case applying
     }
 
-    /// The party that runs the next steps at the hop's end.
+    /// The party that runs the next steps when the hop ends.
     enum Waiter {
         case pipeline(OutcomeContinuation)
-        /// The pipeline, which already has the head. The channel tells it about the hop's end, or it calls
-        /// `hopEnd(_:)`.
+        /// The pipeline, which already has the head. The pipeline learns of the hop's end from the channel, or by
+        /// calling `hopEnd(_:)`.
         case reader(ByteChannel?)
-        /// The thread that delivers the hop's end. No task waits.
+        /// The thread that delivers the hop's end. No task waits for the hop.
         case nobody
-        /// An awaiter of the response, which was resumed at the hop's end.
+        /// An awaiter of the response. The awaiter was resumed at the hop's end, to run the next steps.
         case awaiter
     }
 
     /// The number of received body bytes.
     var received: UInt64 = 0
-    /// The error that the hop ends with, whatever the transport reports.
+    /// The error that the hop ends with, even if the transport reports another result.
     var refusal: TransportError?
-    /// The range of the received bytes in the whole body. Set when the first follower is told about the progress.
+    /// The range of the received bytes in the whole body. The range is set when the first follower is told about the
+    /// progress.
     var extent: BodyExtent?
-    /// Whether the response is a redirect and its handler has to decide.
+    /// Whether the response is a redirect that the redirect handler has to decide about.
     var awaitsHandler = false
     /// Whether response gates see the head before the body is collected in memory.
     let isGated: Bool
@@ -57,20 +58,20 @@ final class HopProgress {
         self.waiter = waiter
     }
 
-    /// The record of the ended hop. An error in a discarded body does not matter, because the head has already decided
-    /// which hop follows.
+    /// Returns the record of the ended hop. An error in a discarded body is ignored, because the head has already
+    /// decided which hop follows.
     func ended(with error: TransportError?) -> Hop {
         Hop(request: request, head: head, metrics: metrics, error: refusal ?? (isDiscarding ? nil : error))
     }
 
-    /// Whether the hop succeeded and no other hop follows.
+    /// Returns whether the hop succeeded and no other hop follows.
     func isDelivered(with error: TransportError?) -> Bool { !isDiscarding && error == nil }
 
     var isDiscarding: Bool {
         if case .discard = sink { true } else { false }
     }
 
-    /// Whether received bytes count as progress: not those of a redirect or of a refused response.
+    /// Whether received bytes count as progress. The bytes of a redirect or of a refused response do not count.
     var isCounted: Bool { !isDiscarding && !awaitsHandler }
 
     var isAwaited: Bool {
@@ -83,17 +84,17 @@ final class HopProgress {
     }
 }
 
-/// The result of the pipeline's wait for a hop.
+/// The result that the pipeline gets when it waits for a hop.
 enum HopOutcome: Sendable {
     /// The hop has ended.
     case ended(CompletedExchange)
-    /// The head of a response whose body the channel delivers. The hop ends with the channel.
+    /// The head of a response. The channel delivers the body, and the hop ends after the body.
     case live(CompletedExchange, ByteChannel)
-    /// The head of a redirect that a redirect handler decides about. Its body is collected in memory or waits in the
-    /// channel.
+    /// The head of a redirect that a redirect handler decides about. Meanwhile the body is collected in memory or waits
+    /// in the channel.
     case redirect(CompletedExchange, ByteChannel?)
-    /// The head of a response that response gates see before its body is collected. Until then the transport delivers
-    /// only the first part of the body.
+    /// The head of a response, for the response gates. Until the gates have decided, the transport delivers only the
+    /// first part of the body.
     case gated(CompletedExchange)
     /// The hop was not begun, because the request was cancelled.
     case notBegun(RequestPhase.Verdict)
@@ -107,7 +108,7 @@ enum HopOutcome: Sendable {
     }
 }
 
-/// The limit on the size of a body.
+/// The check of the maximum size of a body.
 extension HopProgress {
     /// The default limit on a body that is kept in memory, in bytes.
     static let limitInMemory: UInt64 = 2 << 30
@@ -121,14 +122,14 @@ extension HopProgress {
     /// The number of bytes that a resumed download had before this hop.
     var offset: UInt64 { head?.status == 206 ? request.options.resumption?.offset ?? 0 : 0 }
 
-    /// Checks `Content-Length` if the user has set a limit. The default limit is checked only while receiving, because
-    /// parsing the length takes time.
+    /// Returns whether `Content-Length` is within the limit that the user has set. The default limit is not checked
+    /// here but when bytes arrive, because parsing the length takes time.
     func acceptsDeclaredLength() -> Bool {
         guard request.options.maximumBodySize != nil, request.method != .head, head?.status != 304 else { return true }
         return accepts(0, of: head?.contentLength)
     }
 
-    /// Counts received bytes. Returns false if there are too many.
+    /// Counts received bytes. Returns false if the body exceeds its limit.
     func accepts(_ count: UInt64, of length: UInt64?) -> Bool {
         received += count
         if isDiscarding { return true }
@@ -142,7 +143,7 @@ extension HopProgress {
         return false
     }
 
-    /// Ends the hop with this error. Bytes that still arrive are discarded.
+    /// Records the error that the hop ends with. Bytes that still arrive are discarded.
     func refuse(_ error: TransportError) {
         refusal = refusal ?? error
         sink = .discard(budget: .max)

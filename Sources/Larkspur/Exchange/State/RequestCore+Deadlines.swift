@@ -1,4 +1,4 @@
-/// The timeouts of one request that span its hops.
+/// The timeouts of one request that cover several hops: the timeout of the attempt and the total timeout.
 struct Deadlines: Sendable {
     var attempt: Deadline?
     var total: Deadline?
@@ -16,19 +16,19 @@ struct Deadlines: Sendable {
     }
 }
 
-/// Starts, replaces and handles the timeouts that span hops.
+/// Functions that start, replace and handle the timeouts that cover several hops.
 extension RequestCore {
-    /// The time until the next timeout passes; nil without a timeout.
+    /// The time until the next timeout passes; nil if there is no timeout.
     var timeLeft: Duration? { read { $0.deadlines }.timeLeft }
 
-    /// Returns the timeouts that are known before the request is built.
+    /// Returns the timeouts of the session and of the request's settings, which are known before the request is built.
     private func timeouts(_ limits: [RequestTimeouts.Limit]) -> RequestTimeouts {
         var timeouts = context.configuration.options.timeouts
         for limit in limits { limit.apply(to: &timeouts) }
         return timeouts
     }
 
-    /// Whether a timeout is known before the request is built.
+    /// Returns whether a timeout is known before the request is built.
     func isLimited(_ limits: [RequestTimeouts.Limit]) -> Bool {
         !limits.isEmpty || context.configuration.options.timeouts.spanHops
     }
@@ -41,7 +41,7 @@ extension RequestCore {
 
     // MARK: Watching
 
-    /// Starts or replaces the total timeout, when the request starts or its settings change.
+    /// Starts or replaces the total timeout. Called when the request starts, and when its timeout settings change.
     func watchTotal(_ limits: [RequestTimeouts.Limit]) {
         guard isLimited(limits) else { return }
         watch(.total, timeouts(limits).total, knowing: limits.count)
@@ -49,18 +49,18 @@ extension RequestCore {
 
     func watchAttempt(_ plan: AttemptPlan) { watch(.attempt, timeouts(plan.settings.timeouts).attempt) }
 
-    /// Applies the timeouts that the built request, modifiers or adapters have set. Other timeouts stay, because the
-    /// caller may have changed them meanwhile.
+    /// Applies the timeouts that the built request, modifiers or adapters have set. Other timeouts are not changed,
+    /// because the caller may have changed them meanwhile.
     func watch(_ request: OutgoingRequest, builtWithin limits: [RequestTimeouts.Limit]) {
         let (before, after) = (timeouts(limits), request.options.timeouts)
         if after.$total != before.$total { watch(.total, after.total) }
         if after.$attempt != before.$attempt { watch(.attempt, after.attempt) }
     }
 
-    /// Replaces a timeout. The new timeout is measured from the start of the old one.
+    /// Replaces a timeout. The time of the new timeout is measured from the start of the old one.
     ///
-    /// - Parameter count: The number of timeout settings that `limit` was computed from. If there are more by now, the
-    ///   caller that added them replaces the timeout.
+    /// - Parameter count: The number of timeout settings that `limit` was computed from. If settings were added since
+    ///   then, the caller that added them replaces the timeout, and this call does nothing.
     private func watch(_ scope: Deadline.Scope, _ limit: Duration?, knowing count: Int? = nil) {
         let place = scope.place
         let before = read { $0.deadlines[keyPath: place] }
@@ -72,7 +72,7 @@ extension RequestCore {
             return (isKept, state.deadlines[keyPath: place])
         }
         guard isKept else { return }
-        // The code that sets the new timeout may itself run under the old one.
+        // This code may itself run under the old timeout. The old timeout then hands the code over to the new one.
         replaced?.retire(for: next)
         if let next { next.start { self.end(by: next) } }
     }
@@ -86,17 +86,19 @@ extension RequestCore {
         }
     }
 
-    /// Ends the request. The stage is read under the same lock, before the pipeline changes it.
+    /// Ends the request. The error's stage is read in the same access to the state, so that the pipeline cannot change
+    /// the stage in between.
     private func end(byTotal error: RequestError) {
         let action = box.withLock { state in
-            // The hop's record shows the timeout, not the cancel that ends it.
+            // The record of the hop must show the timeout, and not the cancel by which the hop ends.
             if state.cancellation == nil { state.hop?.refuse(TransportError(.timedOut, error.message)) }
             return state.cancel(RequestError(wrapping: error, as: .timedOut, stage: state.stage))
         }
         act(on: action)
     }
 
-    /// Cancels the hop in flight, if there is one. The hop fails, and with it the attempt.
+    /// Cancels the hop in flight, if there is one. The hop then fails with the timeout's error, and so does the
+    /// attempt.
     private func cutHop(by deadline: Deadline) {
         let task = box.withLock { state -> (any TransportTask)? in
             guard state.phase == .transferring || state.phase == .receiving, state.deadlines.attempt === deadline else {
@@ -113,8 +115,8 @@ extension RequestCore {
         if let limit = read({ $0.deadlines.attempt }), limit.hasPassed { cutHop(by: limit) }
     }
 
-    /// Returns the error of a failed hop. If the attempt's timeout ended the hop, returns that timeout's error. Throws
-    /// if the total timeout has passed.
+    /// Returns the error for a failed hop: the timeout's error if the attempt's timeout ended the hop, otherwise the
+    /// given error. If the total timeout has passed, ends the request and throws.
     func failure(from error: TransportError) throws(Exit) -> any Error {
         guard error.code == .timedOut else { return error }
         let deadlines = read { $0.deadlines }

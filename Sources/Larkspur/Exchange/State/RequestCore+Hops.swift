@@ -1,14 +1,14 @@
-/// Begins and ends hops, and handles the transport's events.
+/// Functions that begin and end hops, and that handle the transport's events.
 extension RequestCore {
-    /// Performs a hop in the request's task. Returns at the hop's end. Returns at its head if the body is
-    /// not kept in memory, or if response gates or a redirect handler have to see the head.
+    /// Performs a hop in the request's task. Usually returns when the hop ends. Returns when the head arrives if the
+    /// body is not kept in memory, or if response gates or a redirect handler have to see the head.
     func perform(_ request: OutgoingRequest, _ plan: AttemptPlan, for session: Session) async throws(Exit) -> HopOutcome
     {
         let outcome = await suspended { (continuation: HopProgress.OutcomeContinuation) in
             let isGated = receiver == nil && plan.gatesSeeHead
             let verdict = beginHop(request, for: session, .pipeline(continuation), isGated: isGated)
             if verdict != .proceed { continuation.resume(returning: .notBegun(verdict)) }
-            // Middleware may have cancelled its call of `next` before the hop began.
+            // Middleware may have cancelled the task that calls `next` before the hop began.
             if Task.isCancelled { endHop() }
         }
         guard case .notBegun(let verdict) = outcome else { return outcome }
@@ -58,14 +58,14 @@ extension RequestCore {
         return verdict
     }
 
-    /// Cancels the hop, whose response is no longer needed.
+    /// Cancels the hop in flight, because its response is no longer needed.
     func endHop() { read { $0.hop?.task }?.cancel() }
 
-    /// How the rest of a body is handled: kept in memory, read and discarded so that the connection can be reused, or
-    /// cut off.
+    /// The way to handle the rest of a body: keep it in memory, read and discard it so that the connection can be
+    /// reused, or cut it off.
     enum RestOfBody { case collected, discarded, cancelled }
 
-    /// Waits for the end of a hop whose head was delivered before its body.
+    /// Waits for the end of a hop whose head was delivered before its body. Returns the hop's result.
     func hopEnd(_ rest: RestOfBody) async -> HopOutcome {
         await suspended { continuation in
             let (task, isLong, ended) = box.withLock { state -> ((any TransportTask)?, Bool, CompletedExchange?) in
@@ -85,13 +85,14 @@ extension RequestCore {
         }
     }
 
-    /// Runs the steps after a hop that was left to an awaiter, unless another thread already runs them.
+    /// Runs the steps after a hop whose end was left to an awaiter. Has no effect if another thread already runs these
+    /// steps.
     func takeUpHop() {
         guard let (exchange, session, _) = box.withLock({ $0.takeUpHop() }) else { return }
         RequestPipeline(core: self, session: session).resume(after: exchange)
     }
 
-    /// Runs the steps after a hop that was left to an awaiter, in an unstructured task.
+    /// Runs the steps after a hop whose end was left to an awaiter, in an unstructured task.
     func takeUpHopInTask() { Task.detached { self.takeUpHop() } }
 
     // MARK: The transport's side
@@ -128,7 +129,7 @@ extension RequestCore {
             case .asks(let inquiry):
                 _ = box.withLock { state in
                     defer { state.inquiry = inquiry }
-                    return state.inquiry  // released after unlocking, because releasing may run user code
+                    return state.inquiry  // the old inquiry; released after unlocking, because that may run user code
                 }
                 reply(.refused(reason: "the server's certificate is still being evaluated"))
             }

@@ -1,13 +1,14 @@
-/// Attaches, awaits and withdraws serializers, for request objects and their callers.
+/// Functions that attach, await and withdraw serializers, for request objects and their callers.
 extension RequestCore {
-    /// Attaches a serializer and returns the task to await it by. In a cancelled task, the request is not started.
+    /// Attaches a serializer and returns a task that delivers the response. If the caller's task is already cancelled,
+    /// the request is not started.
     func task<Serializer: ResponseSerializer>(
         _ serializer: Serializer, _ automaticallyCancelling: Bool
     ) -> DataTask<Serializer.SerializedObject> {
         task(SerializerJob(serializer, requestID: id), automaticallyCancelling)
     }
 
-    /// Attaches one of the library's synchronous serializers.
+    /// Attaches one of the library's synchronous serializers, and returns a task that delivers the response.
     func task<Serializer: PromptSerializer>(
         _ serializer: Serializer, _ automaticallyCancelling: Bool
     ) -> DataTask<Serializer.SerializedObject> {
@@ -31,7 +32,7 @@ extension RequestCore {
         _ = attach(job, starting: startsAutomatically) { await handler(DataResponse($0)) }
     }
 
-    /// Adds the job to the queue, and starts the request if it starts automatically.
+    /// Adds the job to the queue of serializers, and starts the request if it starts automatically.
     private func attach(
         _ job: SerializerJob, starting: Bool, handler: SerializerSlot.Handler? = nil
     ) -> (slot: Int, owner: any Request) {
@@ -45,8 +46,8 @@ extension RequestCore {
         return (slot, owner)
     }
 
-    /// Starts the request for a reader of its body or events. If the request does not start automatically, the session
-    /// registers it, and cancels it if the session ends first.
+    /// Starts the request for a reader of its body or events. If the request does not start automatically, registers it
+    /// with the session instead. The session cancels the request if the session ends first.
     func demand() {
         let (action, owner) = box.withLock { ($0.demand(startsAutomatically: startsAutomatically), $0.owner) }
         if let owner { act(on: action, owner) }
@@ -64,9 +65,11 @@ extension RequestCore {
 
     /// Runs the serializers that were attached after the finish, and delivers each response at once.
     ///
-    /// - Parameter owner: The request object. It is kept alive until its monitors were told about the last serializer.
+    /// - Parameter owner: The request object. The task keeps it alive until its monitors were told about the last
+    ///   serializer.
     private func workLate(_ owner: any Request) {
-        // An unstructured task for each burst of late serializers, because the request's own task has ended.
+        // The request's own task has ended, so late serializers run in an unstructured task. Serializers that are
+        // attached while this task runs use the same task.
         Task {
             let exchange = read { $0.exchange } ?? CompletedExchange()
             while let (slot, job) = box.withLock({ $0.queue.nextLate() }) {
@@ -75,22 +78,22 @@ extension RequestCore {
                 emit(.serialize(failure), isLate: true)
                 let (deliveries, callsHandlers) = box.withLock { ($0.queue.deliverHeld(), $0.queue.beginHandlers()) }
                 deliveries.forEach { $0() }
-                // In another task, because a closure may wait for a serializer that is attached later.
+                // Closures run in another task, because a closure may wait for a serializer that is attached later.
                 if callsHandlers { Task { await callHandlers() } }
             }
             withExtendedLifetime(owner) {}
         }
     }
 
-    /// Calls the waiting response closures, one after another.
+    /// Calls the response closures that are waiting in the queue, one after another.
     func callHandlers() async {
         while let calls = box.withLock({ $0.queue.nextHandlers() }) {
             for call in calls { await call.handler(call.response) }
         }
     }
 
-    /// Stores a serializer's response until all responses are delivered. Returns false if the response is no longer
-    /// wanted.
+    /// Stores a serializer's response until the request delivers all responses. Returns false if the response is no
+    /// longer wanted.
     @discardableResult
     func hold(_ response: AnyResponse, in slot: Int, during phase: RequestPhase) -> Bool {
         box.withLock { $0.hold(response, in: slot, during: phase) }.isHeld
@@ -98,7 +101,8 @@ extension RequestCore {
 
     // MARK: Awaiting
 
-    /// Waits for a serializer's response. A cancelled awaiter gets a cancellation error at once.
+    /// Waits for a serializer's response. If the awaiting task is cancelled, that task gets a cancellation error at
+    /// once.
     func response<Value: Sendable>(
         of slot: Int, automaticallyCancelling: Bool
     ) async -> DataResponse<Value> {
@@ -125,7 +129,7 @@ extension RequestCore {
         }
     }
 
-    /// Resumes one cancelled awaiter. If no serializer is wanted any longer, cancels the request.
+    /// Resumes one cancelled awaiter. If no caller needs a response any more, cancels the request.
     private func cancelWaiter(_ number: UInt64, of slot: Int, _ automaticallyCancelling: Bool) {
         let (waiter, action) = box.withLock { state in
             let waiter = state.queue[slot].removeWaiter(number, abandons: automaticallyCancelling)
@@ -136,8 +140,8 @@ extension RequestCore {
         act(on: action)
     }
 
-    /// Withdraws a serializer before the finish. Cancels the request if `automaticallyCancelling` is true and no other
-    /// serializer is wanted.
+    /// Withdraws a serializer before the request finishes. Cancels the request if `automaticallyCancelling` is true and
+    /// no caller needs another serializer's response.
     func withdraw(_ slot: Int, automaticallyCancelling: Bool) {
         let (job, exchange) = box.withLock { ($0.queue[slot].job, $0.cancelledExchange) }
         guard let job else { return }

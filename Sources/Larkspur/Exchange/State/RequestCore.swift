@@ -1,17 +1,18 @@
-/// The internals of a request: its locked state, and the actions that the state's functions return, which run after
-/// unlocking.
+/// The internals of a request: its state behind a lock, and the actions on that state. Functions of the state return
+/// the actions, and the core performs them after unlocking.
 ///
-/// Request objects such as `DataRequest` call it from any thread, the pipeline from the thread that runs its steps, and
-/// the session's delegate from the transport's threads.
+/// Request objects such as `DataRequest` call the core from any thread. The pipeline calls the core from the thread
+/// that runs the pipeline's steps. The session's delegate calls the core from the transport's threads.
 package final class RequestCore: Sendable {
     // Immutable
     let id: RequestID
     let context: SessionContext
     let source: RequestSource
-    /// Receives the response body in chunks; nil if the body is kept in memory.
+    /// The object that receives the response body in chunks; nil if the body is kept in memory.
     let receiver: (any BodyReceiver)?
     let startsAutomatically: Bool
-    /// The refreshes and trust evaluations whose code made this request. The request must not wait for them.
+    /// The credential refreshes and trust evaluations whose code made this request. They may wait for the request, so
+    /// the request must not wait for them.
     let sharedWork = SharedWork.current
 
     // Mutable state, guarded by the lock of `Protected`
@@ -38,12 +39,12 @@ package final class RequestCore: Sendable {
 
     // MARK: Start, cancel, suspend
 
-    /// The request object while this core keeps it alive, otherwise nil. The core keeps it from the start of the
-    /// request until its finish. It also keeps a request that has not started if a serializer waits for `resume()` or
-    /// the request is cancelled.
+    /// The request object while the core keeps it alive, otherwise nil. The core keeps it from the start of the request
+    /// until the finish. Before the start, the core keeps it if a serializer waits for `resume()` or the request is
+    /// cancelled.
     var owner: (any Request)? { read { $0.keptOwner } }
 
-    /// Sets the request object that owns this core. Its initializer calls this.
+    /// Sets the request object that owns this core. The initializer of the request object calls this.
     func adopt(_ owner: any Request) { read { $0.owner = owner } }
 
     func start() {
@@ -59,7 +60,8 @@ package final class RequestCore: Sendable {
         RequestPipeline(core: self, session: session).start()
     }
 
-    /// Stores the request's task, for a cancel. A task that comes after the cancel is cancelled here.
+    /// Stores the request's task, so that a cancel can cancel the task. If the request was cancelled before, cancels
+    /// the task now.
     func keep(_ task: Task<Void, Never>) {
         let isOver = box.withLock { state -> Bool in
             switch state.phase {
@@ -73,11 +75,11 @@ package final class RequestCore: Sendable {
         if isOver { task.cancel() }
     }
 
-    /// Registers the request with the session until the finish. Returns false if the session has ended.
+    /// Registers the request with the session, which keeps it until the finish. Returns false if the session has ended.
     func register(_ owner: any Request) -> Bool {
         guard let place = context.register(owner, id) else { return false }
-        // The finish changes the phase before it removes the request from the session. If the finish came first,
-        // `keep(in:)` returns false, and the request is removed here.
+        // The finish first changes the phase, and then removes the request from the session. If the finish came before
+        // the registration, `keep(in:)` returns false, and the request is removed here.
         if !read({ $0.keep(in: place) }) { context.forget(id, in: place) }
         return true
     }
@@ -85,7 +87,7 @@ package final class RequestCore: Sendable {
     /// Cancels the request with this reason, from any thread.
     func cancel(_ reason: RequestError = .requestCancelled) {
         let action = box.withLock { $0.cancel(reason) }
-        // Also after the finish: a stream's readers may still have buffered bytes.
+        // The receiver is stopped even after the finish, because a stream's readers may still have buffered bytes.
         if reason.isCancelled || action.isEffective && !reason.isTimeout { receiver?.stopDelivering() }
         act(on: action)
     }
@@ -116,9 +118,9 @@ package final class RequestCore: Sendable {
         }
     }
 
-    /// Changes a setting. After the finish the change has no effect, and monitors are told `.ignoreOption`.
+    /// Changes a setting. After the finish the change has no effect, and monitors get the event `.ignoreOption`.
     func set(_ name: String, _ change: (inout RequestSettings) -> Void) {
-        // The old settings are returned, so that they are released after unlocking.
+        // The old settings are returned from the locked section, so that they are released after unlocking.
         let before = read { state -> RequestSettings? in
             guard state.phase != .finished else { return nil }
             defer { change(&state.settings) }
@@ -131,13 +133,13 @@ package final class RequestCore: Sendable {
 
     /// The reason why the pipeline has to leave its steps.
     enum Exit: Error {
-        /// Another task finishes the request. The pipeline only stops.
+        /// Another task finishes the request. The pipeline only has to stop.
         case abandon
-        /// The request was cancelled. The pipeline leaves, and the request is finished as cancelled.
+        /// The request was cancelled. The pipeline stops, and its driver finishes the request as cancelled.
         case unwind
     }
 
-    /// Changes the phase. Throws if the pipeline has to leave.
+    /// Changes the phase. Throws if the pipeline must stop.
     func step(_ event: RequestPhase.Event) throws(Exit) {
         try obey(box.withLock { $0.step(event) })
     }
@@ -153,22 +155,23 @@ package final class RequestCore: Sendable {
         }
     }
 
-    /// Whether the pipeline may go on. After a cancel another task finishes the request, or has finished it.
+    /// Whether the pipeline may continue. After a cancel it may not, because another task finishes the request.
     var isWithPipeline: Bool { read { $0.isWithPipeline } }
 
-    /// Changes the state. Throws if the pipeline must not go on.
+    /// Changes the state. Throws if the pipeline must not continue.
     private func record<Value: Sendable>(_ change: (inout RequestState) -> Value) throws(Exit) -> Value {
         let value = update { $0.isWithPipeline ? change(&$0) : nil }
         guard let value else { throw .abandon }
         return value
     }
 
-    /// Returns the current plan. Called after user code has run, which may have changed settings.
+    /// Returns the current plan. Steps call this after user code has run, because user code may have changed settings.
     func currentPlan() throws(Exit) -> AttemptPlan { try record { $0.plan } }
 
-    /// Records the stage of the user code that runs next. If a timeout ends the request, its error names this stage.
+    /// Records the stage of the user code that runs next. If a timeout ends the request, its error contains this stage.
     ///
-    /// User code that outlives its attempt's timeout runs in a cancelled task and records nothing.
+    /// User code that runs longer than its attempt's timeout is in a cancelled task. A call from such a task does not
+    /// change the stage.
     @discardableResult
     func enter(_ stage: RequestError.Stage) throws(Exit) -> AttemptPlan {
         let isTimedOut = Task.isCancelled
@@ -178,7 +181,7 @@ package final class RequestCore: Sendable {
         }
     }
 
-    /// Begins an attempt and stops the timeout of the last one.
+    /// Begins an attempt, and stops the timeout of the previous attempt.
     func beginAttempt() throws(Exit) -> AttemptPlan {
         let (plan, limit) = try record { state in
             state.beginAttempt()
@@ -188,7 +191,8 @@ package final class RequestCore: Sendable {
         return plan
     }
 
-    /// Records the attempt's request. A creation handler that is attached later gets this request.
+    /// Records the request that the attempt has built. A creation handler that is attached later also gets this
+    /// request.
     func didCreate(_ request: OutgoingRequest) throws(Exit) -> AttemptPlan {
         try record { state in
             state.attempt?.request = request
@@ -197,9 +201,10 @@ package final class RequestCore: Sendable {
         }
     }
 
-    /// Changes the phase after a hop has ended, or after the attempt has failed without one.
+    /// Changes the phase to `.settling` after a hop has ended, or after the attempt has failed without a hop.
     ///
-    /// - Returns: The plan, and the trust evaluation that the hop has to wait for, if there is one.
+    /// - Returns: The plan, and the trust evaluation that must end before the hop can be sent again; nil if there is
+    ///   none.
     func settle() throws(Exit) -> (plan: AttemptPlan, inquiry: TrustInquiry?) {
         let (verdict, plan, inquiry) = box.withLock { state in
             var plan = state.plan
@@ -218,7 +223,7 @@ package final class RequestCore: Sendable {
         }
     }
 
-    /// Prepares for another attempt: discards the responses of serializers.
+    /// Prepares for another attempt: changes the phase, and discards the responses that serializers have made.
     func prepareAgain() throws(Exit) {
         let (verdict, _) = box.withLock { state in
             let verdict = state.step(.prepare)
@@ -227,17 +232,17 @@ package final class RequestCore: Sendable {
         try obey(verdict)
     }
 
-    /// Whether the bodies of the attempt's hops can be sent again.
+    /// Whether the request bodies of all hops of the attempt can be sent again.
     var canSendAgain: Bool {
         read { $0.attempt?.hops.allSatisfy(\.request.body.isReplayable) ?? true }
     }
 
-    /// Returns the next serializer to run. When none is left, finishes the request.
+    /// Returns the next serializer to run. If no serializer is left, finishes the request.
     ///
     /// - Parameters:
-    ///   - held: The response of the serializer that has just run.
-    ///   - isInTask: Whether user code may run here. The finish may stop timers on a user's clock and release user
-    ///     objects.
+    ///   - held: The response of the serializer that has just run; nil if none has.
+    ///   - isInTask: Whether user code may run here. The finish may call a user's clock to stop timers, and may release
+    ///     user objects.
     func nextWork(
         after held: HeldResponse? = nil, finishingBy event: RequestPhase.Event = .finish,
         with exchange: CompletedExchange, isInTask: Bool = true
@@ -249,7 +254,7 @@ package final class RequestCore: Sendable {
         return work
     }
 
-    /// Performs the actions of the finish: removes the request from the session and resumes all awaiters.
+    /// Performs the actions of the finish. Removes the request from the session, and resumes all awaiters.
     private func conclude(_ finish: RequestState.Finish, _ exchange: CompletedExchange) {
         if let place = finish.place { context.forget(id, in: place) }
         receiver?.end(exchange.error)
@@ -259,11 +264,13 @@ package final class RequestCore: Sendable {
         finish.deliveries.forEach { $0() }
     }
 
-    /// Finishes a cancelled request. Its serializers are not called; each response has the cancellation error.
+    /// Finishes a cancelled request. Its serializers are not called, and each response has the cancellation error.
     ///
-    /// This is an unstructured task, because user code may block the pipeline, and the cancel may come from a
-    /// transport's thread, which must not run cancellation handlers or deinitializers of user objects (rule R2 in
-    /// Concurrency.md). The receiver releases its resources before the awaiters are resumed.
+    /// The finish runs in an unstructured task for two reasons. User code may block the pipeline. And the cancel may
+    /// come from a transport's thread, which must not run cancellation handlers or deinitializers of user objects (rule
+    /// R2 in Concurrency.md).
+    ///
+    /// The receiver releases its resources before the awaiters are resumed.
     func unwind(_ held: Task<Void, Never>? = nil, _ discarded: [AnyResponse] = []) {
         Task {
             held?.cancel()

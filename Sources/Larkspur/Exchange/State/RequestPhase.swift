@@ -1,25 +1,26 @@
-/// The phase of a request. It is the only record of the request's progress: no flag repeats it (rule R3 in
+/// The phase of a request. Only the phase records the request's progress; no other flag repeats it (rule R3 in
 /// Concurrency.md).
 package enum RequestPhase: CaseIterable, Sendable {
-    /// The request was not started.
+    /// The request has not been started.
     case idle
-    /// The pipeline builds and adapts the request, or middleware runs before it sends anything.
+    /// The pipeline builds and adapts the request, or middleware runs before the first hop.
     case preparing
     /// A hop is in flight.
     case transferring
-    /// The head of a response was delivered before its body: the pipeline validates it and receives the body in chunks,
-    /// or asks response gates or the redirect handler.
+    /// The head of a response was delivered before its body. The pipeline validates the head and receives the body in
+    /// chunks, or calls response gates or the redirect handler.
     case receiving
-    /// The pipeline validates, serializes, asks retriers, or decides about the next hop, or middleware runs after a
+    /// The pipeline validates, serializes, calls retriers, or decides about the next hop. Or middleware runs after a
     /// hop.
     case settling
     /// The pipeline waits for the retry delay to pass.
     case backingOff
-    /// The request was cancelled while a hop was in flight. It finishes when the hop has ended.
+    /// The request was cancelled while a hop was in flight. The request finishes when the hop has ended.
     case cancellingHop
-    /// The request was cancelled. The task that got `.takeOver` or `.unwind` finishes it; the pipeline stops.
+    /// The request was cancelled. The task that got the verdict `.takeOver` or `.unwind` finishes the request, and the
+    /// pipeline stops.
     case unwinding
-    /// The request has finished. Serializers that are attached now run on the stored response.
+    /// The request has finished. A serializer that is attached now runs on the stored exchange.
     case finished
 
     package enum Event: CaseIterable, Sendable {
@@ -27,7 +28,7 @@ package enum RequestPhase: CaseIterable, Sendable {
         case start
         /// The pipeline is about to begin a hop.
         case beginHop
-        /// The transport has delivered a head that the pipeline needs before the body.
+        /// The transport has delivered the head of a response, and the pipeline needs the head before the body.
         case receive
         /// A hop has ended, or the attempt has failed without one.
         case settle
@@ -35,31 +36,32 @@ package enum RequestPhase: CaseIterable, Sendable {
         case backOff
         /// The pipeline begins a further attempt.
         case prepare
-        /// The request was cancelled, timed out, or lost its session.
+        /// The request was cancelled or timed out, or its session ended.
         case cancel
         /// The pipeline has run all serializers.
         case finish
-        /// All responses of a cancelled request have their error.
+        /// Every response of a cancelled request has been given its error.
         case finishUnwinding
     }
 
-    /// The action that the caller of `receiving(_:)` does after unlocking.
+    /// The action that the caller of `receiving(_:)` has to perform after unlocking.
     package enum Verdict: Sendable {
-        /// Go on.
+        /// Continue with the step.
         case proceed
-        /// Do nothing.
+        /// Do nothing, because the event has no effect in this phase.
         case ignore
         /// Start the pipeline.
         case run
-        /// Stop. Another task finishes the request.
+        /// Stop, because another task finishes the request.
         case abandon
-        /// End the hop in flight and finish the request in another task, because user code may block the pipeline.
+        /// Cancel the pipeline's task and the hop, and finish the request in another task, because user code may block
+        /// the pipeline.
         case takeOver
-        /// Cancel the hop.
+        /// Cancel the hop. The request finishes after the hop has ended.
         case cancelHop
-        /// Leave the pipeline, and finish the request as cancelled.
+        /// Stop the pipeline, and finish the request as cancelled.
         case unwind
-        /// The library has a defect: this event must not occur in this phase.
+        /// Report a defect of the library, because this event must not occur in this phase.
         case illegal
     }
 

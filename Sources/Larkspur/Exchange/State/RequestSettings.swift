@@ -1,6 +1,6 @@
-/// The settings that can be changed on a request at any time. Each step reads those that it needs.
+/// The settings that can be changed on a request at any time. Each step reads the settings that it needs.
 ///
-/// Copy on write: most requests change nothing and share the session's settings.
+/// The settings are copied on write, because most requests change nothing and share the session's settings.
 @dynamicMemberLookup
 struct RequestSettings: Sendable {
     struct Content: Sendable {
@@ -18,7 +18,7 @@ struct RequestSettings: Sendable {
 
     private final class Box: Sendable {
         let content: Content
-        /// Whether the session owns these settings. A finishing request then has nothing to release.
+        /// Whether the session owns these settings. A request that finishes then has no settings to release.
         let isSessions: Bool
 
         init(_ content: Content, isSessions: Bool = false) {
@@ -39,7 +39,7 @@ struct RequestSettings: Sendable {
                 redirectHandler: configuration.redirectHandler), isSessions: true)
     }
 
-    /// The settings after the finish: only monitors, which are still told about serializers that are attached late.
+    /// The settings that a finished request keeps: only the monitors, which are still told about late serializers.
     var remains: RequestSettings { box.isSessions ? self : RequestSettings(Content(monitors: content.monitors)) }
 
     subscript<Value>(dynamicMember path: WritableKeyPath<Content, Value>) -> Value {
@@ -51,7 +51,7 @@ struct RequestSettings: Sendable {
         }
     }
 
-    /// Whether these settings hold user code that the session does not hold.
+    /// Whether these settings contain user code of the request itself, which the session does not keep alive.
     var ownsUserCode: Bool {
         if box.isSessions { return false }
         let hasNone =

@@ -1,15 +1,15 @@
-/// The handover of a hop's end to the awaiter of the response, when no task waits for the hop.
+/// The handover of a hop's end to the awaiter of the response. It is used when no task waits for the hop.
 ///
-/// The awaiter runs the remaining steps. The transport's thread stays free for the events of other requests. Besides,
-/// the allocator is faster if a request is freed by the thread that allocated it.
+/// The awaiter's thread runs the remaining steps, so the transport's thread stays free for the events of other
+/// requests. Besides, memory is freed faster by the thread that allocated it.
 extension RequestState {
-    /// Whether an awaiter has to handle the hop's end and has not begun to do so.
+    /// Whether the hop's end was left to an awaiter that has not begun to handle it.
     var isLeftToAwaiter: Bool {
         if case .awaiter = hop?.waiter { true } else { false }
     }
 
-    /// Leaves the end of a hop to the awaiter if there is exactly one. Of several awaiters, one could have to wait for
-    /// another.
+    /// Leaves the end of a hop to the awaiter of the response, if there is exactly one awaiter, and returns the
+    /// awaiter's continuation. If there were several awaiters, one of them could have to wait for another.
     mutating func leaveToAwaiter(_ hop: HopProgress, _ error: TransportError?) -> Continuation<SerializerSlot.Answer>? {
         guard case .nobody = hop.waiter, phase == .transferring, hop.isDelivered(with: error),
             let awaiter = queue.takeSoleWaiter()
@@ -18,7 +18,7 @@ extension RequestState {
         return awaiter
     }
 
-    /// Returns the answer if the response is final or the awaiter has to handle the hop's end. Otherwise stores the
+    /// Returns the answer if the response is final, or if the awaiter has to handle the hop's end. Otherwise stores the
     /// waiter and returns nil.
     mutating func answer(_ waiter: SerializerSlot.Waiter, in slot: Int) -> SerializerSlot.Answer? {
         let isLeft = isLeftToAwaiter
@@ -26,8 +26,8 @@ extension RequestState {
         return isLeft ? .takeUpHop : nil
     }
 
-    /// Ends the hop and returns its result for the next steps; nil if another thread already runs these steps. The
-    /// caller releases the task after unlocking.
+    /// Ends the hop and returns its result for the next steps. Returns nil if another thread already runs these steps.
+    /// The caller releases the transport's task after unlocking.
     mutating func takeUpHop() -> (CompletedExchange, Session, any TransportTask)? {
         guard isLeftToAwaiter, let hop, let session else { return nil }
         return (end(hop, nil), session, hop.task)

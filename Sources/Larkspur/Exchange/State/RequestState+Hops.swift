@@ -1,5 +1,6 @@
 extension RequestState {
-    /// The response of middleware, or else the hop in flight, or else the last hop.
+    /// The latest hop: the response of middleware if there is one, otherwise the hop in flight, otherwise the last
+    /// ended hop.
     var lastHop: Hop? {
         if let answer { return answer }
         if let hop { return Hop(request: hop.request, head: hop.head, metrics: hop.metrics) }

@@ -1,11 +1,11 @@
 extension RequestState {
-    /// The values that the start of a request needs.
+    /// The values that the core needs to start a request.
     struct Opening: Sendable {
-        /// The session that the request kept alive. Nil if the request released its session while waiting for
-        /// `resume()`; the core then gets the session from its context.
+        /// The session that the request kept alive. Nil if the request released its session while it waited for
+        /// `resume()`. The core then gets the session from its context.
         let session: Session?
         let limits: [RequestTimeouts.Limit]
-        /// The request object, if it is not registered with the session yet.
+        /// The request object, if the session has not registered the request yet; otherwise nil.
         let newOwner: (any Request)?
     }
 

@@ -1,17 +1,17 @@
 /// The mutable state of a request, guarded by its lock.
 ///
 /// Functions change the state and return an action. The caller performs the action after unlocking, because user code
-/// never runs under a lock (rule R1 in Concurrency.md). The functions do no other work, so a test can play every
-/// interleaving without threads. The type is noncopyable, because it is large and a copy by mistake would be expensive.
+/// never runs under a lock (rule R1 in Concurrency.md). The functions do no other work, so a test can try every order
+/// of events without threads. The type is large, and so noncopyable, to prevent accidental copies.
 struct RequestState: ~Copyable {
-    /// Whether the session has registered the request, to list and to cancel it.
+    /// Whether the session has registered the request. The session can list and cancel only registered requests.
     private enum Registration {
         case notBegun
         case begun
         case inPlace(UInt64)
     }
 
-    /// Whether bytes may flow, as set by `suspend()` and `resume()`. It applies to later hops, too.
+    /// Whether the transport may transfer bytes, as set by `suspend()` and `resume()`. Applies to later hops, too.
     enum Pace { case flowing, suspended }
 
     // Lifecycle
@@ -19,22 +19,22 @@ struct RequestState: ~Copyable {
     private(set) var pace = Pace.flowing
     private(set) var cancellation: RequestError?
     var deadlines = Deadlines()
-    /// The current stage, for the error if a timeout ends the request.
+    /// The current stage. If a timeout ends the request, the error contains this stage.
     var stage = RequestError.Stage.building
     /// The idempotency key that all attempts send; nil until a retry policy asks for it.
     var idempotencyKey: String?
-    /// Whether the request has made its deposit in the session's retry budget.
+    /// Whether the request has already added its share to the session's retry budget.
     var hasDeposited = false
 
-    /// The request object, which owns the core: unowned, and valid while one of its functions runs.
+    /// The request object, which owns the core. Unowned; valid while a function of the request object runs.
     unowned var owner: (any Request)?
 
     // Released at the finish
-    /// The request object, kept alive from the start on; earlier if a serializer waits for `resume()`, or if the
-    /// request is cancelled.
+    /// The request object, kept alive from the start on. If a serializer waits for `resume()`, or if the request is
+    /// cancelled, the request object is kept alive even before the start.
     private(set) var keptOwner: (any Request)?
-    /// The session, kept alive until the finish. Nil if the request waits for `resume()` and has to fail when the
-    /// session ends.
+    /// The session, kept alive until the finish. Nil while the request waits for `resume()`, because such a request has
+    /// to fail when its session ends.
     private(set) var session: Session?
     private var registration = Registration.notBegun
     var pipeline: Task<Void, Never>?
@@ -46,15 +46,15 @@ struct RequestState: ~Copyable {
     private var waiters: UInt64 = 0
 
     // Progress and results
-    /// The current attempt. It is not in the array of the others, because most requests have only one attempt.
+    /// The current attempt. The array has only earlier attempts, because most requests have only one attempt.
     var attempt: Attempt?
     private var earlierAttempts: [Attempt] = []
     private(set) var hop: HopProgress?
-    /// The trust evaluation that the last hop was refused for and that user code has to complete.
+    /// The trust evaluation that refused the last hop, and that user code has to complete.
     var inquiry: TrustInquiry?
-    /// The attempt's response as middleware returned it; nil without middleware.
+    /// The response that middleware returned in this attempt; nil without middleware.
     var answer: Hop?
-    /// The result of a hop whose body is received in chunks, once the body has ended.
+    /// The result of a hop whose body is received in chunks; nil until the body has ended.
     private(set) var ended: CompletedExchange?
     /// The upload progress, over all attempts and hops.
     private(set) var uploaded: TransferProgress?
@@ -67,17 +67,17 @@ struct RequestState: ~Copyable {
         self.session = session
     }
 
-    /// Keeps the session until the finish.
+    /// Keeps the session alive until the finish.
     mutating func keep(_ session: Session) { if phase != .finished { self.session = session } }
 
-    /// Returns true for the first caller, which then registers the request with the session.
+    /// Returns true for the first call only. That caller registers the request with the session.
     mutating func beginRegistration() -> Bool {
         guard case .notBegun = registration else { return false }
         registration = .begun
         return true
     }
 
-    /// Stores where the session keeps the request. Returns false if the request has finished meanwhile.
+    /// Stores the place where the session keeps the request. Returns false if the request has finished meanwhile.
     mutating func keep(in place: UInt64) -> Bool {
         registration = .inPlace(place)
         return phase != .finished
@@ -113,14 +113,14 @@ struct RequestState: ~Copyable {
         }
     }
 
-    /// Changes the phase by the phase table.
+    /// Changes the phase by the phase table, and returns the verdict for the caller.
     mutating func step(_ event: RequestPhase.Event) -> RequestPhase.Verdict {
         let (next, verdict) = phase.receiving(event)
         phase = next
         return verdict
     }
 
-    /// Starts the request, and keeps the request object alive from now on.
+    /// Starts the request. From now on the request object is kept alive.
     mutating func start() -> RequestPhase.Verdict {
         let verdict = step(.start)
         guard verdict == .run else { return verdict }
@@ -129,7 +129,7 @@ struct RequestState: ~Copyable {
         return verdict
     }
 
-    /// Cancels with this reason, unless the request was cancelled or finished before.
+    /// Cancels the request with this reason, unless the request was cancelled or has finished before.
     mutating func cancel(_ reason: RequestError) -> CancelAction {
         switch step(.cancel) {
         case .takeOver:
@@ -154,14 +154,14 @@ struct RequestState: ~Copyable {
         /// the pipeline.
         case takeOver(held: Task<Void, Never>?, (any TransportTask)?, discarded: [AnyResponse])
         case cancelHop((any TransportTask)?)
-        /// Run the steps after the hop, because the awaiter that they were left to may be delayed.
+        /// Run the steps after the hop now, because the awaiter that should run them may be delayed.
         case takeUpHop
 
-        /// Whether this cancel ended a running request.
+        /// Whether this cancel had an effect on the request.
         var isEffective: Bool { if case .none = self { false } else { true } }
     }
 
-    /// The exchange of a cancelled request.
+    /// The exchange that a cancelled request finishes with.
     var cancelledExchange: CompletedExchange {
         CompletedExchange(
             hop: lastHop, attempts: attemptCount, error: cancellation ?? .requestCancelled, past: past)
@@ -171,11 +171,11 @@ struct RequestState: ~Copyable {
 
     enum AttachAction {
         case none
-        /// The request waits for `resume()`. The session registers it, to fail it if the session ends first.
+        /// The request waits for `resume()`. The session registers the request, and lets it fail if the session ends.
         case keep(released: Session?)
         case run(Opening)
         case workLate
-        /// Run the steps after the hop, because the awaiter that they were left to may be delayed.
+        /// Run the steps after the hop now, because the awaiter that should run them may be delayed.
         case takeUpHop
     }
 
@@ -191,8 +191,8 @@ struct RequestState: ~Copyable {
         }
     }
 
-    /// Starts the request for a serializer or reader. If the request does not start automatically, returns `.keep`, so
-    /// that the session registers it.
+    /// Starts the request, because a serializer or reader needs its response. If the request does not start
+    /// automatically, returns `.keep`, and the session registers the request.
     mutating func demand(startsAutomatically: Bool) -> AttachAction {
         guard phase == .idle else { return .none }
         if startsAutomatically, pace == .flowing { return start() == .run ? .run(open()) : .none }
@@ -204,7 +204,8 @@ struct RequestState: ~Copyable {
 
     /// Stores a serializer's response if the request is still in this phase.
     ///
-    /// - Returns: Whether it was stored, and the response that it replaces, which the caller releases after unlocking.
+    /// - Returns: Whether the response was stored, and the replaced response, which the caller releases after
+    ///   unlocking.
     mutating func hold(
         _ response: AnyResponse, in slot: Int, during phase: RequestPhase
     ) -> (isHeld: Bool, replaced: AnyResponse?) {
@@ -218,14 +219,15 @@ struct RequestState: ~Copyable {
 
     enum NextWork: Sendable {
         case serialize(slot: Int, SerializerJob, limit: Deadline?)
-        /// No serializer is left. The finish needs a task: it stops timers on a user's clock or releases user objects.
+        /// No serializer is left. The finish needs a task, because it stops timers on a user's clock or frees user
+        /// objects.
         case needsTask
         case finished(callsHandlers: Bool)
         case abandon
     }
 
-    /// The actions of the finish, and the objects to release after unlocking. Releasing the last reference to a session
-    /// ends the session.
+    /// The actions of the finish, and the objects to release after unlocking. One of the objects is the session,
+    /// because releasing the last reference to a session ends the session.
     struct Finish: Sendable {
         let deliveries: Few<Delivery>
         let events: [PendingEvents.Entry]
@@ -236,10 +238,10 @@ struct RequestState: ~Copyable {
         let deadlines: Deadlines
     }
 
-    /// Returns the next serializer to run, or finishes the request. Both happen in one access to the state: a
-    /// serializer is attached before the finish and runs first, or afterwards and is late.
+    /// Returns the next serializer to run, or finishes the request. Both happen in one access to the state. So a
+    /// serializer is attached either before the finish, and then runs before it, or after the finish, and then is late.
     ///
-    /// - Parameter held: The response of the serializer that has just run.
+    /// - Parameter held: The response of the serializer that has just run; nil if none has.
     mutating func nextWork(
         after held: HeldResponse? = nil, finishingBy event: RequestPhase.Event, with exchange: CompletedExchange,
         isInTask: Bool = true
@@ -255,7 +257,7 @@ struct RequestState: ~Copyable {
         phase = next
         self.exchange = exchange
         let deliveries = queue.deliverHeld()
-        // The transport may end a cancelled hop later. Monitors hear of the hop's end before the finish.
+        // The transport may end a cancelled hop later, but monitors must get the hop's end before the finish.
         if hop != nil { note(.endHop(.cancelled)) }
         note(.finish(exchange.error))
         pipeline = nil
@@ -269,7 +271,7 @@ struct RequestState: ~Copyable {
 
     // MARK: Pace
 
-    /// Sets the pace. Returns whether it changed.
+    /// Sets the pace. Returns whether the pace has changed.
     mutating func setPace(_ pace: Pace) -> Bool {
         guard self.pace != pace, phase != .finished, phase != .unwinding else { return false }
         self.pace = pace
@@ -279,8 +281,8 @@ struct RequestState: ~Copyable {
 
     typealias PaceStep = (task: any TransportTask, pace: Pace)
 
-    /// Returns the next change of pace to pass to the transport. If two threads suspend and resume concurrently, only
-    /// one of them calls the transport, until the wanted pace is set.
+    /// Returns the next change of pace that the caller has to pass to the transport. If two threads suspend and resume
+    /// the request concurrently, only one of them calls the transport, until the transport has the wanted pace.
     mutating func nextPaceStep(after applied: (TransportTaskID, Pace)?) -> PaceStep? {
         guard let hop else { return nil }
         if let (id, pace) = applied {
@@ -304,23 +306,22 @@ struct RequestState: ~Copyable {
     enum ReceiveAction: Sendable {
         case none
         case fill(ByteChannel, Data)
-        /// The rest of the body is not needed.
+        /// Cancel the hop, because the rest of the body is not needed.
         case endHop(any TransportTask)
         case reportUpload(TransferProgress, [RequestFollower<TransferProgress>])
-        /// Allow the transport to deliver a body that is discarded, because no reader raises the allowance.
+        /// Let the transport deliver the whole body, because it is discarded and no reader raises the allowance.
         case allowAll(any TransportTask)
-        /// Resume the pipeline. The task is released after unlocking, because its deinitializer is code of the
-        /// transport.
+        /// Resume the pipeline. The task is released after unlocking: its deinitializer is code of the transport.
         case complete(HopProgress.OutcomeContinuation, HopOutcome, any TransportTask)
-        /// End the body of a hop whose head was delivered before.
+        /// End the channel of the body. The head of the response was delivered before.
         case endBody(ByteChannel?, TransportError?, any TransportTask)
         /// Run the next steps on this thread, because no task waits for the hop.
         case resume(CompletedExchange, Session?, any TransportTask)
-        /// Resume the awaiter of the response, which runs the next steps.
+        /// Resume the awaiter of the response, so that the awaiter runs the next steps.
         case leave(to: Continuation<SerializerSlot.Answer>)
     }
 
-    /// Handles an event of the transport. An event of a hop that is not in flight is ignored.
+    /// Handles an event of the transport. Ignores an event of a hop that is no longer in flight.
     mutating func receive(_ event: TransportEvent, for id: TransportTaskID) -> ReceiveAction {
         guard let hop, hop.id == id else { return .none }
         note(RequestEvent(event))
@@ -371,8 +372,8 @@ struct RequestState: ~Copyable {
         return CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
     }
 
-    /// Resumes the pipeline with a head, if the body is received in chunks, a redirect handler decides about it, or
-    /// response gates see it first.
+    /// Resumes the pipeline with the head in three cases: the body is received in chunks, a redirect handler decides
+    /// about the response, or response gates see the head first.
     private mutating func deliverHead(_ hop: HopProgress) -> ReceiveAction {
         var channel: ByteChannel?
         if case .channel(let body) = hop.sink { channel = body }
@@ -388,7 +389,7 @@ struct RequestState: ~Copyable {
 
     // MARK: Progress
 
-    /// Counts sent bytes. Returns nil if the progress did not change or has no followers.
+    /// Counts sent bytes. Returns nil if the progress did not change, or if the progress has no followers.
     private mutating func advanceUpload(to count: UInt64, of total: UInt64?) -> TransferProgress? {
         let completed = min(max(count, uploaded?.completed ?? 0), total ?? .max)
         let progress = TransferProgress(completed: completed, total: total)
