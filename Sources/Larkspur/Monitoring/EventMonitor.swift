@@ -4,8 +4,8 @@
 /// one event at a time. The session calls monitors on separate threads: never on a transport's thread, in the pool of
 /// Swift tasks or while it holds a lock. A slow monitor delays neither requests nor other monitors.
 ///
-/// At most 8,192 events wait for a monitor. If a request starts while the queue is full, the monitor receives none of
-/// that request's events, and learns the number of such requests by ``didMiss(_:)``.
+/// A monitor misses each request that starts while 8,192 or more events wait for the monitor. The monitor receives no
+/// event of such a request, and learns the number of missed requests by ``didMiss(_:)``.
 public protocol EventMonitor: Sendable {
     /// Called with each event of a request.
     func request(_ request: any Request, did event: RequestEvent)
