@@ -2,8 +2,8 @@
 public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     /// The number of transferred bytes, at most the total.
     ///
-    /// It does not decrease: bytes that a retry or redirect sends again are counted once. The only exception is a later
-    /// attempt with a shorter body.
+    /// The number does not decrease: bytes that a retry or redirect sends again are counted once. The only exception is
+    /// a later attempt with a shorter body.
     public let completed: UInt64
     /// The length of the body in bytes; nil if it is not known before the end.
     public let total: UInt64?
