@@ -17,7 +17,8 @@ public struct Interceptor: RequestInterceptor {
         self.retry = retry
     }
 
-    /// Creates an interceptor from an adapter and a retrier of other types.
+    /// Creates an interceptor that adapts by the adapter and retries by the retrier. If one of the two is nil, it does
+    /// nothing at that stage.
     public init(adapter: (any RequestAdapter)?, retrier: (any RequestRetrier)?) {
         self.init(adapt: adapter?.adapt, retry: retrier?.retry)
     }
@@ -70,7 +71,7 @@ extension RequestRetrier where Self == Interceptor {
 }
 
 extension RequestInterceptor where Self == ComposedInterceptor {
-    /// Combines several interceptors. They are called in order.
+    /// Returns an interceptor that calls the given interceptors in order.
     public static func composed(_ interceptors: any RequestInterceptor...) -> Self {
         ComposedInterceptor(interceptors)
     }

@@ -24,8 +24,8 @@ public struct RequestAdapterState: Sendable {
 /// A type that decides whether a failed request is retried.
 ///
 /// The session asks its retriers after a failure in any stage: building, adapting, sending, validating or serializing.
-/// It does not ask them about a cancelled request. The session itself does not limit the number of attempts. A retrier
-/// should therefore check ``Request/retryCount``.
+/// The session does not ask retriers about a cancelled request. The session itself does not limit the number of
+/// attempts. A retrier should therefore check ``Request/retryCount``.
 public protocol RequestRetrier: Sendable {
     /// Returns whether the request is retried, and after which delay.
     func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult
@@ -95,7 +95,7 @@ public struct RetryRefusal: Error, Sendable, Hashable, CustomStringConvertible {
 public struct RetryFailed: Error, Sendable, CustomStringConvertible {
     /// The error that the retrier returned.
     public let retryError: any Error
-    /// The failure that the retrier was asked about.
+    /// The error of the request, about which the retrier was asked.
     public let originalError: RequestError
 
     public var description: String { "\(retryError); the request had failed with: \(originalError)" }

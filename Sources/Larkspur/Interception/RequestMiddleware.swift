@@ -83,7 +83,7 @@ public struct ExchangeResponse: Sendable {
         self.init(head: ResponseHead(status: status, fields: Array(headers)), body: .buffered(body))
     }
 
-    /// The header fields of the head. A new value replaces all of them.
+    /// The header fields of the head. Setting the property replaces all fields.
     public var headers: HTTPHeaders {
         get { head.headers }
         set {
@@ -94,7 +94,8 @@ public struct ExchangeResponse: Sendable {
 
     /// Returns the complete body.
     ///
-    /// A live body can be read only once. To return the response after this call, set `body` to the returned data.
+    /// A live body from the network can be read only once. To return the response after this call, set `body` to the
+    /// returned data.
     ///
     /// - Parameter limit: The maximum number of bytes.
     /// - Throws: ``RequestError/Code/contentTooLarge`` if the body has more bytes.
@@ -138,7 +139,7 @@ public struct ClosureMiddleware: RequestMiddleware {
 
 extension Request {
     /// Adds middleware that is called inside the session's middleware and inside the middleware that was added earlier.
-    /// It takes effect with the next attempt.
+    /// The added middleware is called from the next attempt on.
     @discardableResult
     public func middleware(_ middleware: any RequestMiddleware) -> Self {
         handle.core.set("middleware") { $0.middleware.append(middleware) }

@@ -10,7 +10,7 @@
 public struct RetryBudget: Sendable, Hashable {
     /// The fraction of a retry that a first attempt deposits, from 0 to 1,000; 0.1 by default.
     public var ratio: Double
-    /// The number of free retries each second; 10 by default. Unused free retries are lost.
+    /// The number of free retries each second; 10 by default. Free retries that are not used within a second are lost.
     public var minimumPerSecond: Int
     /// The time for which a deposit can be used; 10 seconds by default.
     public var lifetime: Duration

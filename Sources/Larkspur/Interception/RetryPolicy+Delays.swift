@@ -65,7 +65,7 @@ extension RetryPolicy {
         let field: String
 
         /// Returns a key whose value is a random UUID, the same in all attempts of a request. If the request already
-        /// has the field, its value is kept.
+        /// has the field, the field is not changed.
         public static func automatic(header: String = "Idempotency-Key") -> IdempotencyKey {
             IdempotencyKey(field: header)
         }

@@ -22,7 +22,7 @@
 /// Set the policy as an interceptor, or add it to a request by `retry(using:)`. As the retrier of another
 /// ``Interceptor``, the policy adds no idempotency keys and deposits nothing in the retry budget.
 public struct RetryPolicy: RequestInterceptor {
-    /// Decides whether an error is retried; see ``shouldRetry``.
+    /// A closure that decides whether an error is retried; see ``shouldRetry``.
     public typealias Predicate = @Sendable (RequestError, any Request) async -> Bool?
 
     /// The maximum number of retries; 2 by default. Retries after a 401 count only if `statuses` contains 401.
@@ -126,8 +126,8 @@ public struct RetryPolicy: RequestInterceptor {
 
 /// An interceptor that retries a request only if the connection was lost while the request was in flight.
 ///
-/// In all other respects it works like a ``RetryPolicy``. Set it as an interceptor: if it is added by `retry(using:)`,
-/// it adds no idempotency keys and deposits nothing in the retry budget.
+/// In all other respects this type works like a ``RetryPolicy``. Set the policy as an interceptor. If it is added by
+/// `retry(using:)`, it adds no idempotency keys and deposits nothing in the retry budget.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// The policy that decides, with the codes `connectionLost` and `truncated` and no statuses.
     public var policy: RetryPolicy

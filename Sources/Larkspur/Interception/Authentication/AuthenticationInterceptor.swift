@@ -7,8 +7,8 @@
 ///         interceptor: .composed(.authentication(tokens), retrying))
 ///
 /// - If the credential requires a refresh, or a refresh is in flight, a new request waits for the new credential.
-/// - If the server refuses a request with the current credential, the request starts a refresh or joins the refresh in
-///   flight, and is then retried. A request with an older credential is retried at once.
+/// - If the server refuses a request that was sent with the current credential, the request starts a refresh or joins
+///   the refresh in flight, and is then retried. A request that was sent with an older credential is retried at once.
 /// - A request is retried at most twice: its first credential may have expired, and its second may have been revoked in
 ///   the meantime. After the third refusal the request fails.
 /// - The interceptor notices a refusal only if a validator rejects the response. Without validation, a 401 is a

@@ -29,7 +29,7 @@ public struct BearerToken: AuthenticationCredential, Codable, Hashable {
 
     private enum CodingKeys: String, CodingKey {
         case accessToken, refreshToken, renewalDate, scope
-        // Keys of a token endpoint's reply. For the last two, the key decoding strategy was `convertFromSnakeCase`.
+        // Keys of a token endpoint's reply. The key decoding strategy `convertFromSnakeCase` produces the last two.
         case expires_in, access_token, expiresIn, tokenType
     }
 
@@ -66,7 +66,7 @@ public struct BearerToken: AuthenticationCredential, Codable, Hashable {
 }
 
 extension BearerToken: CustomStringConvertible, CustomReflectable {
-    /// A description without the tokens, because it may be logged.
+    /// A description without the tokens, because logs may contain descriptions.
     public var description: String {
         "a bearer token" + (renewalDate.map { ", to be renewed \($0)" } ?? "")
     }
@@ -77,8 +77,8 @@ extension BearerToken: CustomStringConvertible, CustomReflectable {
 
 /// An authenticator that sends a bearer token. A closure refreshes the token.
 public struct BearerAuthenticator: Authenticator {
-    /// A closure that returns a new token in place of the given token. It gets the session of the request that started
-    /// the refresh.
+    /// A closure that returns a new token in place of the given token. The closure also gets the session of the request
+    /// that started the refresh.
     public typealias Renewal = @Sendable (BearerToken, Session) async throws -> BearerToken
 
     private let scope: CredentialScope

@@ -18,9 +18,9 @@
 public final class DigestAuthentication: RequestInterceptor {
     private struct CurrentChallenge {
         let challenge: DigestChallenge
-        /// The client nonce for all responses to this challenge. For a `-sess` algorithm, some servers hash the client
-        /// nonce of the first response, other servers that of each response. If all responses have the same client
-        /// nonce, both work.
+        /// The client nonce for all responses to this challenge. For a `-sess` algorithm, some servers use the client
+        /// nonce of the first response in their hash, and other servers use that of each response. With the same client
+        /// nonce in all responses, both hashes are equal.
         let clientNonce: String
         var uses = 0
     }

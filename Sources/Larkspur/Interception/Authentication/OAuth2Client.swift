@@ -46,8 +46,8 @@ public struct OAuth2Client: Sendable {
     ///   - clientSecret: The client's secret; nil for a client that cannot keep one, such as an app.
     ///   - secretPlace: How the secret is sent; ``SecretPlace/basic`` by default.
     ///   - scope: The scopes to request, separated by spaces; nil for the server's default.
-    ///   - leeway: The time before its expiry at which a token is refreshed, at most half of its lifetime; 30 seconds
-    ///     by default.
+    ///   - leeway: The time before a token's expiry at which the token is refreshed, at most half of its lifetime; 30
+    ///     seconds by default.
     ///   - clock: The clock that determines the expiry of a token.
     ///   - session: The session for token requests; nil uses the session of the request that needs the token.
     public init(

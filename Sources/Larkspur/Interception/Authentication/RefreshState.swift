@@ -64,8 +64,8 @@ struct RefreshState<Credential: Sendable> {
         if case .refreshing(let underWay) = phase { underWay.waiters.count } else { 0 }
     }
 
-    /// Returns the state for a request that is being adapted, and ends the phase `failed`. The caller releases the
-    /// error of that phase after unlocking.
+    /// Returns the credential, its version and whether a refresh is in flight, for a request that is being adapted.
+    /// Ends the phase `failed`; the caller releases the error of that phase after unlocking.
     mutating func beginAdapting() -> (
         credential: Credential?, version: Int, isRefreshing: Bool, discarded: AuthenticationError?
     ) {

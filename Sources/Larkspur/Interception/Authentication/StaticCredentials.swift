@@ -1,5 +1,5 @@
-/// An interceptor that sends a key with every request, in a header field or a query item. If the request already has
-/// this field or item, it is kept unchanged.
+/// An interceptor that sends a key with every request, in a header field or a query item. If the request already has a
+/// field or item of this name, the interceptor does not add the key.
 public struct APIKeyAuthentication: RequestInterceptor {
     /// The part of the request that carries the key.
     public enum Place: Sendable, Hashable {

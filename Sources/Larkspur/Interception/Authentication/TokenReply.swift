@@ -1,7 +1,7 @@
 /// The reply to a token request (RFC 6749, section 5.1).
 struct TokenReply: Decodable, Sendable {
     let accessToken: String
-    /// The type of the token; nil if the reply has none.
+    /// The type of the token; nil if the reply has no type.
     let type: String?
     /// The lifetime of the token in seconds; nil if the reply has no lifetime or an invalid one.
     let lifetime: Double?
