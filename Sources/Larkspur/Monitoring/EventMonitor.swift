@@ -91,7 +91,7 @@ public enum RequestEvent: Sendable {
     case placeFile(URL)
     /// A serializer has ended, with its own error if it failed.
     case serialize(RequestError?)
-    /// An attempt has failed, and the next one starts after the delay.
+    /// An attempt has failed, and the next attempt starts after the delay.
     case retry(RequestError, after: Duration?)
     /// The request waits for `resume()`.
     case suspend

@@ -1,4 +1,4 @@
-/// The phases of one hop with their durations, as far as its ``Hop/metrics`` contain them.
+/// The phases of one hop with their durations, as far as the hop's ``Hop/metrics`` contain them.
 ///
 ///     print(request.timeline.map(\.description).joined(separator: "\n"))
 ///
@@ -44,7 +44,7 @@ public struct HopTimeline: Sendable {
         public var duration: Duration { end - start }
     }
 
-    /// The number of the attempt; the first one is 1.
+    /// The number of the attempt, starting at 1.
     public let attempt: Int
     /// The hop, with its request, response head, metrics and error.
     public let hop: Hop

@@ -28,7 +28,7 @@ enum MonitorThreads {
     /// Signalled to wake an idle thread.
     private static let wakeUp = DispatchSemaphore(value: 0)
 
-    /// Signalled when no events are left, while the process is ending.
+    /// Signalled when the process is ending and no events are left.
     private static let done = DispatchSemaphore(value: 0)
     private static let atEnd: Int32 = atexit {
         let isBusy = box.withLock { state in

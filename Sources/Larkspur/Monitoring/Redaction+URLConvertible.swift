@@ -1,5 +1,5 @@
 extension Redaction {
-    /// Returns the text of a URL without its secrets. For a type that is not listed here it returns only the type's
+    /// Returns the text of a URL without its secrets. If the `switch` has no case for the type, returns only the type's
     /// name, because user code computes the URL of such a type.
     static func shown(_ url: any URLConvertible) -> String {
         switch url {
