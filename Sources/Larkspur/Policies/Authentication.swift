@@ -1,11 +1,11 @@
 /// The credentials with which a request responds to challenges, and the origin or URL for which they are valid.
 ///
-/// It is a class, so that it takes only one pointer in the options of each request. Most requests have no credentials.
+/// The type is a class, because most requests have no credentials: their options then contain only a null pointer.
 package final class Authentication: Hashable, Sendable {
     private enum Target: Hashable {
         /// The origin at the start of the attempt, for a credential that was set on the request.
         case origin(RequestURL.Origin)
-        /// The URL of a hop, for the session's credentials, which are looked up for each hop.
+        /// The URL of a hop, for credentials from the session's store. The store is searched for each hop.
         case hop(RequestURL)
     }
 
@@ -56,8 +56,8 @@ package final class Authentication: Hashable, Sendable {
         request.options.authentication = Authentication(joined)
     }
 
-    /// Returns the request that responds to a challenge in this head; nil if the request cannot respond. With Basic it
-    /// has the `Authorization` field already. With Digest the field is added when the hop begins: see
+    /// Returns the request that responds to a challenge in this head; nil if no response is possible. With Basic, the
+    /// returned request already has the `Authorization` field. With Digest, the field is added when the hop begins: see
     /// ``OutgoingRequest/proveCredential()``.
     func answer(to head: ResponseHead, of request: OutgoingRequest) -> OutgoingRequest? {
         let sent = request.headers["Authorization"]

@@ -56,7 +56,7 @@ private struct ChallengeScanner {
         return challenges
     }
 
-    /// Reads the text between two commas: a parameter of the last challenge, or the start of another one.
+    /// Reads the text between two commas: a parameter of the last challenge, or the start of another challenge.
     private mutating func readElement(_ challenges: inout [AuthenticationChallenge]) {
         guard let word = readToken() else { return }
         let isWhole = isAtEnd || rest.first?.isBlank == true

@@ -57,9 +57,9 @@ struct CredentialProof: Hashable, Sendable {
 /// A Digest challenge with its nonce count, shared by all exchanges that use the nonce.
 final class SharedDigestChallenge: Hashable, Sendable {
     let challenge: DigestChallenge
-    /// The client nonce for all responses to this challenge. For a `-sess` algorithm, some servers hash the client
-    /// nonce of the first response, other servers that of each response. If all responses have the same client nonce,
-    /// both work.
+    /// The client nonce for all responses to this challenge. For a `-sess` algorithm, some servers use the client nonce
+    /// of the first response in their hash, and other servers use that of each response. With the same client nonce in
+    /// all responses, both hashes are equal.
     private let clientNonce: String
     private let uses = Protected(0)
 

@@ -8,9 +8,10 @@
 /// If a 401 offers Digest or Basic, and the request's body can be sent twice, the request is sent once more with the
 /// credential. The strongest scheme is used, as with ``Request/authenticate(with:preemptively:)``.
 ///
-/// After the server has accepted a credential, requests to the same folder and its subfolders send the credential
-/// without waiting for a 401 (RFC 7617, section 2.2). This ends when the server refuses the credential. A folder is the
-/// path of a URL up to its last slash. A Digest response then uses the same nonce with the next nonce count.
+/// After the server has accepted a credential, later requests to the same folder and its subfolders send the credential
+/// without waiting for a 401 (RFC 7617, section 2.2). A folder is the path of a URL up to its last slash. With Digest,
+/// these requests use the same nonce with the next nonce count. If the server refuses the credential, later requests
+/// wait for a 401 again.
 ///
 /// A credential is never sent to another origin. For example, a credential for an https URL is never sent over http.
 /// Three things take precedence over the store: an `Authorization` field, user and password in the URL, and a
@@ -40,7 +41,7 @@ public final class CredentialStore: Sendable {
     /// Creates a store without credentials.
     public init() {}
 
-    /// Sets the credential for an origin; nil removes it.
+    /// Sets the credential for an origin; nil removes the credential.
     ///
     /// - Parameters:
     ///   - credential: The user's name and password; nil to remove them.
@@ -113,8 +114,9 @@ extension CredentialStore: CustomStringConvertible, CustomDebugStringConvertible
 }
 
 extension OutgoingRequest {
-    /// Replaces the session's credentials for the previous hop by its credentials for this hop's URL. If the server has
-    /// accepted a credential there before, adds the `Authorization` field at once.
+    /// Replaces the session's credentials for the previous hop by its credentials for this hop's URL. Adds the
+    /// `Authorization` field at once if the server has accepted a credential there before, or if the credential is
+    /// preemptive.
     mutating func renewCredentials(from store: CredentialStore?) {
         defer { proveCredential() }
         guard let store, options.usesCredentials != false else { return }

@@ -23,12 +23,12 @@ public struct Redirect: Sendable {
     public let head: ResponseHead
     /// The request that was redirected.
     public let request: OutgoingRequest
-    /// The hops so far. The last one is the redirect; it has no metrics yet, because it is still in flight.
+    /// The hops so far. The last hop is the redirect. This hop has no metrics yet, because it is still in flight.
     public let hops: [Hop]
     let next: Result<OutgoingRequest, RequestError>
 
     /// The request to send next, with the method that the status requires. If its origin differs from the previous
-    /// origin, it has none of the fields that are only for the previous origin, such as credentials and cookies.
+    /// origin, fields that are only for the previous origin are removed, such as credentials and cookies.
     ///
     /// - Throws: The reason why the redirect cannot be followed: a `Location` that is not an http or https URL, a loop,
     ///   a redirect from https to http, or a body that would have to be sent twice but cannot be.

@@ -38,8 +38,8 @@ public struct ResponseValidator: Sendable {
         }
     }
 
-    /// A validator that accepts the statuses 200..<300, and content types that the request's `Accept` field allows, if
-    /// it has one.
+    /// A validator that accepts the statuses 200..<300, and the content types that the request's `Accept` field allows.
+    /// Without this field it accepts all content types.
     ///
     /// A content type whose weight in `Accept` is zero (`q=0`) is rejected.
     public static let standard = ResponseValidator(library: { exchange in
@@ -86,7 +86,7 @@ public struct ResponseValidator: Sendable {
     private static func validateContentType(_ exchange: CompletedExchange, _ acceptable: [String]) throws {
         guard let head = exchange.head, exchange.hasBody else { return }
         let type = head["Content-Type"].flatMap(MediaRange.init)
-        // If several ranges match the type, the most specific range decides. A missing type matches only `*/*`.
+        // If several media ranges match the type, the most specific range decides. A missing type matches only `*/*`.
         let covering = acceptable.compactMap(MediaRange.init).filter { $0.covers(type) }
         if let decisive = covering.max(by: { $0.precision < $1.precision }), !decisive.isRefused { return }
         let names = acceptable.filter { MediaRange($0)?.isRefused != true }
