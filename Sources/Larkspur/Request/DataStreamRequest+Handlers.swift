@@ -1,6 +1,6 @@
 extension DataStreamRequest {
-    /// A closure that is called for each event of a stream, one call at a time. An error that it throws ends the
-    /// request.
+    /// A closure that is called for each event of a stream, one call at a time. If the closure throws an error, the
+    /// request ends with this error.
     public typealias Handler<Value: Sendable> = @Sendable (Stream<Value>) async throws -> Void
 
     /// Calls the closure with each chunk of the body, and then exactly once with the completion.
@@ -29,7 +29,7 @@ extension DataStreamRequest {
 
     /// Calls the closure with the body as text. A character is never split between two texts.
     ///
-    /// In all other respects it works like ``responseStream(stream:)``.
+    /// In all other respects this method works like ``responseStream(stream:)``.
     @discardableResult
     public func responseStreamString(stream handler: @escaping Handler<String>) -> Self {
         handle(strings(automaticallyCancelling: false), by: handler) { .success($0) }
@@ -40,7 +40,7 @@ extension DataStreamRequest {
     ///     request.responseStream(using: LineParser()) { stream in … }
     ///
     /// If the parser fails, its error is the last event before the completion. If the request has no other reader, the
-    /// completion follows at once. In all other respects it works like ``responseStream(stream:)``.
+    /// completion follows at once. In all other respects this method works like ``responseStream(stream:)``.
     @discardableResult
     public func responseStream<Parser: StreamParser>(
         using parser: Parser, stream handler: @escaping Handler<Parser.Output>
@@ -52,7 +52,7 @@ extension DataStreamRequest {
     ///
     /// If a message cannot be decoded, the closure gets a failure in its place, and the stream continues with the next
     /// message. If the framing itself fails, no message follows; if the request has no other reader, the completion
-    /// follows at once. In all other respects it works like ``responseStream(stream:)``.
+    /// follows at once. In all other respects this method works like ``responseStream(stream:)``.
     ///
     /// - Parameters:
     ///   - type: The type of the values.

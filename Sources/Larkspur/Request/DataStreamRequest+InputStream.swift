@@ -8,7 +8,7 @@ extension DataStreamRequest {
     /// stream, the server waits. Closing or releasing the stream cancels the request if the request has no other
     /// reader.
     ///
-    /// `read` blocks the calling thread until bytes arrive. Call it on a dedicated thread, because a blocked task
+    /// `read` blocks the calling thread until bytes arrive. Call `read` on a dedicated thread, because a blocked task
     /// delays other tasks. Scheduling the stream in a run loop has no effect.
     ///
     /// If the body is incomplete, `read` returns the bytes that have arrived, and after them -1. `streamError` is then

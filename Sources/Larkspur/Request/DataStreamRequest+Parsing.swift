@@ -84,8 +84,8 @@ extension DataStreamRequest {
 
     /// Returns the server-sent events with their data decoded as values of a type.
     ///
-    /// If the data of an event cannot be decoded, the stream ends with `.decodingFailed`. In all other respects it
-    /// works like ``serverSentEvents(policy:lastEventID:maximumEventSize:)``.
+    /// If the data of an event cannot be decoded, the stream ends with `.decodingFailed`. In all other respects this
+    /// method works like ``serverSentEvents(policy:lastEventID:maximumEventSize:)``.
     ///
     /// - Parameters:
     ///   - type: The type of the values.

@@ -47,7 +47,7 @@ extension DataResponse {
     /// The URL of the downloaded file; nil for other kinds of requests and for failed downloads.
     public var fileURL: URL? { exchange.fileURL }
 
-    /// The record for resuming a failed download; nil if its bytes were not kept.
+    /// The record for resuming a failed download; nil if the received bytes were not kept.
     public var resumeRecord: DownloadRecord? { exchange.resumeRecord }
 }
 

@@ -103,8 +103,8 @@ private struct NothingSerializer: ResponseSerializer {
 }
 
 extension Session {
-    /// Makes the endpoint's request, validated by `ResponseValidator.standard`. You can attach serializers, monitors
-    /// and other settings to the request.
+    /// Creates the endpoint's request, which `ResponseValidator.standard` validates. You can attach serializers,
+    /// monitors and other settings to the request.
     public func request<Response>(_ endpoint: Endpoint<Response>) -> DataRequest {
         let content = RequestContent { request in
             var options = endpoint.options

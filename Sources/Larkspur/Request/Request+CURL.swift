@@ -123,7 +123,8 @@ private struct CURLCommand {
             ? text : nil
     }
 
-    /// Returns the text in single quotes. Between them, a shell leaves every character unchanged, except for a single
+    /// Returns the text in single quotes. In single quotes, a shell leaves every character unchanged, except for a
+    /// single quote.
     /// quote.
     ///
     /// The function splits the text by scalars, because Swift combines a quote and a combining mark to one `Character`,

@@ -1,10 +1,10 @@
 extension Request {
-    /// The progress of sending the request's body. Iterating it starts the request.
+    /// The progress of sending the request's body. Iterating the sequence starts the request.
     ///
     ///     for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
     public var uploadProgress: ProgressSequence { RequestSequence(self, .upload) }
 
-    /// The progress of receiving the response's body. Iterating it starts the request.
+    /// The progress of receiving the response's body. Iterating the sequence starts the request.
     ///
     ///     for await progress in download.downloadProgress { print(progress.fraction ?? 0) }
     ///
@@ -24,8 +24,8 @@ extension Request {
         follow(.upload, handler)
     }
 
-    /// Calls the closure with the progress of receiving the response's body. In all other respects it works like
-    /// ``uploadProgress(perform:)``.
+    /// Calls the closure with the progress of receiving the response's body. In all other respects this method works
+    /// like ``uploadProgress(perform:)``.
     @discardableResult
     public func downloadProgress(perform handler: @escaping @Sendable (TransferProgress) async -> Void) -> Self {
         follow(.download, handler)
@@ -34,11 +34,11 @@ extension Request {
     /// Returns a Foundation `Progress` of sending the request's body, for views and parent progresses.
     ///
     /// The returned value has the throughput and the estimated remaining time. Its `cancel`, `pause` and `resume` act
-    /// on the request. Creating it does not start the request. The returned value is thread-safe on all platforms; a
+    /// on the request. Creating the value does not start the request. The value is thread-safe on all platforms; a
     /// parent `Progress` is thread-safe on Apple's platforms only.
     public func makeUploadProgress() -> Progress { makeProgress(.upload) }
 
-    /// Returns a Foundation `Progress` of receiving the response's body. In all other respects it works like
+    /// Returns a Foundation `Progress` of receiving the response's body. In all other respects this method works like
     /// ``makeUploadProgress()``.
     public func makeDownloadProgress() -> Progress { makeProgress(.download) }
 
@@ -68,9 +68,9 @@ extension Request {
                 progress.setUserInfoObject(rate.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
                 progress.setUserInfoObject(timeLeft, forKey: .estimatedTimeRemainingKey)
             }
-            // The request has ended. If it succeeded with a body of unknown or zero length, complete the progress. Its
-            // total is then the number of transferred bytes, but at least 1, because a `Progress` of zero units never
-            // finishes. If the request was released, its result is unknown.
+            // The stream has ended. If the request succeeded with a body of unknown or zero length, complete the
+            // progress. Its total is then the number of transferred bytes, but at least 1, because a `Progress` of zero
+            // units never finishes. If the request was released, its result is unknown.
             guard progress.totalUnitCount <= 0, let self, self.error == nil else { return }
             progress.completedUnitCount = max(1, progress.completedUnitCount)
             progress.totalUnitCount = progress.completedUnitCount

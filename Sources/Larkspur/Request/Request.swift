@@ -44,7 +44,7 @@ public enum RequestStatus: Sendable {
     case resumed
     /// The request waits for ``Request/resume()``.
     case suspended
-    /// The request was cancelled. It keeps this status after its finish.
+    /// The request was cancelled. A cancelled request keeps this status after its finish.
     case cancelled
     /// The request has finished, with a response or an error. A request that has timed out is also `finished`.
     case finished
@@ -140,8 +140,8 @@ extension Request {
         return self
     }
 
-    /// Adds an interceptor after the session's interceptors and the request's earlier interceptors. It is called from
-    /// the next stage that uses interceptors.
+    /// Adds an interceptor after the session's interceptors and the request's earlier interceptors. The next stage that
+    /// uses interceptors also calls the added interceptor.
     @discardableResult
     public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
         handle.core.set("interceptor") { $0.interceptors.append(interceptor) }

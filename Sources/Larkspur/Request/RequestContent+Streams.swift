@@ -1,7 +1,8 @@
 // Contents that are produced while they are sent. Each function wraps the `TransportBody` function of the same name.
 
 extension RequestContent {
-    /// Returns content from the pieces of an asynchronous sequence, such as `Data` or `[UInt8]`. It can be sent once.
+    /// Returns content from the pieces of an asynchronous sequence, such as `Data` or `[UInt8]`. The content can be
+    /// sent only once.
     ///
     /// The sequence is read as fast as the body is sent, with at most 256 KiB buffered. If `length` is nil, the body is
     /// sent in chunks. If it is not nil, the sequence must have exactly that many bytes, or the request fails.
@@ -11,8 +12,8 @@ extension RequestContent {
         .body(.sequence(pieces, length: length))
     }
 
-    /// Returns content from the bytes of an asynchronous sequence. It can be sent once. A sequence of pieces is much
-    /// faster than a sequence of bytes.
+    /// Returns content from the bytes of an asynchronous sequence. The content can be sent only once. A sequence of
+    /// pieces is much faster than a sequence of bytes.
     public static func sequence<Bytes: AsyncSequence & SendableMetatype>(
         _ bytes: sending Bytes, length: UInt64? = nil
     ) -> RequestContent where Bytes.Element == UInt8 {
@@ -38,8 +39,8 @@ extension RequestContent {
         .body(.sequence(length: length, make))
     }
 
-    /// Returns content from the bytes of a Foundation stream. It can be sent once. A separate thread reads the stream
-    /// while the body is sent.
+    /// Returns content from the bytes of a Foundation stream. The content can be sent only once. A separate thread
+    /// reads the stream while the body is sent.
     public static func inputStream(_ stream: sending InputStream, length: UInt64? = nil) -> RequestContent {
         .body(.inputStream(stream, length: length))
     }

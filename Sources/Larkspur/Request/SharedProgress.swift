@@ -1,8 +1,8 @@
 #if canImport(Darwin)
     typealias SharedProgress = Progress
 #else
-    /// A thread-safe `Progress`. On Apple's platforms `Progress` itself is thread-safe. On other platforms it has no
-    /// lock, so this subclass adds one.
+    /// A thread-safe `Progress`. On Apple's platforms `Progress` itself is thread-safe. On other platforms `Progress`
+    /// has no lock, so this subclass adds one.
     ///
     /// The conformance is unchecked (rule R6 in Concurrency.md), because the superclass declares `@unchecked Sendable`.
     /// The lock of this subclass makes that declaration true.
