@@ -6,7 +6,7 @@ extension DataStreamRequest {
         /// A token that cancels the stream, and can be kept.
         public let token: CancellationToken
 
-        /// The value; nil if the event has none.
+        /// The value; nil if the event has no value.
         public var value: Value? { if case .stream(.success(let value)) = event { value } else { nil } }
 
         /// The reason why a value is missing or the request failed; nil if the event has no error.
