@@ -10,8 +10,8 @@ public struct Interceptor: RequestInterceptor {
     private let adapt: Adapt?
     private let retry: Retry?
 
-    /// Creates an interceptor from closures. Without `adapt` it changes no request; without `retry` it requests no
-    /// retry.
+    /// Creates an interceptor from closures. Without `adapt` the interceptor changes no request; without `retry` it
+    /// requests no retry.
     public init(adapt: Adapt? = nil, retry: Retry? = nil) {
         self.adapt = adapt
         self.retry = retry

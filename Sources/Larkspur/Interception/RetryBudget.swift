@@ -15,7 +15,8 @@ public struct RetryBudget: Sendable, Hashable {
     /// The time for which a deposit can be used; 10 seconds by default.
     public var lifetime: Duration
 
-    /// Creates a budget. By default it allows one retry for ten requests, and in addition ten free retries each second.
+    /// Creates a budget. By default, the budget allows one retry for ten requests, and in addition ten free retries
+    /// each second.
     public init(ratio: Double = 0.1, minimumPerSecond: Int = 10, lifetime: Duration = .seconds(10)) {
         self.ratio = ratio
         self.minimumPerSecond = minimumPerSecond

@@ -11,8 +11,8 @@ extension RetryPolicy {
             case full
             /// A random duration between half the delay and the delay.
             case equal
-            /// The delay plus a random part of this fraction of it. With 0.25, the result is up to a quarter longer
-            /// than the delay. Only this kind also changes the delay of a server's `Retry-After`.
+            /// The delay plus a random addition, up to this fraction of the delay. With 0.25, the result is up to a
+            /// quarter longer than the delay. Only this kind also changes the delay of a server's `Retry-After`.
             case added(Double)
 
             /// The maximum extension of a delay, as a fraction of the delay; 0 for the other kinds.
@@ -79,8 +79,8 @@ enum RetryAfter {
 
     /// Returns the delay, or nil if the field is missing or invalid.
     ///
-    /// If the field is a date, the delay is the time from the response's `Date` to it, because both dates come from the
-    /// server's clock. For a date in the past, the delay is zero.
+    /// If the field is a date, the delay is the time from the response's `Date` to that date, because both dates come
+    /// from the server's clock. For a date in the past, the delay is zero.
     static func delay(in head: ResponseHead?) -> Duration? {
         guard let head, let value = head["Retry-After"] else { return nil }
         if let seconds = Int64(digits: value.utf8) { return min(.seconds(seconds), longest) }

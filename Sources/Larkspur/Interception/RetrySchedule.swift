@@ -1,7 +1,7 @@
 /// The rules for when a failed request is sent again: for ``RetryPolicy``, resumable uploads and event streams.
 ///
 /// The schedule has no state. The caller counts the retries in a row and asks for the next step. Before a retry, the
-/// caller withdraws it from the session's budget by `SessionContext.withdrawRetry()`.
+/// caller must also withdraw a retry from the session's budget by `SessionContext.withdrawRetry()`.
 struct RetrySchedule: Sendable {
     enum Step: Sendable {
         /// Send the request again after a random delay of this range.

@@ -28,7 +28,8 @@ public protocol Authenticator<Credential>: Sendable {
     /// Return false for a server that must not see the credential. The request is then sent without it.
     func authenticates(_ request: OutgoingRequest) throws -> Bool
 
-    /// Returns whether the credential must be refreshed before its use; by default its own `requiresRefresh`.
+    /// Returns whether the credential must be refreshed before its use; by default the credential's own
+    /// `requiresRefresh`.
     func requiresRefresh(_ credential: Credential) -> Bool
 
     /// Adds the credential to the request.

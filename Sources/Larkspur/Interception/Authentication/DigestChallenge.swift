@@ -12,8 +12,8 @@ struct DigestChallenge: Sendable, Hashable {
         /// Whether the algorithm is a `-sess` variant, which also hashes the nonces into the secret.
         let isSession: Bool
 
-        /// Creates an algorithm from its name in a challenge; without a name MD5, as in RFC 2069. Returns nil if the
-        /// algorithm is not supported.
+        /// Creates an algorithm from its name in a challenge. A challenge without a name means MD5, as in RFC 2069.
+        /// Returns nil if the algorithm is not supported.
         init?(_ name: String?) {
             let name = name?.uppercased() ?? "MD5"
             isSession = name.hasSuffix("-SESS")
