@@ -27,8 +27,8 @@ struct BodyPreview {
         return lines
     }
 
-    /// Returns the redacted text of the body. Returns nil if the body is not text or does not match its type, or if it
-    /// names a secret whose value cannot be found.
+    /// Returns the redacted text of the body. Returns nil if the body is not text or does not match its type, or if the
+    /// body names a secret whose value cannot be found.
     private func text(_ data: Data, _ type: String, _ kind: String) -> String? {
         let isText = ["json", "xml", "text/", "javascript", "x-www-form-urlencoded", "multipart/form-data"]
         guard isText.contains(where: kind.contains) else { return nil }

@@ -74,12 +74,12 @@ public enum RequestEvent: Sendable {
     /// The durations of the hop's phases (queue, lookup, connection, TLS, sending, first byte), as far as the transport
     /// knows them. ``HopTimeline`` draws them.
     case gatherMetrics(TransportMetrics)
-    /// The hop has ended, with the transport's error if it failed.
+    /// The hop has ended, with the transport's error if the hop failed.
     case endHop(TransportError?)
     /// The response was a redirect, and the given request follows it.
     case redirect(OutgoingRequest)
-    /// The given request is sent to the same server again. It answers a challenge, omits `Expect`, or requests a whole
-    /// file instead of its rest.
+    /// The given request is sent to the same server again. This request answers a challenge, omits `Expect`, or
+    /// requests a whole file instead of its rest.
     case amend(OutgoingRequest)
     /// The content codings of a body in memory were decoded. The values are the names of the codings, and the size of
     /// the body in bytes before and after decoding.
@@ -89,7 +89,7 @@ public enum RequestEvent: Sendable {
     /// A download's file is complete and at the given URL. If a serializer then fails, a retrier may still cause
     /// another download.
     case placeFile(URL)
-    /// A serializer has ended, with its own error if it failed.
+    /// A serializer has ended, with its error if the serializer failed.
     case serialize(RequestError?)
     /// An attempt has failed, and the next attempt starts after the delay.
     case retry(RequestError, after: Duration?)

@@ -58,8 +58,8 @@ struct EventQueue {
         return true
     }
 
-    /// Merges a body event into a waiting event of the same kind. Returns false if there is no such event, or if an
-    /// event other than a body event of the request followed it.
+    /// Merges a body event into a waiting event of the same kind. Returns false if there is no such event, or if
+    /// another event of the request has followed the waiting event. Body events do not count as other events.
     private mutating func joins(_ event: RequestEvent, of id: RequestID) -> Bool {
         switch event {
         case .receiveBody(let count):
