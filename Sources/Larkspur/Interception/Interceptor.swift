@@ -10,13 +10,15 @@ public struct Interceptor: RequestInterceptor {
     private let adapt: Adapt?
     private let retry: Retry?
 
-    /// Creates an interceptor that adapts, retries or does both. Without a closure it does nothing at that stage.
+    /// Creates an interceptor from closures. Without `adapt` the interceptor changes no request; without `retry` it
+    /// requests no retry.
     public init(adapt: Adapt? = nil, retry: Retry? = nil) {
         self.adapt = adapt
         self.retry = retry
     }
 
-    /// Creates an interceptor from an adapter and a retrier of other types.
+    /// Creates an interceptor that adapts by the adapter and retries by the retrier. If one of the two is nil, it does
+    /// nothing at that stage.
     public init(adapter: (any RequestAdapter)?, retrier: (any RequestRetrier)?) {
         self.init(adapt: adapter?.adapt, retry: retrier?.retry)
     }
@@ -30,15 +32,16 @@ public struct Interceptor: RequestInterceptor {
     }
 }
 
-/// Several interceptors as one, called in order.
+/// An interceptor that combines several interceptors, and calls them in order.
 ///
-/// Each adapter gets the request as the adapter before it left it; the first error ends the chain. The first retrier
-/// that returns anything other than ``RetryResult/doNotRetry`` decides.
+/// Each interceptor adapts the request that the previous interceptor has adapted. If an interceptor throws an error,
+/// the attempt fails, and the later interceptors do not adapt the request. After a failed attempt, the interceptors are
+/// asked in the same order about a retry. The first answer other than ``RetryResult/doNotRetry`` is the decision.
 public struct ComposedInterceptor: RequestInterceptor {
     /// The interceptors, in the order in which they are called.
     public let interceptors: [any RequestInterceptor]
 
-    /// Creates an interceptor from a list.
+    /// Creates an interceptor that calls the given interceptors in order.
     public init(_ interceptors: [any RequestInterceptor]) { self.interceptors = interceptors }
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
@@ -46,7 +49,8 @@ public struct ComposedInterceptor: RequestInterceptor {
     }
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        // A retrier may take long. If the request was cancelled or timed out meanwhile, no other retrier is asked.
+        // A retrier may take long. If the request was cancelled or has timed out in the meantime, ask no further
+        // retrier.
         for interceptor in interceptors where request.handle.core.read({ $0.cancellation == nil }) {
             let answer = await interceptor.retry(request, for: session, dueTo: error)
             if case .doNotRetry = answer { continue }
@@ -67,7 +71,7 @@ extension RequestRetrier where Self == Interceptor {
 }
 
 extension RequestInterceptor where Self == ComposedInterceptor {
-    /// Combines several interceptors. They are called in order.
+    /// Returns an interceptor that calls the given interceptors in order.
     public static func composed(_ interceptors: any RequestInterceptor...) -> Self {
         ComposedInterceptor(interceptors)
     }

@@ -1,13 +1,14 @@
-/// Compresses request bodies, for servers that are known to accept them compressed.
+/// An interceptor that compresses request bodies, for servers that are known to accept compressed bodies.
 ///
 ///     let session = Session(interceptor: .compressing(.gzip, from: 4_096))
 ///
-/// A body in memory is compressed at once; if that makes it no smaller, it is sent uncompressed. Files and streams are
-/// compressed while they are sent, in bounded memory. Their compressed length is not known in advance, so they are sent
-/// in chunks, and their upload progress counts compressed bytes. If a body can be sent twice, so can its compressed
-/// form.
+/// A body in memory is compressed before it is sent. If the compressed form is not smaller, the original body is sent.
+/// Files and streams are compressed while they are sent, in bounded memory. Their compressed length is not known in
+/// advance, so they are sent in chunks. The upload progress counts compressed bytes. If a body can be sent twice, its
+/// compressed form can be sent twice, too.
 ///
-/// Place the compressor before an adapter that signs the body, and after an adapter that creates the body.
+/// In the list of interceptors, place the compressor after an adapter that creates the body, and before an adapter that
+/// signs the body.
 public struct RequestCompressor: RequestInterceptor {
     /// The content coding of compressed bodies.
     public enum Coding: String, Sendable, CaseIterable {
@@ -19,11 +20,11 @@ public struct RequestCompressor: RequestInterceptor {
 
     /// How the compressor treats a request that already has a `Content-Encoding`.
     public enum DuplicateHeaderBehavior: Sendable {
-        /// Sends the body unchanged, because it already has that coding.
+        /// Sends the body unchanged, because the field says that the body is already encoded.
         case skip
         /// Fails the request with ``RequestError/Code/encodingFailed``.
         case error
-        /// Compresses the body and replaces the field, because the field is wrong.
+        /// Compresses the body and replaces the field, which is assumed to be wrong.
         case replace
     }
 
@@ -36,8 +37,8 @@ public struct RequestCompressor: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - coding: The content coding; gzip by default.
-    ///   - minimumSize: The smallest body to compress, in bytes; 1,024 by default. A shorter body fits into one packet
-    ///     anyway. A body of unknown length is always compressed.
+    ///   - minimumSize: The length in bytes from which a body is compressed; 1,024 by default. A shorter body fits into
+    ///     one network packet even without compression. A body of unknown length is always compressed.
     ///   - duplicateHeaderBehavior: How to treat a request that already has a `Content-Encoding`.
     ///   - shouldCompress: Decides whether a request's body is compressed; ``isWorthwhile(_:)`` by default.
     public init(
@@ -76,8 +77,8 @@ public struct RequestCompressor: RequestInterceptor {
 extension RequestCompressor {
     /// Returns whether compression usually makes a body of the request's `Content-Type` smaller.
     ///
-    /// Pictures, audio, video, archives and office documents are compressed already. So are most parts of multipart
-    /// forms.
+    /// Returns false for pictures, audio, video, archives and office documents, because these formats are compressed
+    /// already. Also returns false for multipart forms, because most of their parts have such formats.
     public static func isWorthwhile(_ request: OutgoingRequest) -> Bool {
         guard let type = request.headers["Content-Type"]?.essence else { return true }
         let sides = type.split(separator: "/", maxSplits: 1)
@@ -98,7 +99,8 @@ extension RequestCompressor {
 }
 
 extension RequestAdapter where Self == RequestCompressor {
-    /// Compresses bodies of at least `minimumSize` bytes whose type is worth it; see ``RequestCompressor``.
+    /// Returns an adapter that compresses bodies of at least `minimumSize` bytes, except in formats that are compressed
+    /// already; see ``RequestCompressor``.
     public static func compressing(_ coding: RequestCompressor.Coding, from minimumSize: UInt64 = 1_024) -> Self {
         RequestCompressor(coding, from: minimumSize)
     }

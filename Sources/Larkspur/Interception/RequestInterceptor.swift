@@ -1,6 +1,7 @@
-/// Changes a request before it is sent. The session calls it for each attempt, with a newly built request.
+/// A type that changes a request before it is sent. The session calls the adapter in each attempt, with a newly built
+/// request.
 public protocol RequestAdapter: Sendable {
-    /// Changes the request. An error that it throws fails the attempt with the stage `adapting`.
+    /// Changes the request. If the method throws an error, the attempt fails with the stage `adapting`.
     func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws
 }
 
@@ -12,23 +13,26 @@ public struct RequestAdapterState: Sendable {
     public let session: Session
     /// The number of the attempt, starting at 1.
     public let attempt: Int
-    /// The time until the total timeout or the attempt's timeout passes, whichever is sooner; nil if there is none.
+    /// The time until the request's total timeout or the attempt's timeout passes, whichever is sooner; nil if neither
+    /// timeout is set.
     ///
-    /// It is measured when the session calls the adapter.
+    /// The time is measured when the session calls the adapter.
     public internal(set) var timeLeft: Duration?
     let core: RequestCore
 }
 
-/// Decides whether a failed request is retried.
+/// A type that decides whether a failed request is retried.
 ///
-/// The failure may come from building, adapting, sending, validating or serializing. Retriers are not asked about a
-/// cancelled request. Only the retrier's answer limits the number of attempts: check ``Request/retryCount``.
+/// The session asks its retriers after a failure in any stage: building, adapting, sending, validating or serializing.
+/// The session does not ask retriers about a cancelled request. The session itself does not limit the number of
+/// attempts. A retrier should therefore check ``Request/retryCount``.
 public protocol RequestRetrier: Sendable {
     /// Returns whether the request is retried, and after which delay.
     func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult
 }
 
-/// A retrier's decision. The first decision other than ``doNotRetry`` counts.
+/// The decision of a retrier. The session asks the retriers in order, and uses the first decision other than
+/// ``doNotRetry``.
 #if compiler(>=6.3)
     @nonexhaustive(warn)
 #endif
@@ -37,28 +41,31 @@ public enum RetryResult: Sendable {
     case retry
     /// Retries the request after this delay, measured by the session's clock.
     case retryAfter(Duration)
-    /// Asks the next retrier. If no retrier wants another attempt, the error stands.
+    /// Leaves the decision to the next retrier. If all retriers return this case, the request fails with its original
+    /// error.
     case doNotRetry
-    /// Fails the request with ``RetryFailed``, which has the given error and the original one.
+    /// Fails the request with ``RequestError/Code/retryFailed``. The underlying error is a ``RetryFailed``, which
+    /// contains the given error and the original error.
     ///
-    /// If the given error is a ``RetryRefusal``, the original error stands, and its ``RequestError/retryRefusal`` has
-    /// the reason.
+    /// If the given error is a ``RetryRefusal``, the request fails with its original error instead. The
+    /// ``RequestError/retryRefusal`` of that error is the reason.
     case doNotRetryWithError(any Error)
 
-    /// Returns a retry after a random delay in the range, so that clients do not all retry at the same moment.
+    /// Returns a retry after a random delay in the range, so that clients that failed together do not retry together.
     ///
-    /// The delay comes from the session's random source.
+    /// The session's random source determines the delay.
     public static func retryAfter(within delays: ClosedRange<Duration>, for session: Session) -> RetryResult {
         let span = delays.upperBound - delays.lowerBound
         return .retryAfter(delays.lowerBound + span * session.configuration.random.fraction())
     }
 }
 
-/// Adapts requests and decides about retries. Both methods have defaults that do nothing.
+/// A type that adapts requests and decides about retries. By default, both methods have no effect: the request is not
+/// changed and not retried.
 ///
-/// Because of the defaults, a method with a wrong signature, such as Alamofire's with a completion handler, compiles
+/// A method with a wrong signature, such as Alamofire's with a completion handler, compiles because of these defaults,
 /// but is never called. A type that only adapts or only retries should conform to ``RequestAdapter`` or
-/// ``RequestRetrier``: these protocols have no default methods, so the compiler finds the mistake.
+/// ``RequestRetrier``. These protocols have no default methods, so the compiler finds the mistake.
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestInterceptor {
@@ -69,11 +76,11 @@ extension RequestInterceptor {
     }
 }
 
-/// The reason why a retrier refuses another attempt. No other retrier is asked.
+/// The reason why a retrier refuses another attempt. After a refusal, the session asks no other retrier.
 ///
 ///     return .doNotRetryWithError(RetryRefusal("the circuit is open"))
 ///
-/// The request fails with its own error, whose ``RequestError/retryRefusal`` has the reason.
+/// The request fails with its original error. The ``RequestError/retryRefusal`` of that error is the reason.
 public struct RetryRefusal: Error, Sendable, Hashable, CustomStringConvertible {
     /// The reason, in one line.
     public let reason: String
@@ -84,11 +91,11 @@ public struct RetryRefusal: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String { reason }
 }
 
-/// The underlying error of ``RequestError/Code/retryFailed``: the retrier's error and the original one.
+/// The underlying error of ``RequestError/Code/retryFailed``. It contains the retrier's error and the original error.
 public struct RetryFailed: Error, Sendable, CustomStringConvertible {
     /// The error that the retrier returned.
     public let retryError: any Error
-    /// The failure that the retrier was asked about.
+    /// The error of the request, about which the retrier was asked.
     public let originalError: RequestError
 
     public var description: String { "\(retryError); the request had failed with: \(originalError)" }

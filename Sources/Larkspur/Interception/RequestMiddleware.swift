@@ -1,8 +1,8 @@
-/// Wraps each attempt of a request: inside retries, outside redirects.
+/// A type that wraps each attempt of a request. A retry calls the middleware again; a redirect does not.
 ///
-/// Middleware can change the request before it calls `next`, and the response afterwards. It can return a response
-/// without calling `next`, call it again, or measure the time. The session's first middleware is the outermost; a
-/// request's own middleware is inside the session's.
+/// Middleware can change the request before it calls `next`, and change the response that `next` returns. It can also
+/// return a response without calling `next`, call `next` again, or measure the time. The session's first middleware is
+/// the outermost. The session's middleware wraps the request's own middleware.
 ///
 ///     struct Stopwatch: RequestMiddleware {
 ///         func intercept(
@@ -14,28 +14,32 @@
 ///         }
 ///     }
 ///
-/// Middleware must not sleep: a delay before another attempt is the task of a ``RequestRetrier``. An attempt's timeout
-/// ends the work that `next` waits for. Code that does not return is abandoned only by the total timeout or by a
-/// cancel.
+/// Middleware must not sleep before another attempt: that delay is the task of a ``RequestRetrier``. When the attempt's
+/// timeout passes, `next` throws an error. If the middleware's own code does not return, only the total timeout or a
+/// cancel ends the request. Neither of them waits for the middleware.
 public protocol RequestMiddleware: Sendable {
-    /// Sends the request through the remaining middleware and the network.
+    /// A function that sends the request through the remaining middleware and the network.
     ///
-    /// Call it from the middleware that received it, one call at a time. Modules that enable
-    /// `NonisolatedNonsendingByDefault` need this name to write its type.
+    /// Call the function only while the middleware that received it runs, and make one call at a time. In a module that
+    /// enables `NonisolatedNonsendingByDefault`, use this name to declare such a parameter: without `@concurrent`, the
+    /// same function type means another type there.
     typealias Next = @concurrent @Sendable (Exchange) async throws -> ExchangeResponse
 
-    /// Returns the response: the response of `next`, changed or not, or a response of the middleware itself.
+    /// Returns the attempt's response: the response of `next`, possibly changed, or a response that the middleware
+    /// creates.
     ///
-    /// - Parameter next: Sends the request, follows redirects, undoes content codings and returns the response. The
-    ///   body is live if the request receives its body in parts, else buffered. It throws the error that the request
-    ///   fails with if the middleware does not handle it. A second call sends the request again, if its body can be
-    ///   sent twice. The rest of an earlier live body is discarded.
+    /// - Parameter next: Sends the request, follows redirects, decodes content codings and returns the response. The
+    ///   response of a stream or a download has a live body; any other response has a buffered body. If `next` throws
+    ///   an error and the middleware does not catch it, the attempt fails with that error. A second call sends the
+    ///   request again, and discards the unread rest of an earlier live body. It throws if the request's body can be
+    ///   sent only once.
     func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse
 }
 
-/// A request on its way through the middleware, with its context.
+/// The request that middleware sends, with its context.
 public struct Exchange: Sendable {
-    /// The request to send. If middleware changes it, it is checked again, so that an invalid request is never sent.
+    /// The request to send. The library checks a request that middleware has changed, so that an invalid request is
+    /// never sent.
     public var request: OutgoingRequest
     /// The identifier of the request, the same in all its attempts.
     public let requestID: RequestID
@@ -60,9 +64,9 @@ public struct ExchangeResponse: Sendable {
 
     /// The status, the version and the header fields.
     public var head: ResponseHead
-    /// The body, with the content codings of the head undone unless the request disabled that.
+    /// The body. Its content codings are decoded, unless the request has disabled decoding.
     public var body: Body
-    /// The hop that the response came from; nil if the middleware made the response.
+    /// The hop whose response this is; nil if middleware has created the response.
     let hop: Hop?
 
     init(of hop: Hop?, head: ResponseHead, body: Body) {
@@ -79,7 +83,7 @@ public struct ExchangeResponse: Sendable {
         self.init(head: ResponseHead(status: status, fields: Array(headers)), body: .buffered(body))
     }
 
-    /// The header fields of the head. A new value replaces all of them.
+    /// The header fields of the head. Setting the property replaces all fields.
     public var headers: HTTPHeaders {
         get { head.headers }
         set {
@@ -90,7 +94,8 @@ public struct ExchangeResponse: Sendable {
 
     /// Returns the complete body.
     ///
-    /// This consumes a live body: to return the response afterwards, set `body` to the data.
+    /// A live body from the network can be read only once. To return the response after this call, set `body` to the
+    /// returned data.
     ///
     /// - Parameter limit: The maximum number of bytes.
     /// - Throws: ``RequestError/Code/contentTooLarge`` if the body has more bytes.
@@ -119,7 +124,7 @@ public struct ExchangeResponse: Sendable {
 ///         return response
 ///     }
 public struct ClosureMiddleware: RequestMiddleware {
-    /// The closure that handles an exchange; the second argument continues with the request.
+    /// The closure that handles an exchange. Its second argument sends the request.
     public typealias Intercept = @Sendable (Exchange, Next) async throws -> ExchangeResponse
 
     private let intercept: Intercept
@@ -133,8 +138,8 @@ public struct ClosureMiddleware: RequestMiddleware {
 }
 
 extension Request {
-    /// Adds middleware inside the session's middleware and the request's earlier ones. It takes effect with the next
-    /// attempt.
+    /// Adds middleware that is called inside the session's middleware and inside the middleware that was added earlier.
+    /// The added middleware is called from the next attempt on.
     @discardableResult
     public func middleware(_ middleware: any RequestMiddleware) -> Self {
         handle.core.set("middleware") { $0.middleware.append(middleware) }

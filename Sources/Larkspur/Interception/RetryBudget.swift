@@ -1,20 +1,22 @@
-/// A limit of a session's retries, in proportion to its requests. It keeps retries from overloading a server further.
+/// A limit for a session's retries, in proportion to its requests. It keeps retries from adding load to an overloaded
+/// server.
 ///
 ///     configuration.retryBudget = RetryBudget(ratio: 0.2)
 ///
 /// The first attempt of each request with a ``RetryPolicy`` deposits a fraction of a retry; each retry withdraws a
-/// whole retry. Resumable uploads and event streams count too: their requests after a failure are retries. A few
-/// retries each second are free, so that a session with few requests can retry at all. Child sessions share their
-/// parent's budget unless they have their own.
+/// whole retry. Resumable uploads and event streams also use the budget: each of their requests that follows a failure
+/// is a retry. A few retries each second are free, so that a session with few requests can retry at all. A child
+/// session shares its parent's budget unless the child has its own budget.
 public struct RetryBudget: Sendable, Hashable {
     /// The fraction of a retry that a first attempt deposits, from 0 to 1,000; 0.1 by default.
     public var ratio: Double
-    /// The number of free retries each second; 10 by default. Unused free retries are lost.
+    /// The number of free retries each second; 10 by default. Free retries that are not used within a second are lost.
     public var minimumPerSecond: Int
-    /// How long a deposit can be used; 10 seconds by default.
+    /// The time for which a deposit can be used; 10 seconds by default.
     public var lifetime: Duration
 
-    /// Creates a budget: by default a tenth of the requests, and ten retries each second.
+    /// Creates a budget. By default, the budget allows one retry for ten requests, and in addition ten free retries
+    /// each second.
     public init(ratio: Double = 0.1, minimumPerSecond: Int = 10, lifetime: Duration = .seconds(10)) {
         self.ratio = ratio
         self.minimumPerSecond = minimumPerSecond
@@ -24,8 +26,8 @@ public struct RetryBudget: Sendable, Hashable {
 
 /// The current balance of a session's retry budget.
 ///
-/// Deposits are kept in a few slots, each for a part of their lifetime, and expire with their slot. The account counts
-/// in thousandths of a retry, so that ten deposits of 0.1 add up to exactly one retry.
+/// The lifetime of deposits is divided into periods. Each slot has the deposits of one period, and they expire
+/// together. The account counts in thousandths of a retry, so that ten deposits of 0.1 add up to exactly one retry.
 final class RetryAccount: Sendable {
     private static let slotCount = 10
     private static let whole = 1_000
@@ -35,7 +37,8 @@ final class RetryAccount: Sendable {
         var slots = [Int](repeating: 0, count: RetryAccount.slotCount)
         /// The number of the period that the last slot belongs to.
         var period: Int64 = 0
-        /// The time up to which free retries are used up. Each free retry uses an equal part of a second.
+        /// The time up to which the free retries are used. At ten free retries each second, a free retry uses a tenth
+        /// of a second.
         var spent = Duration.zero
     }
 

@@ -1,5 +1,5 @@
 extension RetryPolicy {
-    /// The delays before retries: exponential, up to a maximum, and random.
+    /// The delays before retries. They grow exponentially up to a maximum, and are randomised.
     ///
     ///     RetryPolicy(backoff: .init(scale: .milliseconds(200), cap: .seconds(5)))
     public struct Backoff: Sendable, Hashable {
@@ -11,11 +11,11 @@ extension RetryPolicy {
             case full
             /// A random duration between half the delay and the delay.
             case equal
-            /// A random duration between the delay and the delay plus this fraction of it: with 0.25, up to a quarter
-            /// more. It suits delays that must not be shortened, such as a server's `Retry-After`.
+            /// The delay plus a random addition, up to this fraction of the delay. With 0.25, the result is up to a
+            /// quarter longer than the delay. Only this kind also changes the delay of a server's `Retry-After`.
             case added(Double)
 
-            /// The largest fraction of a delay that is added to it.
+            /// The maximum extension of a delay, as a fraction of the delay; 0 for the other kinds.
             var addition: Double {
                 guard case .added(let part) = self, part > 0 else { return 0 }
                 return min(part, 1_000)
@@ -41,8 +41,10 @@ extension RetryPolicy {
             self.jitter = jitter
         }
 
-        /// Returns the range of delays for a retry, counted from 0. A delay that is not a number becomes `cap`, a
-        /// negative one becomes zero.
+        /// Returns the range from which the delay before a retry is chosen. If the computed delay is not a number,
+        /// `cap` is used. A negative delay becomes zero.
+        ///
+        /// - Parameter retry: The number of the retry, starting at 0.
         func delays(retry: Int) -> ClosedRange<Duration> {
             let cap = max(0, min(cap, RetryAfter.longest) / .seconds(1))
             let seconds = scale / .seconds(1) * pow(base, Double(retry))
@@ -62,7 +64,8 @@ extension RetryPolicy {
 
         let field: String
 
-        /// Sends a random UUID, the same in all attempts of a request. A field that the request already has is kept.
+        /// Returns a key whose value is a random UUID, the same in all attempts of a request. If the request already
+        /// has the field, the field is not changed.
         public static func automatic(header: String = "Idempotency-Key") -> IdempotencyKey {
             IdempotencyKey(field: header)
         }
@@ -71,13 +74,13 @@ extension RetryPolicy {
 
 /// The `Retry-After` field of a response (RFC 9110, section 10.2.3).
 enum RetryAfter {
-    /// The maximum delay, about 30 years. Clocks may fail with longer ones.
+    /// The maximum delay, about 30 years. Some clocks fail with longer delays.
     static let longest = Duration.seconds(1_000_000_000)
 
     /// Returns the delay, or nil if the field is missing or invalid.
     ///
-    /// A date is compared with the response's `Date`, because both come from the server's clock. For a date in the
-    /// past, the delay is zero.
+    /// If the field is a date, the delay is the time from the response's `Date` to that date, because both dates come
+    /// from the server's clock. For a date in the past, the delay is zero.
     static func delay(in head: ResponseHead?) -> Duration? {
         guard let head, let value = head["Retry-After"] else { return nil }
         if let seconds = Int64(digits: value.utf8) { return min(.seconds(seconds), longest) }
@@ -87,7 +90,7 @@ enum RetryAfter {
 }
 
 extension RequestCore {
-    /// The key of this request, generated at its first use and the same in all attempts.
+    /// The idempotency key of this request, generated at its first use and the same in all attempts.
     var idempotencyKey: String {
         if let key = read({ $0.idempotencyKey }) { return key }
         let new = context.configuration.random.uuid().uuidString.lowercased()

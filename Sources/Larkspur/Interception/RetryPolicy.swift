@@ -1,27 +1,32 @@
-/// Retries requests that can be sent twice safely, after failures that are usually temporary.
+/// An interceptor that retries requests that can be sent twice safely, after failures that are usually temporary.
 ///
 ///     let session = Session(interceptor: .retry(limit: 3))
 ///
 /// A request is retried if it had fewer than `limit` retries, its method is among `methods`, and its error has one of
-/// the `codes` or is a validation failure with one of the `statuses`. **A status counts only if a validator rejects
-/// it**, by `validate()` or the session's `validation`. Without validation, a 503 is a successful response.
+/// the `codes` or is a validation failure with one of the `statuses`. **A status causes a retry only if a validator
+/// rejects it**, by `validate()` or the session's `validation`. Without validation, a 503 is a successful response.
 ///
 /// POST and PATCH are not retried by default: when a connection is lost, the client cannot know whether the server has
 /// already acted, and a second request could repeat the effect, such as an order. If the server supports a key that
 /// identifies repeated requests, set `idempotencyKey`; if repeating is harmless, add the method to `methods`.
 ///
 /// Before each retry the policy waits for `backoff`, or as long as the response's `Retry-After` says. A request is not
-/// retried if no time is left (``RequestTimeouts/total``), the session's retry budget is used up, or its body can be
-/// sent only once. For the first two, the error's ``RequestError/retryRefusal`` has the reason.
+/// retried in three cases:
 ///
-/// Set the policy as an interceptor. If it is only a retrier, by `retry(using:)`, it adds no idempotency keys and
-/// deposits nothing in the retry budget.
+/// - The delay is longer than the time until the total timeout (``RequestTimeouts/total``).
+/// - The session's retry budget is used up.
+/// - The request's body can be sent only once.
+///
+/// In the first two cases, the error's ``RequestError/retryRefusal`` is the reason.
+///
+/// Set the policy as an interceptor, or add it to a request by `retry(using:)`. As the retrier of another
+/// ``Interceptor``, the policy adds no idempotency keys and deposits nothing in the retry budget.
 public struct RetryPolicy: RequestInterceptor {
-    /// Decides whether an error is retried; see ``shouldRetry``.
+    /// A closure that decides whether an error is retried; see ``shouldRetry``.
     public typealias Predicate = @Sendable (RequestError, any Request) async -> Bool?
 
-    /// The maximum number of retries; 2 by default. A retry after a 401 does not count, unless `statuses` contains 401,
-    /// so that a renewed token does not use up the limit.
+    /// The maximum number of retries; 2 by default. Retries after a 401 count only if `statuses` contains 401.
+    /// Otherwise a retry with a renewed token would use up the limit.
     public var limit: Int
     /// The methods of requests that are retried; ``idempotentMethods`` by default.
     public var methods: Set<HTTPMethod>
@@ -29,15 +34,17 @@ public struct RetryPolicy: RequestInterceptor {
     public var statuses: Set<Int>
     /// The codes of errors that are retried; ``connectivityCodes`` by default.
     public var codes: Set<RequestError.Code>
-    /// The delays between attempts, for responses without `Retry-After`.
+    /// The delays between attempts if the response has no `Retry-After`.
     public var backoff: Backoff
-    /// The longest `Retry-After` to wait for; 60 seconds by default. A longer one ends the retries.
+    /// The longest `Retry-After` to wait for; 60 seconds by default. If a server asks for a longer delay, the request
+    /// fails.
     public var maximumRetryAfter: Duration
-    /// The header field that makes POST and PATCH safe to retry. With it, these methods are retried too; nil by
-    /// default.
+    /// The header field that makes POST and PATCH safe to retry; nil by default. If it is set, the policy retries these
+    /// methods, too.
     public var idempotencyKey: IdempotencyKey?
-    /// Decides in place of `methods`, `statuses` and `codes`: true retries, false does not, nil leaves the decision to
-    /// them. Limit, timeouts, budget and a body that can be sent only once still apply.
+    /// A closure that decides in place of `methods`, `statuses` and `codes`. True retries the request, false does not
+    /// retry it, and nil leaves the decision to these three. The limit, the timeouts and the retry budget still apply,
+    /// and a body that can be sent only once is never sent twice.
     public var shouldRetry: Predicate?
 
     /// Creates a policy. See the properties for the defaults.
@@ -61,7 +68,7 @@ public struct RetryPolicy: RequestInterceptor {
     /// The statuses of temporary failures: request timeout, too early, too many requests, and errors of servers and
     /// gateways.
     public static let passingStatuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
-    /// The codes of network failures: those whose `isConnectivity` is true.
+    /// The codes of network failures, for which ``RequestError/isConnectivity`` is true.
     public static let connectivityCodes = RequestError.connectivityCodes
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
@@ -74,10 +81,12 @@ public struct RetryPolicy: RequestInterceptor {
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
         let core = request.handle.core
-        // An authenticator handles a 401, unless the policy's statuses contain it.
+        // Retries after a 401 are the task of an authenticator. They do not count, unless the policy's statuses contain
+        // 401.
         let retries = request.attempts.dropLast().count { $0.error?.statusCode != 401 || statuses.contains(401) }
         guard retries < limit, await accepts(error, of: request) else { return .doNotRetry }
-        // The pipeline refuses this retry itself. Return before the budget is charged for it.
+        // The pipeline itself rejects the retry of a body that cannot be sent again. Do not withdraw from the budget
+        // for it.
         guard core.canSendAgain else { return .retry }
         switch schedule.step(retry: retries, after: error.responseHead) {
         case .stop: return .doNotRetry
@@ -100,13 +109,14 @@ public struct RetryPolicy: RequestInterceptor {
         guard codes.contains(error.code) || error.isValidation && statuses.contains(error.statusCode ?? 0) else {
             return false
         }
-        // Check the request before redirects, which may change its method. A request that was not built was not sent
-        // either.
+        // Check the attempt's first request, because a redirect may have changed the method. If no request was built,
+        // none was sent, so a retry cannot repeat an effect.
         guard let sent = request.handle.core.read({ $0.attempt?.request }) else { return true }
         return allows(sent)
     }
 
-    /// Returns whether a request like this one can be sent twice: by its method, or because it has an idempotency key.
+    /// Returns whether the request can be sent twice safely: because of its method, or because it has an idempotency
+    /// key.
     func allows(_ request: OutgoingRequest) -> Bool {
         if methods.contains(request.method) { return true }
         guard let idempotencyKey, IdempotencyKey.methods.contains(request.method) else { return false }
@@ -114,7 +124,10 @@ public struct RetryPolicy: RequestInterceptor {
     }
 }
 
-/// Retries only requests whose connection was lost while they were in flight; otherwise like ``RetryPolicy``.
+/// An interceptor that retries a request only if the connection was lost while the request was in flight.
+///
+/// In all other respects this type works like a ``RetryPolicy``. Set the policy as an interceptor. If it is added by
+/// `retry(using:)`, it adds no idempotency keys and deposits nothing in the retry budget.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// The policy that decides, with the codes `connectionLost` and `truncated` and no statuses.
     public var policy: RetryPolicy
@@ -140,13 +153,13 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
 }
 
 extension RequestInterceptor where Self == RetryPolicy {
-    /// Retries after temporary failures, twice by default; see ``RetryPolicy``.
+    /// Returns a policy that retries after temporary failures, twice by default; see ``RetryPolicy``.
     public static func retry(limit: Int = 2, backoff: RetryPolicy.Backoff = RetryPolicy.Backoff()) -> Self {
         RetryPolicy(limit: limit, backoff: backoff)
     }
 }
 
 extension RequestInterceptor where Self == ConnectionLostRetryPolicy {
-    /// Retries after a lost connection, twice by default; see ``ConnectionLostRetryPolicy``.
+    /// Returns a policy that retries after a lost connection, twice by default; see ``ConnectionLostRetryPolicy``.
     public static func retryingLostConnections(limit: Int = 2) -> Self { ConnectionLostRetryPolicy(limit: limit) }
 }

@@ -1,7 +1,7 @@
-/// Decides when a failed request is sent again: for ``RetryPolicy``, resumable uploads and event streams.
+/// The rules for when a failed request is sent again: for ``RetryPolicy``, resumable uploads and event streams.
 ///
-/// It has no state. The caller counts its retries in a row, asks for the next step, and then withdraws a retry from the
-/// session's budget by `SessionContext.withdrawRetry()`.
+/// The schedule has no state. The caller counts the retries in a row and asks for the next step. Before a retry, the
+/// caller must also withdraw a retry from the session's budget by `SessionContext.withdrawRetry()`.
 struct RetrySchedule: Sendable {
     enum Step: Sendable {
         /// Send the request again after a random delay of this range.
@@ -14,13 +14,13 @@ struct RetrySchedule: Sendable {
 
     /// The maximum number of retries in a row; nil for no limit.
     var limit: Int?
-    /// The delays where the response has no `Retry-After`.
+    /// The delays if the response has no `Retry-After`.
     var backoff: RetryPolicy.Backoff
-    /// The shortest delay, whatever the response says.
+    /// The minimum delay after a response with `Retry-After`, even if the field asks for a shorter delay.
     var minimumDelay = Duration.zero
-    /// The longest `Retry-After` to wait for. A longer one ends the retries.
+    /// The longest `Retry-After` to wait for. If a server asks for a longer delay, the request is not sent again.
     var maximumRetryAfter: Duration
-    /// The public name of that setting, for the refusal's text.
+    /// The public name of the setting for `maximumRetryAfter`, for the text of the refusal.
     var maximumName = "maximumRetryAfter"
 
     /// Returns the step after a failure.
@@ -42,7 +42,7 @@ struct RetrySchedule: Sendable {
 }
 
 extension RandomSource {
-    /// A random duration of the range.
+    /// Returns a random duration of the range.
     func duration(in range: ClosedRange<Duration>) -> Duration {
         let width = range.upperBound - range.lowerBound
         return width > .zero ? range.lowerBound + width * fraction() : range.lowerBound
@@ -50,7 +50,7 @@ extension RandomSource {
 }
 
 extension SessionContext {
-    /// Withdraws a retry from the session's budget. Returns the reason if none is left.
+    /// Withdraws a retry from the session's budget. Returns nil, or the reason for a refusal if no retry is left.
     func withdrawRetry() -> RetryRefusal? {
         guard retryAccount?.withdraw() == false else { return nil }
         return RetryRefusal("the session's retry budget is used up")
@@ -58,9 +58,9 @@ extension SessionContext {
 }
 
 extension RequestCore {
-    /// Deposits the fraction of a retry that a request's first attempt allows, once per request.
+    /// Deposits a fraction of a retry in the session's retry budget, once per request.
     ///
-    /// - Parameter isRetry: Whether the request repeats a failed request, so that it deposits nothing.
+    /// - Parameter isRetry: Whether the request repeats a failed request. Such a request deposits nothing.
     func depositForRetries(isRetry: Bool = false) {
         guard let account = context.retryAccount else { return }
         if box.withLock({ $0.hasDeposited.setOnce() }), !isRetry { account.add() }

@@ -27,7 +27,8 @@ struct BodyPreview {
         return lines
     }
 
-    /// Returns the redacted text of the body, or nil if the body is not text or does not match its type.
+    /// Returns the redacted text of the body. Returns nil if the body is not text or does not match its type, or if the
+    /// body names a secret whose value cannot be found.
     private func text(_ data: Data, _ type: String, _ kind: String) -> String? {
         let isText = ["json", "xml", "text/", "javascript", "x-www-form-urlencoded", "multipart/form-data"]
         guard isText.contains(where: kind.contains) else { return nil }
@@ -35,8 +36,8 @@ struct BodyPreview {
         if let json = try? JSON(data: shown), json.array != nil || json.object != nil {
             return json.text(data.count <= Self.indentedLimit ? .prettyPrinted : [])
         }
-        // A zero byte shows that the text has another encoding, in which the redaction cannot find the names of
-        // secrets.
+        // A zero byte shows that the text is not UTF-8, but for example UTF-16. In such a text the redaction cannot
+        // find the names of secrets.
         guard !shown.contains(0), let text = String(data: shown, encoding: .utf8) else { return nil }
         if kind.contains("x-www-form-urlencoded") { return form(text) }
         if kind.contains("multipart/form-data") { return text }

@@ -1,9 +1,11 @@
 /// An observer of requests, for logs, metrics and tests. It cannot change requests.
 ///
 /// The events of a request arrive in order. Each session has a queue for each of its monitors, and calls a monitor with
-/// one event at a time. The calls are never on a transport's thread, in the pool of Swift tasks or under a lock. A slow
-/// monitor delays neither requests nor other monitors. While 8,192 events wait for a monitor, it receives no events of
-/// requests that start, not even their later events.
+/// one event at a time. The session calls monitors on separate threads: never on a transport's thread, in the pool of
+/// Swift tasks or while it holds a lock. A slow monitor delays neither requests nor other monitors.
+///
+/// A monitor misses each request that starts while 8,192 or more events wait for the monitor. The monitor receives no
+/// event of such a request, and learns the number of missed requests by ``didMiss(_:)``.
 public protocol EventMonitor: Sendable {
     /// Called with each event of a request.
     func request(_ request: any Request, did event: RequestEvent)
@@ -11,8 +13,8 @@ public protocol EventMonitor: Sendable {
     /// Called with the number of requests that the monitor missed because it was too slow. Does nothing by default.
     func didMiss(_ requests: Int)
 
-    /// Called when the session was invalidated, with the transport's error if that was the reason. All requests of the
-    /// session fail from then on. Does nothing by default.
+    /// Called when the session was invalidated, with the transport's error if an error was the reason. From then on,
+    /// all requests of the session fail. Does nothing by default.
     func sessionDidInvalidate(_ error: (any Error)?)
 }
 
@@ -24,21 +26,21 @@ extension EventMonitor {
 /// An event of a request. Further cases may be added: give each `switch` a `default`.
 ///
 ///     start
-///       adapt                                      where adapters have changed something
-///       create, or failCreation                    an attempt
+///       adapt                                      if adapters have changed the request
+///       create, or failCreation                    of an attempt
 ///         beginHop
 ///           sendBody… rewindBody
 ///           receiveHead receiveBody… continueFile
-///           gatherMetrics                          and with them queue, lookup, connection, TLS, sending, first byte
+///           gatherMetrics                          the durations of the hop's phases
 ///         endHop
-///         redirect, or amend                       and the next hop
+///         redirect, or amend                       before the next hop
 ///         decode
 ///         validate
 ///         placeFile
 ///         serialize…
-///       retry                                      and the next attempt
+///       retry                                      before the next attempt
 ///     finish
-///       serialize…                                 of late serializers
+///       serialize…                                 of serializers that end after the finish
 ///
 /// Every `start` is followed by one `finish`, every `beginHop` by one `endHop`. A body in memory is decoded and
 /// validated after its hop has ended. A stream or a download is validated before its first bytes are delivered, which
@@ -52,7 +54,7 @@ public enum RequestEvent: Sendable {
     case start
     /// An adapter has replaced the request that was built.
     case adapt(from: OutgoingRequest, to: OutgoingRequest)
-    /// Building or adapting the request of an attempt has failed. The stage of the error says which of the two.
+    /// Building or adapting the request of an attempt has failed. The error's stage says which of the two has failed.
     case failCreation(RequestError)
     /// The request of an attempt is built and adapted.
     case create(OutgoingRequest)
@@ -64,20 +66,20 @@ public enum RequestEvent: Sendable {
     case rewindBody
     /// The head of a response was received.
     case receiveHead(ResponseHead)
-    /// A part of the response's body was received, with its number of bytes. If a monitor is slow, several such events
-    /// can arrive as one.
+    /// A part of the response's body was received, with its number of bytes. If the monitor's queue is full, several
+    /// such events are merged into one event with the sum of the bytes.
     case receiveBody(Int)
     /// The server sends only the rest of a file, because the given number of bytes is already on disk.
     case continueFile(from: UInt64)
     /// The durations of the hop's phases (queue, lookup, connection, TLS, sending, first byte), as far as the transport
     /// knows them. ``HopTimeline`` draws them.
     case gatherMetrics(TransportMetrics)
-    /// The hop has ended, with the transport's error if it failed.
+    /// The hop has ended, with the transport's error if the hop failed.
     case endHop(TransportError?)
     /// The response was a redirect, and the given request follows it.
     case redirect(OutgoingRequest)
-    /// The given request is sent to the same server again. It answers a challenge, omits `Expect`, or requests a whole
-    /// file instead of its rest.
+    /// The given request is sent to the same server again. This request answers a challenge, omits `Expect`, or
+    /// requests a whole file instead of its rest.
     case amend(OutgoingRequest)
     /// The content codings of a body in memory were decoded. The values are the names of the codings, and the size of
     /// the body in bytes before and after decoding.
@@ -87,9 +89,9 @@ public enum RequestEvent: Sendable {
     /// A download's file is complete and at the given URL. If a serializer then fails, a retrier may still cause
     /// another download.
     case placeFile(URL)
-    /// A serializer has ended, with its own error if it failed.
+    /// A serializer has ended, with its error if the serializer failed.
     case serialize(RequestError?)
-    /// An attempt has failed, and the next one starts after the delay.
+    /// An attempt has failed, and the next attempt starts after the delay.
     case retry(RequestError, after: Duration?)
     /// The request waits for `resume()`.
     case suspend

@@ -36,9 +36,11 @@ public struct CompositeEventMonitor: EventMonitor {
 /// A monitor that posts notifications of the events of requests.
 ///
 ///     let session = Session(eventMonitors: [NotificationMonitor()])
-///     center.addObserver(forName: .larkspurRequestDidFinish, object: nil, queue: nil) { print($0.larkspurRequest?.error ?? "done") }
+///     center.addObserver(forName: .larkspurRequestDidFinish, object: nil, queue: nil) {
+///         print($0.larkspurRequest?.error ?? "done")
+///     }
 ///
-/// The object of a notification is the request. The center calls observers without a queue on the monitor's thread.
+/// The object of a notification is the request. The center calls an observer that has no queue on the monitor's thread.
 public struct NotificationMonitor: EventMonitor {
     private let center: NotificationCenter
 

@@ -1,5 +1,5 @@
-/// The events that wait for one reader, in order. When the queue is full, it refuses all events of a new request. So a
-/// reader that gets a request's start also gets its finish.
+/// The events that wait for one reader, in order. When the queue is full, it refuses all events of a new request, but
+/// accepts the events of earlier requests. A reader that gets a request's start therefore also gets its finish.
 struct EventQueue {
     struct Entry: Sendable {
         let request: any Request
@@ -15,13 +15,13 @@ struct EventQueue {
     private var admitted: Set<RequestID>
     /// The unfinished requests whose events are refused.
     private var refused: Set<RequestID> = []
-    /// The positions of body events in a full queue. Events of one body are merged into one entry, because an endless
-    /// body would otherwise fill the memory.
+    /// For each request, the positions in `entries` of the last body events that were added to the full queue. Later
+    /// events of the same body are merged into these entries. Otherwise an endless body would fill the memory.
     private var bodies: [RequestID: (sent: Int?, received: Int?)] = [:]
 
     /// Creates a queue.
     ///
-    /// - Parameter request: A request that is admitted even if the queue is full.
+    /// - Parameter request: A request whose events are accepted even if the queue is full.
     init(admitting request: RequestID? = nil) {
         admitted = request.map { [$0] } ?? []
     }
@@ -47,7 +47,7 @@ struct EventQueue {
         switch event {
         case .start where entries.count < Self.limit: admitted.insert(id)
         case .finish: admitted.remove(id)
-        // If a request was cancelled before its start, its first event is `cancel`.
+        // The first event of a request is `start`, or `cancel` if the request was cancelled before its start.
         case .start, .cancel:
             guard entries.count >= Self.limit, !admitted.contains(id) else { break }
             refused.insert(id)
@@ -58,7 +58,8 @@ struct EventQueue {
         return true
     }
 
-    /// Merges a body event into a waiting one of the same kind, if no other event of the request followed that one.
+    /// Merges a body event into a waiting event of the same kind. Returns false if there is no such event, or if
+    /// another event of the request has followed the waiting event. Body events do not count as other events.
     private mutating func joins(_ event: RequestEvent, of id: RequestID) -> Bool {
         switch event {
         case .receiveBody(let count):

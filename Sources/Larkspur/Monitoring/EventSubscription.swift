@@ -10,9 +10,9 @@ public struct IdentifiedEvent: Sendable, CustomStringConvertible {
 }
 
 extension Request {
-    /// The events of the request, from the start of an iteration to the finish of the request. Iterating starts the
-    /// request, as a serializer does. Each iteration gets the events since its own start. A slow reader delays neither
-    /// the request nor other readers.
+    /// The events of the request. Each iteration gets the events from its own start until the request finishes.
+    /// Iterating starts the request, as attaching a serializer does. A slow reader delays neither the request nor other
+    /// readers.
     ///
     ///     for await event in request.events { print(event) }
     public var events: RequestSequence<IdentifiedEvent> {
@@ -35,7 +35,7 @@ final class EventSubscription: Sendable {
     private let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
     private let request: RequestID?
-    /// Events taken from the queue, in reverse order.
+    /// Events taken from the queue, in reverse order: the next event is the last element.
     private let waiting = Protected<[EventQueue.Entry]>([])
 
     /// Creates a subscription.
@@ -74,7 +74,7 @@ final class EventSubscription: Sendable {
             }
         }
         guard let entry else { return nil }
-        // Another reader may be suspended, and this reader may never read again: wake the other reader.
+        // More events are waiting. Wake another reader that may be suspended, because this reader may never read again.
         if !isLast, request == nil { signal.yield() }
         if case .finish = entry.event, request != nil { queue.close() }
         return IdentifiedEvent(request: entry.request.id, event: entry.event)

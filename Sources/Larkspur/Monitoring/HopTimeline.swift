@@ -1,4 +1,4 @@
-/// The phases of one hop with their durations, as far as its ``Hop/metrics`` contain them.
+/// The phases of one hop with their durations, as far as the hop's ``Hop/metrics`` contain them.
 ///
 ///     print(request.timeline.map(\.description).joined(separator: "\n"))
 ///
@@ -16,7 +16,7 @@ public struct HopTimeline: Sendable {
         @nonexhaustive(warn)
     #endif
     public enum Phase: String, Sendable, CaseIterable {
-        /// Waits in the queue of the transport until the transport can start the hop. This is before the hop's start.
+        /// Waits in the transport's queue until the transport starts the hop. This phase is before the hop's start.
         case queue
         /// Resolves the host's name.
         case lookup
@@ -44,7 +44,7 @@ public struct HopTimeline: Sendable {
         public var duration: Duration { end - start }
     }
 
-    /// The number of the attempt; the first one is 1.
+    /// The number of the attempt, starting at 1.
     public let attempt: Int
     /// The hop, with its request, response head, metrics and error.
     public let hop: Hop
@@ -67,7 +67,8 @@ public struct HopTimeline: Sendable {
         var intervals = metrics.queued.map { [Interval(phase: .queue, start: .zero - $0, end: .zero)] } ?? []
         var start = Duration.zero
         for case (let phase, let mark?) in marks {
-            // A response may begin before the whole request is sent.
+            // A response may begin before the whole request is sent. The mark of the first byte is then earlier than
+            // the mark before.
             let end = max(start, mark)
             intervals.append(Interval(phase: phase, start: start, end: end))
             start = end
@@ -75,7 +76,8 @@ public struct HopTimeline: Sendable {
         return intervals
     }
 
-    /// The phase in which the hop ended: receiving if there was a response, else the phase in which it failed.
+    /// The phase in which the hop ended: receiving if there was a response, otherwise the phase in which the hop
+    /// failed.
     private var lastPhase: Phase? {
         if hop.head != nil || metrics.firstByte != nil { return .receiving }
         if metrics.requestSent != nil { return .waiting }
@@ -118,12 +120,12 @@ extension HopTimeline: CustomStringConvertible {
 }
 
 extension Request {
-    /// The timelines of every hop that has ended, over all attempts.
+    /// The timelines of all hops that have ended, in all attempts. Hops without metrics have no timeline.
     public var timeline: [HopTimeline] { attempts.timeline }
 }
 
 extension DataResponse {
-    /// The timelines of every hop, over all attempts.
+    /// The timelines of all hops, in all attempts. Hops without metrics have no timeline.
     public var timeline: [HopTimeline] { attempts.timeline }
 }
 
@@ -136,6 +138,6 @@ extension [Attempt] {
 }
 
 extension TransportMetrics {
-    /// The whole duration, including the wait in the transport's queue.
+    /// The whole duration of the hop, including the wait in the transport's queue.
     var time: Duration { (queued ?? .zero) + (total ?? .zero) }
 }

@@ -1,4 +1,4 @@
-/// The text that a ``LogMonitor`` writes about an exchange. Equal exchanges result in equal texts.
+/// The text that a ``LogMonitor`` writes about an exchange. The same exchange always results in the same text.
 struct LogFormat: Sendable {
     let level: LogMonitor.Level
     let redaction: Redaction
@@ -16,7 +16,8 @@ struct LogFormat: Sendable {
         return lines.map { "\($0)\n" }.joined()
     }
 
-    /// Returns a line about the failure of a serializer, which the exchange's own error does not include.
+    /// Returns a line about the failure of a serializer. The failure is not part of the exchange, so the block about
+    /// the exchange does not contain it.
     func line(about error: RequestError, of request: any Request) -> String {
         "\(request.id) \(request.request.map(target) ?? "a request") → \(failure(error))\n"
     }
@@ -105,7 +106,7 @@ struct LogFormat: Sendable {
     private func failure(_ error: RequestError) -> String {
         if error.isCancelled { return paint("cancelled", .yellow) }
         let problem = error.serverProblem.map { ": \($0)" } ?? ""
-        // The error's message is omitted, because the line already contains the status.
+        // Omit the error's message, because it repeats the status that is already in the line.
         if error.code == .unacceptableStatus { return paint(StatusText.problem(error.statusCode) + problem, .red) }
         let what = error.message.isEmpty ? error.code.rawValue : error.message
         return paint("\(error.stage.map { "\($0.rawValue) failed: " } ?? "")\(what)\(problem)".printable, .red)

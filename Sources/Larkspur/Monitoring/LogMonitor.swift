@@ -10,11 +10,11 @@
 ///       < HTTP/2 200
 ///       < Content-Type: application/json
 ///
-/// The given redaction hides secrets. User, password and fragment of a URL are never shown. Characters from a server
-/// cannot break a line or control a terminal. Bodies are decoded and formatted on the monitor's thread, so this does
-/// not delay requests.
+/// The redaction given to the initializer hides secrets. User, password and fragment of a URL are never shown. Control
+/// characters from a server are escaped, so that they cannot break a line or control a terminal. The monitor formats
+/// bodies on its own thread, which does not delay requests.
 public struct LogMonitor: EventMonitor {
-    /// The amount of detail.
+    /// The amount of detail in the log.
     public enum Level: Int, Sendable, Comparable, CaseIterable {
         /// Writes nothing.
         case off
@@ -24,7 +24,7 @@ public struct LogMonitor: EventMonitor {
         /// Adds a block with each hop, the errors of failed attempts, and the header fields of the last request and its
         /// response.
         case headers
-        /// Adds the beginnings of bodies that are text, and the sizes of all others.
+        /// Adds the beginnings of text bodies, and the sizes of all other bodies.
         case body
 
         public static func < (lhs: Level, rhs: Level) -> Bool { lhs.rawValue < rhs.rawValue }
@@ -36,11 +36,11 @@ public struct LogMonitor: EventMonitor {
     /// Creates a monitor that writes to the sink.
     ///
     /// - Parameters:
-    ///   - level: The amount of detail; by default a line per request.
+    ///   - level: The amount of detail; by default one line for each request.
     ///   - sink: The destination of the log; by default the standard error.
-    ///   - redaction: The rules for secrets, in addition to a request's `confidentialHeaders` and
-    ///     `confidentialQueryItems`, and to fields that are marked as secrets. `.standard` can be extended by names and
-    ///     words.
+    ///   - redaction: The rules for hiding secrets. You can extend `.standard` by names and words of your own. The log
+    ///     also hides header fields that are marked as secret, and a request's `confidentialHeaders` and
+    ///     `confidentialQueryItems`.
     ///   - bodyLimit: The maximum number of characters shown of a body; 4,000 by default.
     public init(
         level: Level = .basic, to sink: LogSink = .standardError, redacting redaction: Redaction = .standard,

@@ -2,14 +2,14 @@
     public import os
 #endif
 
-/// The destination of a log. Sessions and requests can share it: it writes each block as a whole, one block after
-/// another.
+/// The destination of a log. Several sessions and requests can share a sink, because it writes each block as a whole,
+/// one block after another.
 public struct LogSink: Sendable {
     private let writer: BlockWriter
-    /// Whether blocks are coloured for a terminal.
+    /// Whether blocks contain colors for a terminal.
     public let hasColors: Bool
 
-    /// Creates a sink that calls the closure with one block at a time, including its last line end.
+    /// Creates a sink that calls the closure with one block at a time. A block ends with a line end.
     public init(hasColors: Bool = false, write: @escaping @Sendable (String) -> Void) {
         writer = BlockWriter(write)
         self.hasColors = hasColors
@@ -32,8 +32,8 @@ public struct LogSink: Sendable {
     }
 
     #if canImport(os)
-        /// Returns a sink that writes to the system's log. Its entries are marked public, because secrets were already
-        /// redacted.
+        /// Returns a sink that writes to the system's log. The entries are marked public, because the monitor has
+        /// already redacted secrets.
         public static func logger(_ logger: Logger, level: OSLogType = .default) -> LogSink {
             LogSink { logger.log(level: level, "\($0, privacy: .public)") }
         }
@@ -46,8 +46,8 @@ public struct LogSink: Sendable {
     }
 }
 
-/// Writes blocks on one thread at a time. If a thread is writing, other threads queue their blocks for it and do not
-/// wait.
+/// A writer of blocks that writes on one thread at a time. While one thread is writing, other threads add their blocks
+/// to its queue and do not wait.
 private final class BlockWriter: Sendable {
     private struct State {
         var isWriting = false
@@ -97,7 +97,7 @@ private final class FileDescriptor: Sendable {
 
     deinit { close(number) }
 
-    /// Writes the text with one call, or several if the system writes only a part. Stops at an error.
+    /// Writes the text with one system call, or with several if the system writes only a part. Stops at an error.
     static func append(_ text: String, to descriptor: Int32) {
         var text = text
         text.withUTF8 { bytes in

@@ -1,7 +1,7 @@
-/// The queue of one monitor: events wait here in order and are delivered one at a time.
+/// The queue of one monitor. Events wait here in order, and are delivered one at a time.
 ///
-/// One thread at a time delivers events, until the queue is empty. A separate thread for each event would not keep
-/// their order (rule R5 in Concurrency.md).
+/// One thread at a time delivers events, until the queue is empty. If each event had its own task, the events could
+/// arrive in another order (rule R5 in Concurrency.md).
 package final class MonitorQueue: Sendable {
     private enum Drain { case idle, running, closed }
 
@@ -11,7 +11,7 @@ package final class MonitorQueue: Sendable {
         var invalidations: [Invalidation] = []
     }
 
-    /// The invalidation of a session. `place` is the number of waiting events that come before it.
+    /// The invalidation of a session. `place` is the number of waiting events that come before the invalidation.
     struct Invalidation: Sendable {
         let place: Int
         let error: (any Error)?
@@ -19,7 +19,8 @@ package final class MonitorQueue: Sendable {
 
     enum Reader {
         case monitor(any EventMonitor)
-        /// A sequence. It is signalled when events arrive, and then takes the events from the queue itself.
+        /// An asynchronous sequence. The queue signals it when events arrive, and the sequence then takes the events
+        /// itself.
         case sequence(AsyncStream<Void>.Continuation)
     }
 
@@ -70,8 +71,8 @@ package final class MonitorQueue: Sendable {
         }
     }
 
-    /// Removes and returns all waiting events. If there are none, returns nil, and the next event starts another
-    /// delivery.
+    /// Removes and returns all waiting events. If no events are waiting, returns nil; the next event that is added then
+    /// starts another delivery.
     func take() -> (entries: [EventQueue.Entry], missed: Int, invalidations: [Invalidation])? {
         box.withLock { state in
             let (entries, missed) = state.queue.take()

@@ -1,15 +1,15 @@
 /// The threads on which monitors are called.
 ///
-/// These threads are separate from the pool of Swift tasks, which has one thread per core. A monitor that writes to a
-/// slow disk, or does not return, would block a thread of the pool. A thread is started when a queue has events and all
-/// other threads are busy. There are at most 64 threads; further queues then wait for a free thread. Requests never
-/// wait.
+/// These threads are separate from the pool of Swift tasks, because that pool has only one thread per core. A monitor
+/// that writes to a slow disk, or does not return, would block a thread of the pool. A thread is started when a queue
+/// has events and all other threads are busy. There are at most 64 threads; further queues then wait for a free thread.
+/// Requests never wait.
 ///
-/// The end of the process waits up to one second for undelivered events. Otherwise a program that ends with its last
-/// request would seldom log it.
+/// At the end of the process, an exit handler waits up to one second for undelivered events. Without this wait, a
+/// program that ends with its last request would seldom log that request.
 enum MonitorThreads {
     private static let limit = 64
-    /// The maximum number of threads that stay idle to wait for further events. Other idle threads end.
+    /// The maximum number of idle threads that wait for further events. Any other thread without work ends.
     private static let idleLimit = 2
 
     private struct State {
@@ -28,7 +28,7 @@ enum MonitorThreads {
     /// Signalled to wake an idle thread.
     private static let wakeUp = DispatchSemaphore(value: 0)
 
-    /// Signalled when no events are left, while the process is ending.
+    /// Signalled when the process is ending and no events are left.
     private static let done = DispatchSemaphore(value: 0)
     private static let atEnd: Int32 = atexit {
         let isBusy = box.withLock { state in

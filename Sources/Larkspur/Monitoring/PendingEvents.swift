@@ -1,8 +1,8 @@
 /// The events of one request that its monitors have not received yet, in order.
 ///
-/// Part of the request's state. The step that causes an event adds the event here, and one thread at a time delivers
-/// the events after unlocking. So a monitor never receives a cancel before the start, or the end of a hop before its
-/// beginning.
+/// These events are a part of the request's state. A step that changes the state adds its events under the state's
+/// lock. After unlocking, one thread at a time delivers the events. A monitor therefore gets the events in the order of
+/// the changes: for example, it never gets the end of a hop before its beginning.
 struct PendingEvents {
     struct Entry: Sendable {
         let event: RequestEvent
@@ -32,14 +32,16 @@ struct PendingEvents {
 }
 
 extension RequestState {
-    /// Returns whether an event that occurs now is delivered to a monitor.
+    /// Returns whether the request has monitors for an event that occurs now.
     ///
-    /// - Parameter isLate: Whether the event may come after the request has finished.
+    /// - Parameter isLate: Whether the event may also occur after the request has finished. If false, such an event is
+    ///   dropped.
     func isObserved(isLate: Bool = false) -> Bool {
         !settings.content.monitors.isEmpty && (isLate ? owner : keptOwner) != nil
     }
 
-    /// Adds an event for the monitors. The event is created only if there are monitors (rule R8 in Concurrency.md).
+    /// Adds an event for the monitors. Without monitors the event is not created, to save time (rule R8 in
+    /// Concurrency.md).
     mutating func note(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
         guard isObserved(isLate: isLate), let owner else { return }
         pendingEvents.add(PendingEvents.Entry(event: event(), request: owner, queues: settings.content.monitors))

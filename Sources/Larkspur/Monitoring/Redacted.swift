@@ -1,4 +1,4 @@
-/// A value that `print`, `dump` and `String(reflecting:)` do not show, so that secrets stay out of logs.
+/// A wrapper that hides its value from `print`, `dump` and `String(reflecting:)`, so that logs do not show secrets.
 @propertyWrapper
 struct Redacted<Value> {
     var wrappedValue: Value

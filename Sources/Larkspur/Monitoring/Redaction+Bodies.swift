@@ -1,9 +1,9 @@
 extension Redaction {
-    /// Returns a body without the values of secrets. JSON is redacted with any content type. GraphQL and both kinds of
-    /// forms are redacted if the content type names them.
+    /// Returns a body without the values of secrets. JSON is redacted with any content type. GraphQL, URL-encoded forms
+    /// and multipart forms are redacted if the content type names their format.
     ///
-    /// Any other body is returned unchanged, unless it contains the name of a secret. Then the position of the secret
-    /// is unknown, and the result contains only the body's size in bytes.
+    /// Any other body is returned unchanged, unless it contains the name of a secret. In that case the position of the
+    /// secret's value is unknown, and the result contains only the body's size in bytes.
     func body(_ data: Data, type: String?) -> Data {
         if isNone || data.isEmpty { return data }
         let kind = type?.lowercased() ?? ""
@@ -27,9 +27,7 @@ extension Redaction {
     }
 
     /// Returns a multipart form (RFC 7578) without the content of parts with secret names, and without secrets in the
-    /// other parts.
-    /// Returns nil if the body does not contain the boundary that the type names.
-    /// Returns nil if the boundary of the type does not occur.
+    /// other parts. Returns nil if the body does not contain the boundary that the type names.
     private func parts(_ data: Data, _ type: String) -> Data? {
         guard let boundary = type.parameters["boundary"], !boundary.isEmpty,
             data.range(of: Data("--\(boundary)".utf8)) != nil
@@ -56,7 +54,8 @@ extension Redaction {
         }
         let types = /(?i)\ncontent-type:[ \t]*([^\r\n]*)/.matchingSemantics(.unicodeScalar)
         let type = header.firstMatch(of: types).map { String($0.output.1) }
-        // A nested multipart form is handled as text: a deep nesting could overflow the stack.
+        // A multipart form inside a part is handled as text, because recursion into deeply nested forms could overflow
+        // the stack.
         let isForm = type?.lowercased().hasPrefix("multipart") ?? false
         return data[..<end] + body(Data(data[end...]), type: isForm ? nil : type)
     }

@@ -1,5 +1,6 @@
 extension Redaction {
-    /// Returns whether a string in JSON is a GraphQL document, by the name of its member or by its first word.
+    /// Returns whether a string in JSON is a GraphQL document. The first word of the string, or the name of its member,
+    /// decides.
     func isGraphQL(_ text: String, of name: String?) -> Bool {
         guard text.contains("{") else { return false }
         let start = text.drop { $0.isWhitespace }
@@ -16,8 +17,8 @@ extension Redaction {
     }
 }
 
-/// A reader of a GraphQL document's tokens. It reads Unicode scalars, because a quote with a combining mark is a
-/// `Character` that does not equal the quote.
+/// A reader of a GraphQL document's tokens. It reads Unicode scalars, because a quote and a combining mark together are
+/// one `Character`, which does not equal the quote.
 private struct GraphQLReader {
     private typealias Scalars = String.UnicodeScalarView
 
@@ -50,8 +51,8 @@ private struct GraphQLReader {
         return String(output)
     }
 
-    /// Hides the value of an argument whose name was read. Does nothing if no colon follows, because the name is then
-    /// an enumeration value or a field.
+    /// Hides the value of an argument whose name was read. Does nothing if no colon follows the name, because the name
+    /// is then an enumeration value or a field.
     private mutating func hideArgument() {
         skipBlanks()
         guard rest.first == ":" else { return }
@@ -102,14 +103,14 @@ private struct GraphQLReader {
 
     // MARK: Tokens
 
-    /// Copies a comment. If the comment contains the name of a secret, copies a replacement instead.
+    /// Copies a comment to the output. If the comment contains the name of a secret, copies a replacement instead.
     private mutating func copyComment() {
         let text = String(comment())
         output += (redaction.namesSecret(in: text) ? "# \(Redaction.replacement)" : text).unicodeScalars
     }
 
-    /// Copies a string, without secrets if it is a URL. If the string contains the name of a secret, copies a
-    /// replacement instead.
+    /// Copies a string to the output. If the string is a URL, hides its secrets. If another string contains the name of
+    /// a secret, copies a replacement instead.
     private mutating func copyString() {
         let text = String(string())
         let quotes = text.hasPrefix("\"\"\"") ? "\"\"\"" : "\""
@@ -127,7 +128,7 @@ private struct GraphQLReader {
         rest = rest.dropFirst(count)
     }
 
-    /// Copies white space, commas and comments, which may occur between any tokens.
+    /// Copies white space, commas and comments to the output. They may occur between any two tokens.
     private mutating func skipBlanks() {
         while let next = rest.first {
             if next == "#" {

@@ -3,9 +3,12 @@ extension Redaction {
     /// are URLs, forms, JSON or GraphQL.
     func json(_ value: JSON) -> JSON { json(value, of: nil, depth: 0) }
 
+    /// Returns a JSON value without its secrets, where the value may be part of another value.
+    ///
     /// - Parameters:
-    ///   - name: The name of the member whose value this is. For an element, the name of the member with the array.
-    ///   - depth: The number of JSON strings that contain the value as JSON text.
+    ///   - name: The name of the object member that has this value. For an element of an array, the name of the member
+    ///     that has the array.
+    ///   - depth: The number of JSON strings, one inside the other, whose text contains this value.
     private func json(_ value: JSON, of name: String?, depth: Int) -> JSON {
         switch value {
         case .null, .bool, .number: return value

@@ -1,6 +1,6 @@
 extension Redaction {
-    /// Returns a URL of any type without its secrets. For types outside the library it returns the type's name, because
-    /// getting their URL would run user code.
+    /// Returns the text of a URL without its secrets. If the `switch` has no case for the type, returns only the type's
+    /// name, because user code computes the URL of such a type.
     static func shown(_ url: any URLConvertible) -> String {
         switch url {
         case let url as RequestURL: url.description

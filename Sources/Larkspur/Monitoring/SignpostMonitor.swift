@@ -5,7 +5,8 @@
     ///
     ///     let session = Session(eventMonitors: [SignpostMonitor(subsystem: "com.example.shop")])
     ///
-    /// The entries have the number of the request and the name of the event or error code, and no secrets.
+    /// An entry contains the number of the request, and the name of the event or the error code. It contains no
+    /// secrets.
     public struct SignpostMonitor: EventMonitor {
         private let signposter: OSSignposter
 
@@ -16,10 +17,10 @@
 
         public func request(_ request: any Request, did event: RequestEvent) {
             let number = request.id.number
-            // Numbers repeat between sessions, objects do not.
+            // The number of a request is unique in its session only, so it does not identify the request here.
             let id = OSSignpostID(UInt64(UInt(bitPattern: ObjectIdentifier(request))))
-            // The intervals of one request are nested and have different names, so ending an interval needs no stored
-            // state.
+            // The name and this identifier are enough to find an open interval, because a request has at most one open interval
+            // of each name. No state of the interval has to be stored until its end.
             let open = OSSignpostIntervalState.beginState(id: id)
             switch event {
             case .start: _ = signposter.beginInterval("request", id: id, "#\(number)")

@@ -1,11 +1,11 @@
-/// The credentials for responding to challenges, and the origin or URL that they are valid for.
+/// The credentials with which a request responds to challenges, and the origin or URL for which they are valid.
 ///
-/// It is a class, so that the options of a request without credentials have only one pointer for it.
+/// The type is a class, because most requests have no credentials: their options then contain only a null pointer.
 package final class Authentication: Hashable, Sendable {
     private enum Target: Hashable {
         /// The origin at the start of the attempt, for a credential that was set on the request.
         case origin(RequestURL.Origin)
-        /// The URL of a hop, for the session's credentials, which are looked up for each hop.
+        /// The URL of a hop, for credentials from the session's store. The store is searched for each hop.
         case hop(RequestURL)
     }
 
@@ -15,9 +15,10 @@ package final class Authentication: Hashable, Sendable {
         var isPreemptive = false
         /// Nil before the attempt starts.
         var target: Target?
-        /// The proofs that were tried, the last one with this request.
+        /// The proofs that were sent so far. The last one is the proof that this request sends.
         var tried: [CredentialProof] = []
-        /// The `Authorization` field that was sent last. `subject` is the method and target that it was computed for.
+        /// The `Authorization` field that was sent last. `subject` is the method and target for which the field was
+        /// computed.
         var field: String?
         var subject = ""
     }
@@ -30,12 +31,18 @@ package final class Authentication: Hashable, Sendable {
         self.init(Content(credentials: [nil: credential], isPreemptive: isPreemptive))
     }
 
-    /// Creates the session's credentials for a URL, by realm, and the proof that the server accepted there before.
+    /// Creates the session's credentials for a URL.
+    ///
+    /// - Parameters:
+    ///   - credentials: The credentials by realm; the key nil is for all other realms.
+    ///   - url: The URL of the hop.
+    ///   - accepted: The proof to send at once, because the server has accepted it there before or the credential is
+    ///     preemptive; nil if there is none.
     convenience init(_ credentials: [String?: Credential], for url: RequestURL, accepted: CredentialProof?) {
         self.init(Content(credentials: credentials, target: .hop(url), tried: accepted.map { [$0.asEarlier] } ?? []))
     }
 
-    /// Adds itself to the attempt's request, unless the request already has an `Authorization` field.
+    /// Adds these credentials to the attempt's request, unless the request already has an `Authorization` field.
     package func join(_ request: inout OutgoingRequest) throws(RequestError) {
         guard request.headers["Authorization"] == nil, let credential = content.credentials[nil] else { return }
         let field = try credential.basicField()
@@ -49,8 +56,9 @@ package final class Authentication: Hashable, Sendable {
         request.options.authentication = Authentication(joined)
     }
 
-    /// Returns the request that responds to a challenge in this head; nil if it cannot respond. The field is added when
-    /// the hop begins: see ``OutgoingRequest/proveCredential()``.
+    /// Returns the request that responds to a challenge in this head; nil if no response is possible. With Basic, the
+    /// returned request already has the `Authorization` field. With Digest, the field is added when the hop begins: see
+    /// ``OutgoingRequest/proveCredential()``.
     func answer(to head: ResponseHead, of request: OutgoingRequest) -> OutgoingRequest? {
         let sent = request.headers["Authorization"]
         guard sent == nil || sent == content.field, request.body.isReplayable, request.url.origin == origin,
@@ -77,8 +85,8 @@ package final class Authentication: Hashable, Sendable {
             else { continue }
             return CredentialProof(known, .digest(SharedDigestChallenge(challenge)))
         }
-        // Basic would reveal the password on an unencrypted connection, although the server also accepts Digest, which
-        // hides it.
+        // Over http, do not use Basic if the server also accepts Digest. Basic would show the password on the
+        // unencrypted connection, Digest does not.
         guard request.url.isHTTPS || !challenges.contains(where: { $0.isScheme("Digest") }) else { return nil }
         for challenge in challenges where challenge.isScheme("Basic") {
             guard let known = credential(for: challenge["realm"]), !tried.contains(where: { $0.credential == known })
@@ -106,7 +114,8 @@ package final class Authentication: Hashable, Sendable {
         return url
     }
 
-    /// Adds the last proof to the request, unless the request already has it or a redirect removed it.
+    /// Adds the `Authorization` field for the last proof, unless the request already has the field or a redirect has
+    /// removed it.
     fileprivate func prove(in request: inout OutgoingRequest) {
         guard let proof = content.tried.last, request.url.origin == origin else { return }
         let sent = request.headers["Authorization"]
@@ -121,7 +130,7 @@ package final class Authentication: Hashable, Sendable {
         request.options.authentication = Authentication(proved)
     }
 
-    /// Returns the proof that a request was sent with, if it uses one of the session's credentials.
+    /// Returns the proof that the request was sent with; nil unless its credential is one of the session's credentials.
     func sessionProof(in request: OutgoingRequest) -> CredentialProof? {
         guard hop != nil, let field = content.field, request.headers["Authorization"] == field else { return nil }
         return content.tried.last
@@ -135,7 +144,7 @@ package final class Authentication: Hashable, Sendable {
 extension Authentication: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "Authentication(\(Redaction.replacement))" }
     package var debugDescription: String { description }
-    /// A mirror without children, because they contain secrets.
+    /// A mirror without children, because the stored properties contain secrets.
     package var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 

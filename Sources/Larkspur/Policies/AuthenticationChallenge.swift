@@ -15,7 +15,7 @@ package struct AuthenticationChallenge: Hashable, Sendable {
     package let scheme: String
     /// The single token that some schemes, such as Negotiate, have in place of parameters (`token68`).
     package let token: String?
-    /// The parameters in order, repeated ones included.
+    /// The parameters in order, including repeated parameters.
     package fileprivate(set) var parameters: [Parameter]
 
     package init(_ scheme: String, token: String? = nil, parameters: [Parameter] = []) {
@@ -32,8 +32,8 @@ package struct AuthenticationChallenge: Hashable, Sendable {
 
     /// Returns the challenges of all fields of a response, in order.
     ///
-    /// Commas separate both challenges and the parameters of one challenge, so only a word without `=` starts a
-    /// challenge. Invalid text is skipped up to the next comma outside of quotes. So an invalid parameter does not
+    /// A comma may separate two challenges or two parameters of one challenge. Therefore only a word without `=` starts
+    /// a challenge. Invalid text is skipped up to the next comma outside of quotes. An invalid parameter thus does not
     /// invalidate its challenge, and quoted text is never read as a challenge.
     package static func parse(_ fields: some Sequence<String>) -> [AuthenticationChallenge] {
         fields.flatMap { field in
@@ -56,12 +56,12 @@ private struct ChallengeScanner {
         return challenges
     }
 
-    /// Reads the text between two commas: a parameter of the last challenge, or the start of another one.
+    /// Reads the text between two commas: a parameter of the last challenge, or the start of another challenge.
     private mutating func readElement(_ challenges: inout [AuthenticationChallenge]) {
         guard let word = readToken() else { return }
         let isWhole = isAtEnd || rest.first?.isBlank == true
         if skipEquals() {
-            // A parameter before the first challenge belongs to none.
+            // Ignore a parameter before the first challenge, because it belongs to no challenge.
             guard let value = readValue(), !challenges.isEmpty else { return }
             challenges[challenges.count - 1].parameters.append(.init(word, value))
         } else if isWhole {
@@ -81,8 +81,8 @@ private struct ChallengeScanner {
         return true
     }
 
-    /// Reads a parameter's value, quoted or not. Returns nil and reads nothing if the value is not
-    /// followed by a comma or the end of the text.
+    /// Reads a parameter's value, quoted or not. If the value is not followed by a comma or the end of the text,
+    /// returns nil and reads nothing.
     private mutating func readValue() -> String? {
         let start = rest
         if let value = rest.first == UInt8(ascii: "\"") ? readQuoted() : readToken() {

@@ -1,6 +1,6 @@
 /// A user's name and password, for servers that ask for them.
 ///
-/// Its descriptions show neither.
+/// The descriptions of a credential show neither the name nor the password.
 public struct Credential: Hashable, Sendable {
     /// The user's name. The Basic scheme allows no colon in it.
     public let username: String
@@ -15,7 +15,8 @@ public struct Credential: Hashable, Sendable {
 }
 
 extension Credential {
-    /// Returns the field of the Basic scheme (RFC 7617, section 2). In it, the first colon ends the user's name.
+    /// Returns the `Authorization` field of the Basic scheme (RFC 7617, section 2). Throws for a user's name with a
+    /// colon, because the first colon in the field ends the name, and for control characters.
     func basicField() throws(RequestError) -> HTTPHeader {
         guard !username.utf8.contains(UInt8(ascii: ":")) else {
             throw RequestError(.invalidCredential, "the user name has a colon, which the Basic scheme does not allow")
@@ -31,7 +32,7 @@ extension Credential {
 extension Credential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "Credential(\(Redaction.replacement))" }
     public var debugDescription: String { description }
-    /// A mirror without children, because they contain secrets.
+    /// A mirror without children, because the stored properties contain secrets.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
@@ -42,22 +43,24 @@ extension Request {
         authenticate(with: Credential(username: username, password: password), preemptively: preemptively)
     }
 
-    /// Sets the credential for a server that asks for one. For all requests of a session use a ``CredentialStore``.
+    /// Sets the credential for a server that asks for one. For all requests of a session, use a ``CredentialStore``.
     ///
     ///     let secret = await session.request(url).authenticate(with: credential).validate().serializingData()
     ///
-    /// If a 401 offers Digest or Basic, the request is sent once more with the credential, if its body can be sent
-    /// twice. Interceptors, validators and serializers do not see that 401. The strongest scheme is used: Digest with
-    /// SHA-512-256, SHA-256 or MD5, and Basic last. Over `http`, Basic is not used if the server also offers Digest. A
-    /// 401 to the request with the credential is the final response, with one exception: a Digest nonce that the server
-    /// calls stale is replaced once.
+    /// If a 401 offers Digest or Basic, and the request's body can be sent twice, the request is sent once more with
+    /// the credential. Interceptors, validators and serializers do not see that 401. The strongest scheme is used:
+    /// Digest with SHA-512-256, SHA-256 or MD5, and Basic last. Over `http`, Basic is not used if the server also
+    /// offers Digest.
     ///
-    /// The credential is only for the origin at the start of the attempt; a redirect to another origin removes it. An
-    /// `Authorization` field that the request, an adapter or the session has set is kept, and so are user and password
-    /// in the URL.
+    /// If the server also refuses the request with the credential, this second 401 is the final response. There is one
+    /// exception: if the server says that the Digest nonce is stale, the request is sent once more with the new nonce.
     ///
-    /// Each attempt starts without the credential, unless `preemptively` is true. A request that is already running
-    /// uses it from its next attempt on.
+    /// The credential is only for the origin at the start of the attempt; a redirect to another origin removes it. Two
+    /// things take precedence over the credential: an `Authorization` field that the request, an adapter or the session
+    /// has set, and user and password in the URL.
+    ///
+    /// Each attempt starts without the credential, unless `preemptively` is true. If the request is already running,
+    /// the credential is used from the next attempt on.
     ///
     /// - Parameters:
     ///   - credential: The user's name and password.

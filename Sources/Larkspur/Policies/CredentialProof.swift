@@ -1,4 +1,4 @@
-/// A credential with the scheme by which it was, or will be, shown to a server.
+/// A credential, with the scheme by which a request sends it to a server.
 struct CredentialProof: Hashable, Sendable {
     enum Scheme: Hashable, Sendable {
         case basic
@@ -7,7 +7,7 @@ struct CredentialProof: Hashable, Sendable {
 
     let credential: Credential
     let scheme: Scheme
-    /// Whether an earlier exchange received the challenge, and this exchange reuses the challenge's nonce.
+    /// Whether the proof comes from an earlier exchange, whose Digest nonce this exchange reuses.
     private(set) var isEarlier = false
 
     init(_ credential: Credential, _ scheme: Scheme) {
@@ -21,7 +21,7 @@ struct CredentialProof: Hashable, Sendable {
         return proof
     }
 
-    /// Whether both proofs have the same credential, scheme and challenge.
+    /// Returns whether both proofs have the same credential, scheme and challenge.
     func isSame(as other: CredentialProof) -> Bool { credential == other.credential && scheme == other.scheme }
 
     private var challenge: DigestChallenge? {
@@ -29,10 +29,10 @@ struct CredentialProof: Hashable, Sendable {
         return shared.challenge
     }
 
-    /// Returns whether to respond to a challenge with a credential, even if the credential was tried before.
+    /// Returns whether a request may respond to this Digest challenge with a credential.
     ///
-    /// A refused Digest response is final, with two exceptions: its nonce came from an earlier exchange, or the server
-    /// calls the nonce stale. The credential is then tried once more.
+    /// If the server refuses a Digest response, the credential is normally not tried again. There are two exceptions,
+    /// each for one more try: the nonce came from an earlier exchange, or the server says that the nonce is stale.
     static func mayAnswer(
         _ challenge: DigestChallenge, by credential: Credential, after tried: [CredentialProof]
     ) -> Bool {
@@ -45,7 +45,7 @@ struct CredentialProof: Hashable, Sendable {
         }
     }
 
-    /// Returns the field for this request; nil if it cannot be computed.
+    /// Returns the `Authorization` field for this request; nil if it cannot be computed.
     func field(for request: OutgoingRequest) -> HTTPHeader? {
         switch scheme {
         case .basic: try? credential.basicField()
@@ -57,7 +57,9 @@ struct CredentialProof: Hashable, Sendable {
 /// A Digest challenge with its nonce count, shared by all exchanges that use the nonce.
 final class SharedDigestChallenge: Hashable, Sendable {
     let challenge: DigestChallenge
-    /// One client nonce for each server nonce. Servers interpret `-sess` in two ways; both accept this.
+    /// The client nonce for all responses to this challenge. For a `-sess` algorithm, some servers use the client nonce
+    /// of the first response in their hash, and other servers use that of each response. With the same client nonce in
+    /// all responses, both hashes are equal.
     private let clientNonce: String
     private let uses = Protected(0)
 
@@ -67,7 +69,7 @@ final class SharedDigestChallenge: Hashable, Sendable {
         clientNonce = (0..<16).map { _ in generator.next() as UInt8 }.hexadecimal
     }
 
-    /// Returns the field with the next nonce count.
+    /// Returns the `Authorization` field with the next nonce count; nil if the response cannot be computed at once.
     fileprivate func field(for request: OutgoingRequest, by credential: Credential) -> HTTPHeader? {
         let protection = challenge.protection
         guard challenge.canProtect(request) else { return nil }
@@ -89,12 +91,14 @@ final class SharedDigestChallenge: Hashable, Sendable {
 }
 
 extension DigestChallenge {
-    /// The part of the request to protect. The body is included only if the server offers nothing else.
+    /// The part of the request that the Digest response covers. The body is covered only if the server offers nothing
+    /// else.
     fileprivate var protection: Protection? {
         protections.contains(.head) ? .head : protections.contains(.whole) ? .whole : nil
     }
 
-    /// Returns whether the Digest response can be computed at once: without the body, or from a body in memory.
+    /// Returns whether the Digest response can be computed at once: it does not cover the body, or the body is in
+    /// memory.
     func canProtect(_ request: OutgoingRequest) -> Bool {
         guard protection == .whole else { return true }
         switch request.body {

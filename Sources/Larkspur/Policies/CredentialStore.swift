@@ -5,22 +5,27 @@
 ///     try credentials.set(Credential(username: "ada", password: password), for: "https://api.example.com")
 ///     let session = Session(configuration: SessionConfiguration { $0.credentials = credentials })
 ///
-/// If a 401 offers Digest or Basic, the request is sent once more with the credential, if its body can be sent twice.
-/// The strongest scheme is used, as with ``Request/authenticate(with:preemptively:)``.
+/// If a 401 offers Digest or Basic, and the request's body can be sent twice, the request is sent once more with the
+/// credential. The strongest scheme is used, as with ``Request/authenticate(with:preemptively:)``.
 ///
-/// After the server accepts a credential, requests to the same folder and below send it at once (RFC 7617, section
-/// 2.2), until the server refuses it. Digest uses the next count of the same nonce. A credential is never sent to
-/// another origin. For example, a credential for an https URL is never sent over http. An `Authorization` field, user
-/// and password in the URL, and a credential by `authenticate` take precedence.
+/// After the server has accepted a credential, later requests to the same folder and its subfolders send the credential
+/// without waiting for a 401 (RFC 7617, section 2.2). A folder is the path of a URL up to its last slash. With Digest,
+/// these requests use the same nonce with the next nonce count. If the server refuses the credential, later requests
+/// wait for a 401 again.
 ///
-/// The store is thread-safe. Requests use a change from their next hop on.
+/// A credential is never sent to another origin. For example, a credential for an https URL is never sent over http.
+/// Three things take precedence over the store: an `Authorization` field, user and password in the URL, and a
+/// credential set by `authenticate`.
+///
+/// The store is thread-safe. If it changes, running requests use the change from their next hop on.
 public final class CredentialStore: Sendable {
     private struct OriginCredentials {
         /// The credentials by realm; the key nil is for all other realms.
         var credentials: [String?: Credential] = [:]
         /// The credential that is sent before the server asks for one, and its realm.
         var preemptive: (realm: String?, credential: Credential)?
-        /// The folders where the server accepted a credential: paths up to a slash, the latest last.
+        /// The folders in which the server accepted a credential, the latest last. The path of a folder ends with a
+        /// slash.
         var folders: [(path: String, proof: CredentialProof)] = []
 
         var preemptiveProof: CredentialProof? { preemptive.map { CredentialProof($0.credential, .basic) } }
@@ -36,7 +41,7 @@ public final class CredentialStore: Sendable {
     /// Creates a store without credentials.
     public init() {}
 
-    /// Sets the credential for an origin; nil removes it.
+    /// Sets the credential for an origin; nil removes the credential.
     ///
     /// - Parameters:
     ///   - credential: The user's name and password; nil to remove them.
@@ -44,8 +49,8 @@ public final class CredentialStore: Sendable {
     ///   - realm: The server's name for the protected area, compared exactly; nil for all realms without a credential
     ///     of their own.
     ///   - preemptively: Whether requests to the origin send the credential with the Basic scheme before the server
-    ///     asks. This saves a round trip, but shows the password to a server that would accept Digest. It ends with the
-    ///     first refusal.
+    ///     asks. This saves a round trip, but shows the password even to a server that would accept Digest. After the
+    ///     first refusal, the credential is no longer sent in advance.
     /// - Throws: ``RequestError/Code/invalidURL`` for an origin that is not an http or https URL, and
     ///   ``RequestError/Code/invalidCredential`` for a credential that the Basic scheme cannot carry.
     public func set(
@@ -77,7 +82,7 @@ public final class CredentialStore: Sendable {
 
     func learn(_ proof: CredentialProof, isGood: Bool, at url: RequestURL) {
         origins.withLock { origins in
-            // The credential may have been replaced while the request was in flight.
+            // The credential may have been replaced while the request was in flight. In that case, ignore the result.
             guard var entry = origins[url.origin], entry.credentials.values.contains(proof.credential) else { return }
             let isPreemptive = entry.preemptiveProof?.isSame(as: proof) == true
             let isKnown =
@@ -104,13 +109,14 @@ extension CredentialStore: CustomStringConvertible, CustomDebugStringConvertible
         "CredentialStore(\(origins.withLock { $0.values.map(\.credentials.count).reduce(0, +) }) credentials)"
     }
     public var debugDescription: String { description }
-    /// A mirror without children, because they contain secrets.
+    /// A mirror without children, because the stored properties contain secrets.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension OutgoingRequest {
-    /// Replaces the session's credentials of the previous hop by those for this hop's URL. Adds the credential at once
-    /// if the server accepted it there before.
+    /// Replaces the session's credentials for the previous hop by its credentials for this hop's URL. Adds the
+    /// `Authorization` field at once if the server has accepted a credential there before, or if the credential is
+    /// preemptive.
     mutating func renewCredentials(from store: CredentialStore?) {
         defer { proveCredential() }
         guard let store, options.usesCredentials != false else { return }

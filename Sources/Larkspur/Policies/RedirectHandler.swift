@@ -1,4 +1,4 @@
-/// Decides about each redirect before it is followed.
+/// A type that decides about each redirect before it is followed.
 ///
 ///     struct WithinOurHosts: RedirectHandler {
 ///         func answer(to redirect: Redirect) async throws -> RedirectAnswer {
@@ -6,14 +6,14 @@
 ///         }
 ///     }
 ///
-/// The handler is called when the response's head has arrived, on the request's own task. The timeouts of the attempt
-/// and the request continue, and a cancel does not wait for the handler. It is not called for redirects that
-/// `options.redirects` does not follow, or no longer follows because of their number.
+/// The handler is called when the response's head has arrived, on the request's own task. Meanwhile the timeouts of the
+/// attempt and the request continue, and a cancel does not wait for the handler. The handler is not called for a
+/// redirect that `options.redirects` does not allow, or that exceeds the limit in `options.redirects`.
 public protocol RedirectHandler: Sendable {
     /// Returns whether the redirect is followed, and with which request.
     ///
-    /// - Throws: Any error fails the request: it is the underlying error of ``RequestError/Code/redirectRefused``. A
-    ///   ``RequestError`` fails the request as it is.
+    /// - Throws: An error, which fails the request. A ``RequestError`` becomes the request's error. Any other error
+    ///   becomes the underlying error of ``RequestError/Code/redirectRefused``.
     func answer(to redirect: Redirect) async throws -> RedirectAnswer
 }
 
@@ -23,12 +23,12 @@ public struct Redirect: Sendable {
     public let head: ResponseHead
     /// The request that was redirected.
     public let request: OutgoingRequest
-    /// The hops so far. The last one is the redirect; it has no metrics yet, because it is still in flight.
+    /// The hops so far. The last hop is the redirect. This hop has no metrics yet, because it is still in flight.
     public let hops: [Hop]
     let next: Result<OutgoingRequest, RequestError>
 
-    /// The request to send next, with the method that the status requires and without fields that are only for the
-    /// earlier origin.
+    /// The request to send next, with the method that the status requires. If its origin differs from the previous
+    /// origin, fields that are only for the previous origin are removed, such as credentials and cookies.
     ///
     /// - Throws: The reason why the redirect cannot be followed: a `Location` that is not an http or https URL, a loop,
     ///   a redirect from https to http, or a body that would have to be sent twice but cannot be.
@@ -42,17 +42,18 @@ public struct Redirect: Sendable {
     @nonexhaustive(warn)
 #endif
 public enum RedirectAnswer: Sendable {
-    /// Sends the proposed request. If there is none, the request fails with the reason.
+    /// Sends the proposed request. If there is no proposed request, the request fails with the error of
+    /// ``Redirect/proposal``.
     case follow
     /// Returns the redirect as the final response, including its body.
     case doNotFollow
     /// Sends this request; see ``follow(_:)``.
     case modify(OutgoingRequest)
 
-    /// Sends this request, after the usual checks of a request.
+    /// Returns the decision to send this request, after the usual checks of a request.
     ///
-    /// It is sent unchanged, with one exception: if its origin differs from the proposal's, fields that are only for
-    /// the proposal's origin and that were copied unchanged from the proposal are removed.
+    /// The request is sent unchanged, with one exception. If its origin differs from the proposal's origin, fields that
+    /// are only for the proposal's origin are removed, if they were copied unchanged from the proposal.
     public static func follow(_ request: OutgoingRequest) -> RedirectAnswer { .modify(request) }
 }
 
@@ -74,13 +75,13 @@ public struct Redirector: RedirectHandler {
 }
 
 extension RedirectHandler where Self == Redirector {
-    /// Follows redirects, which is the default. It is for a request whose session has another handler.
+    /// A handler that follows redirects, which is the default. Use it for a request whose session has another handler.
     public static var follow: Self { Redirector { _ in .follow } }
 
-    /// Returns each redirect as the final response.
+    /// A handler that returns each redirect as the final response.
     public static var doNotFollow: Self { Redirector { _ in .doNotFollow } }
 
-    /// Changes the proposed request by the closure and sends it.
+    /// Returns a handler that changes the proposed request by the closure and sends it.
     ///
     ///     request.redirect(using: .modify { request, _ in request.headers["X-Redirected"] = "yes" })
     public static func modify(
@@ -95,9 +96,10 @@ extension RedirectHandler where Self == Redirector {
 }
 
 extension Request {
-    /// Sets the handler for the redirects of this request, in place of the session's.
+    /// Sets the handler for the redirects of this request, in place of the session's handler.
     ///
-    /// Set it before the request starts: it is not called for redirects whose heads have already arrived.
+    /// Set the handler before the request starts, because it is not called for redirects whose heads have already
+    /// arrived.
     @discardableResult
     public func redirect(using handler: any RedirectHandler) -> Self {
         handle.core.set("redirect handler") { $0.redirectHandler = handler }

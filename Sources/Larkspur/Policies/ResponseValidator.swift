@@ -1,15 +1,16 @@
-/// Accepts or rejects a response before it is serialized. A rejected response can be retried.
+/// A check that accepts or rejects a response before it is serialized. A request whose response is rejected can be
+/// retried.
 public struct ResponseValidator: Sendable {
     private enum Check {
-        /// The caller's code.
+        /// A check by the caller's code.
         case user(@Sendable (CompletedExchange) async throws -> Void)
-        /// The library's code, which neither waits nor calls the caller's code.
+        /// A check by the library's code, which neither waits nor calls the caller's code.
         case library(@Sendable (CompletedExchange) throws -> Void)
     }
 
     private let check: Check
 
-    /// Creates a validator that calls the closure. An error that it throws fails the request.
+    /// Creates a validator that calls the closure. An error that the closure throws fails the attempt.
     public init(_ validate: @escaping @Sendable (CompletedExchange) async throws -> Void) {
         check = .user(validate)
     }
@@ -22,7 +23,8 @@ public struct ResponseValidator: Sendable {
         if case .library = check { true } else { false }
     }
 
-    /// Runs a validator of the library. Returns false for a validator of the caller, which must be awaited.
+    /// Runs a validator of the library and returns true. Returns false for a validator of the caller, which must be
+    /// awaited.
     func checkAtOnce(_ exchange: CompletedExchange) throws -> Bool {
         guard case .library(let validate) = check else { return false }
         try validate(exchange)
@@ -36,9 +38,10 @@ public struct ResponseValidator: Sendable {
         }
     }
 
-    /// Accepts the statuses 200..<300, and content types that the request's `Accept` field allows, if it has one.
+    /// A validator that accepts the statuses 200..<300, and the content types that the request's `Accept` field allows.
+    /// Without this field it accepts all content types.
     ///
-    /// A type with the weight zero (`q=0`) is rejected.
+    /// A content type whose weight in `Accept` is zero (`q=0`) is rejected.
     public static let standard = ResponseValidator(library: { exchange in
         try validateStatus(exchange, 200..<300)
         guard let headers = exchange.request?.headers, !headers.acceptEverything else { return }
@@ -46,13 +49,14 @@ public struct ResponseValidator: Sendable {
         if !accept.isEmpty { try validateContentType(exchange, accept) }
     })
 
-    /// Accepts these status codes.
+    /// Returns a validator that accepts only these status codes.
     public static func status(_ acceptable: some Sequence<Int> & Sendable) -> ResponseValidator {
         let acceptable = Set(acceptable)  // some sequences can be iterated only once
         return ResponseValidator(library: { try validateStatus($0, acceptable) })
     }
 
-    /// Accepts these content types, such as `application/json`, `text/*` or `*/*`, and all responses without a body.
+    /// Returns a validator that accepts only these content types, such as `application/json`, `text/*` or `*/*`. It
+    /// accepts all responses without a body.
     public static func contentType(_ acceptable: some Sequence<String>) -> ResponseValidator {
         let acceptable = Array(acceptable)
         return ResponseValidator(library: { try validateContentType($0, acceptable) })
@@ -65,7 +69,7 @@ public struct ResponseValidator: Sendable {
             "the server answered with status \(StatusText.described(status)); expected \(runs(of: acceptable))")
     }
 
-    /// Returns the numbers as text: `200 to 299, 304`.
+    /// Returns the numbers as text, with ranges: `200 to 299, 304`.
     private static func runs(of numbers: some Collection<Int>) -> String {
         var runs: [ClosedRange<Int>] = []
         for number in numbers.sorted() {
@@ -82,7 +86,7 @@ public struct ResponseValidator: Sendable {
     private static func validateContentType(_ exchange: CompletedExchange, _ acceptable: [String]) throws {
         guard let head = exchange.head, exchange.hasBody else { return }
         let type = head["Content-Type"].flatMap(MediaRange.init)
-        // The most specific range that matches the type decides. A missing type matches only `*/*`.
+        // If several media ranges match the type, the most specific range decides. A missing type matches only `*/*`.
         let covering = acceptable.compactMap(MediaRange.init).filter { $0.covers(type) }
         if let decisive = covering.max(by: { $0.precision < $1.precision }), !decisive.isRefused { return }
         let names = acceptable.filter { MediaRange($0)?.isRefused != true }
@@ -104,13 +108,14 @@ extension CompletedExchange {
 }
 
 extension HTTPHeaders {
-    /// Whether the `Accept` fields allow every type, as the default field does.
+    /// Whether the `Accept` fields allow every type, as the library's default field does.
     fileprivate var acceptEverything: Bool {
         allSatisfy { !Self.areEqual($0.name, "Accept") || $0.value == "*/*" }
     }
 }
 
-/// A content type with wildcards. Of its parameters, only a weight of zero counts.
+/// A content type that may have wildcards, such as `text/*`. All its parameters are ignored, except for the weight
+/// `q=0`.
 private struct MediaRange: CustomStringConvertible {
     let type: String
     let subtype: String
@@ -128,7 +133,7 @@ private struct MediaRange: CustomStringConvertible {
         isRefused = parts.dropFirst().contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
     }
 
-    /// How specific the range is.
+    /// The precision of the range, from 0 for `*/*` to 3 for a range without wildcards.
     var precision: Int { (type == "*" ? 0 : 2) + (subtype == "*" ? 0 : 1) }
 
     func covers(_ other: MediaRange?) -> Bool {

@@ -1,6 +1,6 @@
 extension DataStreamRequest {
-    /// A closure that is called for each event of a stream, one call at a time. An error that it throws ends the
-    /// request.
+    /// A closure that is called for each event of a stream, one call at a time. If the closure throws an error, the
+    /// request ends with this error.
     public typealias Handler<Value: Sendable> = @Sendable (Stream<Value>) async throws -> Void
 
     /// Calls the closure with each chunk of the body, and then exactly once with the completion.
@@ -12,14 +12,16 @@ extension DataStreamRequest {
     ///         }
     ///     }
     ///
-    /// Attaching the closure starts the request. The closure runs on its own task, or on an actor with
-    /// `{ @MainActor stream in … }`. While it runs, the server waits (back pressure).
+    /// Attaching the closure starts the request. The closure runs in its own task, or on an actor with `{ @MainActor
+    /// stream in … }`. While the closure runs, a limited number of bytes is buffered. Then the server waits (back
+    /// pressure).
     ///
-    /// An error that the closure throws cancels the request with `.receivingFailed`. The completion follows at once and
-    /// has the error, even if the whole body had arrived.
+    /// An error that the closure throws cancels the request with `.receivingFailed`. The closure is then called at once
+    /// with the completion, which has this error, even if the whole body had arrived.
     ///
-    /// Several closures each get every chunk that arrives after they were attached. If all of them need the first
-    /// chunk, create the request with `startsAutomatically: false`, attach them, and then call ``Request/resume()``.
+    /// Each of several closures gets every chunk that arrives after the closure was attached. If all of them need the
+    /// first chunk, create the request with `startsAutomatically: false`, attach the closures, and then call
+    /// ``Request/resume()``.
     @discardableResult
     public func responseStream(stream handler: @escaping Handler<Data>) -> Self {
         handle(bytes(automaticallyCancelling: false), by: handler) { .success($0) }
@@ -27,7 +29,7 @@ extension DataStreamRequest {
 
     /// Calls the closure with the body as text. A character is never split between two texts.
     ///
-    /// The rules are those of ``responseStream(stream:)``.
+    /// In all other respects this method works like ``responseStream(stream:)``.
     @discardableResult
     public func responseStreamString(stream handler: @escaping Handler<String>) -> Self {
         handle(strings(automaticallyCancelling: false), by: handler) { .success($0) }
@@ -37,8 +39,8 @@ extension DataStreamRequest {
     ///
     ///     request.responseStream(using: LineParser()) { stream in … }
     ///
-    /// An error of the parser is the last event before the completion. If the request has no other reader, the
-    /// completion follows at once. The other rules are those of ``responseStream(stream:)``.
+    /// If the parser fails, its error is the last event before the completion. If the request has no other reader, the
+    /// completion follows at once. In all other respects this method works like ``responseStream(stream:)``.
     @discardableResult
     public func responseStream<Parser: StreamParser>(
         using parser: Parser, stream handler: @escaping Handler<Parser.Output>
@@ -48,9 +50,9 @@ extension DataStreamRequest {
 
     /// Calls the closure with each message of the body, decoded as a value.
     ///
-    /// A message that cannot be decoded is a failure in the stream, which continues with the next message. After an
-    /// error of the framing there is no next message. If the request has no other reader, the completion then follows
-    /// at once. The other rules are those of ``responseStream(stream:)``.
+    /// If a message cannot be decoded, the closure gets a failure in its place, and the stream continues with the next
+    /// message. If the framing itself fails, no message follows; if the request has no other reader, the completion
+    /// follows at once. In all other respects this method works like ``responseStream(stream:)``.
     ///
     /// - Parameters:
     ///   - type: The type of the values.
@@ -80,7 +82,8 @@ extension DataStreamRequest {
         }
     }
 
-    // Starts an unstructured task for each closure, because the caller does not wait. The task ends with the request.
+    // Starts an unstructured task for each closure, because the caller does not wait for the closure. The task ends
+    // with the request.
     private func handle<Values: AsyncSequence & Sendable, Value>(
         _ values: Values, cancelsOnError: Bool = false, by handler: @escaping Handler<Value>,
         _ convert: @escaping @Sendable (Values.Element) -> Result<Value, RequestError>
@@ -94,7 +97,7 @@ extension DataStreamRequest {
         return self
     }
 
-    /// Calls the handler with all values. Returns the error that should become the request's error, if there is one.
+    /// Calls the handler with all values. Returns the error with which the request should fail, if there is one.
     private func deliver<Values: AsyncSequence & Sendable, Value>(
         _ values: Values, _ token: CancellationToken, _ cancelsOnError: Bool, _ handler: Handler<Value>,
         _ convert: (Values.Element) -> Result<Value, RequestError>
@@ -107,7 +110,8 @@ extension DataStreamRequest {
             // The parser has failed. Its error ends the request if no other reader needs the body.
             return await deliver(.failure(error), token, cancelsOnError, handler) ?? (hub.isUnread ? error : nil)
         } catch is CancellationError where hub.isCut.isRaised {
-            // The request may have finished without an error before it was cancelled.
+            // Return the cancellation, because the request itself may have finished without an error before it was
+            // cancelled.
             return .requestCancelled
         } catch {}  // the request's own error, which the completion contains
         return nil

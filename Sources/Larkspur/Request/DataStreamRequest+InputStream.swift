@@ -4,18 +4,20 @@ extension DataStreamRequest {
     ///     let stream = await session.streamRequest(url).validate().asInputStream()
     ///     Thread.detachNewThread { … stream.open() … stream.read(&buffer, maxLength: buffer.count) … }
     ///
-    /// The stream is a reader like ``bytes``. Opening it starts the request. While it is not read, the server waits.
-    /// Closing or releasing it cancels the request if it was the last reader.
+    /// The stream is a reader like ``bytes``. Opening the stream starts the request. While nothing is read from the
+    /// stream, the server waits. Closing or releasing the stream cancels the request if the request has no other
+    /// reader.
     ///
-    /// `read` blocks the calling thread until bytes arrive. Call it on a dedicated thread, because a blocked task
+    /// `read` blocks the calling thread until bytes arrive. Call `read` on a dedicated thread, because a blocked task
     /// delays other tasks. Scheduling the stream in a run loop has no effect.
     ///
-    /// If the body is incomplete, the stream delivers the bytes that have arrived, and then -1. `streamError` is then
-    /// the error that ``bytes`` would throw. After a cancellation the stream delivers only -1.
+    /// If the body is incomplete, `read` returns the bytes that have arrived, and after them -1. `streamError` is then
+    /// the error that ``bytes`` would throw. After a cancellation `read` returns only -1.
     public func asInputStream() -> sending InputStream { BodyInputStream(bytes) }
 }
 
-/// A Foundation stream of a body's chunks. A task reads them, at most 256 KiB ahead of the stream's reader.
+/// A Foundation stream of a body's chunks. A task reads the chunks, at most 256 KiB ahead of the code that reads the
+/// stream.
 private final class BodyInputStream: InputStream {
     // Immutable
     private let pipe: BodyPipe
@@ -24,7 +26,7 @@ private final class BodyInputStream: InputStream {
     /// Signalled when the pipe has bytes, or has ended.
     private let isReadable = DispatchSemaphore(value: 0)
 
-    // The reader's thread only
+    // Used only on the thread that reads the stream
     private var status = Status.notOpen
     private var error: (any Error)?
 
@@ -33,8 +35,8 @@ private final class BodyInputStream: InputStream {
         self.failure = failure
         isCut = chunks.request.hub.isCut
         pipe = BodyPipe(length: nil) { pipe in
-            // The stream's only task waits for the chunks. It does not pass a failure to the pipe, because the pipe
-            // would discard its buffered bytes.
+            // This task only reads the chunks into the pipe. It does not report a failure to the pipe, because the pipe
+            // would then discard its buffered bytes.
             let producer = Task {
                 do { try await pipe.pump(chunks) } catch { failure.withLock { $0 = error } }
                 pipe.finish()
@@ -48,7 +50,7 @@ private final class BodyInputStream: InputStream {
 
     override var streamStatus: Status { status }
     override var streamError: (any Error)? { error }
-    /// True while the stream is open. Foundation allows true if only a read can find out.
+    /// True while the stream is open. Foundation allows true if only a call of `read` can show whether there are bytes.
     override var hasBytesAvailable: Bool { status == .open }
 
     override func open() {

@@ -1,4 +1,4 @@
-// The body as lines, texts, messages and events. As with `bytes`, each value is a separate reader.
+// The body as lines, texts, messages and events. As with `bytes`, each returned sequence is a separate reader.
 
 extension DataStreamRequest {
     /// The body's lines, without their line ends `\n` or `\r\n`.
@@ -13,7 +13,7 @@ extension DataStreamRequest {
     ///
     /// - Parameters:
     ///   - maximumLength: The maximum length of a line in bytes. A longer line throws `.messageTooLarge`.
-    ///   - automaticallyCancelling: Whether the request is cancelled when its last reader has left.
+    ///   - automaticallyCancelling: Whether the request is cancelled when it has no reader any more.
     public func lines(
         maximumLength: Int = LineParser.defaultMaximumLength, automaticallyCancelling: Bool = true
     ) -> ParsedSequence<DataStream, LineParser> {
@@ -25,7 +25,7 @@ extension DataStreamRequest {
 
     /// Returns the body as text, piece by piece. A character is never split between two pieces.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when its last reader has left.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when it has no reader any more.
     public func strings(automaticallyCancelling: Bool) -> ParsedSequence<DataStream, TextParser> {
         bytes(automaticallyCancelling: automaticallyCancelling).strings
     }
@@ -34,7 +34,7 @@ extension DataStreamRequest {
     ///
     /// - Parameters:
     ///   - framing: The format that separates the messages, such as `.jsonLines`.
-    ///   - automaticallyCancelling: Whether the request is cancelled when its last reader has left.
+    ///   - automaticallyCancelling: Whether the request is cancelled when it has no reader any more.
     public func messages<Framing: MessageFraming>(
         framing: Framing, automaticallyCancelling: Bool = true
     ) -> ParsedSequence<DataStream, Framing> {
@@ -49,7 +49,7 @@ extension DataStreamRequest {
     ///   - type: The type of the values.
     ///   - framing: The format that separates the messages, such as `.jsonLines`.
     ///   - decoder: The decoder; nil uses the session's decoder.
-    ///   - automaticallyCancelling: Whether the request is cancelled when its last reader has left.
+    ///   - automaticallyCancelling: Whether the request is cancelled when it has no reader any more.
     public func decodables<Value, Framing>(
         of type: Value.Type = Value.self, framing: Framing, decoder: (any DataDecoder)? = nil,
         automaticallyCancelling: Bool = true
@@ -60,11 +60,13 @@ extension DataStreamRequest {
 
     /// Returns the server-sent events of the body (`text/event-stream`), and reconnects when the connection is lost.
     ///
-    ///     for try await event in await session.streamRequest(url).serverSentEvents() { print(event.event, event.data) }
+    ///     let events = await session.streamRequest(url).serverSentEvents()
+    ///     for try await event in events { print(event.event, event.data) }
     ///
-    /// The request is the first connection. Each later connection is a new request from the same source and with the
-    /// same settings, so adapters run again. Its `Last-Event-ID` field tells the server where to continue. The fields
-    /// `Accept: text/event-stream` and `Cache-Control: no-cache` are sent unless the request has its own.
+    /// This request makes the first connection. Each later connection is made by a new request from the same source and
+    /// with the same settings, so adapters run again. Its `Last-Event-ID` field tells the server where to continue. The
+    /// fields `Accept: text/event-stream` and `Cache-Control: no-cache` are sent unless the request already has these
+    /// fields.
     ///
     /// Validators, retriers and the request's timeouts apply to each connection. The policy's `idleTimeout` replaces
     /// ``RequestTimeouts/idle``.
@@ -82,8 +84,8 @@ extension DataStreamRequest {
 
     /// Returns the server-sent events with their data decoded as values of a type.
     ///
-    /// Data that cannot be decoded ends the stream with `.decodingFailed`. The other rules are those of
-    /// ``serverSentEvents(policy:lastEventID:maximumEventSize:)``.
+    /// If the data of an event cannot be decoded, the stream ends with `.decodingFailed`. In all other respects this
+    /// method works like ``serverSentEvents(policy:lastEventID:maximumEventSize:)``.
     ///
     /// - Parameters:
     ///   - type: The type of the values.

@@ -3,9 +3,10 @@ extension DataStreamRequest {
     ///
     ///     let count = try await session.streamRequest(url).validate().write(to: stream)
     ///
-    /// A separate thread writes the chunks, because such a stream blocks its writer. While it blocks, the server waits
-    /// (back pressure). The stream is opened if it is not open, and is closed at the end. Throws `.receivingFailed` if
-    /// the stream fails or accepts no more bytes, and then cancels the request if it has no other reader.
+    /// A separate thread writes the chunks, because a Foundation stream blocks the thread that writes. While that
+    /// thread is blocked, the server waits (back pressure). The method opens the stream if it is not open, and closes
+    /// it at the end. If the stream fails or accepts no more bytes, the method throws `.receivingFailed`, and cancels
+    /// the request if the request has no other reader.
     @discardableResult
     public func write(to stream: sending OutputStream) async throws -> UInt64 {
         let writer = StreamWriter(stream)
@@ -24,7 +25,7 @@ extension DataStreamRequest {
     }
 }
 
-/// A thread that writes to a stream. The job `close` ends the thread, and must be performed once.
+/// A thread that writes to a stream. The job `close` ends the thread, and must be performed once, as the last job.
 private final class StreamWriter: Sendable {
     enum Job: Sendable { case write(Data), close }
 
@@ -43,7 +44,7 @@ private final class StreamWriter: Sendable {
         thread.start()
     }
 
-    /// Performs the job on the thread, and waits for its end. Only one task may call it at a time.
+    /// Performs the job on the thread, and waits until the job is done. Only one task may call this method at a time.
     func perform(_ job: Job) async throws {
         let result: Result<Void, RequestError> = await suspended { waiter in
             work.withLock { $0 = (job, waiter) }

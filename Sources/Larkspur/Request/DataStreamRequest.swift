@@ -19,16 +19,16 @@ public final class DataStreamRequest: Request {
 
     /// The body, chunk by chunk, with its content codings decoded.
     ///
-    /// Each value is a separate reader, which gets the bytes that arrive after it was created. Iterating the first
+    /// Each access creates a separate reader, which gets the bytes that arrive after its creation. Iterating the first
     /// reader starts the request, so create all readers before that.
     ///
-    /// A reader that is never iterated blocks the other readers when its buffer is full, until it is released. When the
-    /// last reader is released, a request in flight is cancelled.
+    /// A reader that is never iterated blocks the other readers when its buffer is full, until that reader is released.
+    /// When the last reader is released, a request in flight is cancelled.
     public var bytes: DataStream { bytes(automaticallyCancelling: true) }
 
     /// Returns the body, chunk by chunk, like ``bytes``.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when its last reader has left. If false,
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when it has no reader any more. If false,
     ///   the request continues, and the rest of the body is discarded unless another reader reads it.
     public func bytes(automaticallyCancelling: Bool) -> DataStream {
         DataStream(StreamReader(self, automaticallyCancelling: automaticallyCancelling))
@@ -36,14 +36,14 @@ public final class DataStreamRequest: Request {
 }
 
 extension DataStreamRequest {
-    /// Whether the request or the reading task was cancelled. The reader then gets no more bytes.
+    /// Whether the request or the reading task was cancelled. If so, the reader gets no more bytes.
     var isOverForReader: Bool { hub.isCut.isRaised || Task.isCancelled }
 }
 
 /// A streamed body, chunk by chunk.
 ///
-/// If the body is incomplete, iterating throws a ``RequestError`` at its end, or `CancellationError` if the request was
-/// cancelled. After a cancellation no chunk is delivered, not even a buffered one.
+/// If the body is incomplete, iterating throws a ``RequestError`` after the last chunk, or `CancellationError` if the
+/// request was cancelled. After a cancellation no chunk is delivered, not even a buffered chunk.
 public struct DataStream: AsyncSequence, Sendable {
     let request: DataStreamRequest
     private let automaticallyCancelling: Bool
@@ -55,8 +55,8 @@ public struct DataStream: AsyncSequence, Sendable {
         reserved = Protected(reader)
     }
 
-    /// Returns an iterator. The first one gets all bytes since the sequence was created, each later one the bytes from
-    /// now on.
+    /// Returns an iterator. The first iterator gets all bytes that have arrived since the sequence was created. Each
+    /// later iterator gets only the bytes that arrive after this call.
     public func makeAsyncIterator() -> Iterator {
         let reader = reserved.withLock { $0.take() }
         return Iterator(reader: reader ?? StreamReader(request, automaticallyCancelling: automaticallyCancelling))
@@ -66,7 +66,7 @@ public struct DataStream: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let reader: StreamReader
 
-        /// Waits for the next chunk and returns it; nil at the end of the body.
+        /// Waits for the next chunk and returns it. Returns nil at the end of the body.
         public func next() async throws -> Data? { try await reader.next() }
     }
 }
@@ -92,8 +92,8 @@ final class StreamReader: Sendable {
             while true {
                 try Task.checkCancellation()
                 guard let chunk = try await channel.next() else { return nil }
-                // Drops a chunk that was in flight when the request was cancelled. The next `next()` of the channel
-                // reports the cancellation.
+                // Drop a chunk that was in flight when the request was cancelled. The loop then calls `channel.next()`
+                // again, which reports the cancellation.
                 if !request.isOverForReader { return chunk }
             }
         } catch let error as RequestError where !error.isCancelled {

@@ -2,8 +2,8 @@
 ///
 ///     let file = try await session.download(url, to: .file(destination)).serializingFile().value
 ///
-/// Every serializer works on the file. The received bytes stay in a partial file, and a retry requests only the rest.
-/// See <doc:Downloads> for which bytes a failed download keeps, and how to resume it.
+/// Serializers read the downloaded file. During the download, the received bytes are stored in a partial file, so that
+/// a retry requests only the rest. See <doc:Downloads> for which bytes a failed download keeps, and how to resume it.
 public final class DownloadRequest: SerializableRequest {
     public let handle: RequestHandle
     let file: DownloadFile
@@ -16,15 +16,17 @@ public final class DownloadRequest: SerializableRequest {
 
     /// Cancels the request and keeps the bytes received so far.
     ///
-    /// - Returns: The record with which `session.download(resuming:)` resumes the download. Nil, without a partial
-    ///   file, if the file is complete, if no byte was received, or if the server sent no validator.
+    /// - Returns: The record with which `session.download(resuming:)` resumes the download. If the file is complete, no
+    ///   byte was received, or the response does not allow resuming, returns nil and keeps no partial file. For
+    ///   example, a response without a strong `ETag` or a `Last-Modified` field does not allow resuming.
     public func cancelProducingResumeRecord() async -> DownloadRecord? {
         await file.keepPartialFile()
         cancel()
         return await file.closed()
     }
 
-    /// Returns a task for the downloaded file. Without a destination it is a temporary file, which the caller removes.
+    /// Returns a task whose value is the URL of the downloaded file. If the download has no destination, this is a
+    /// temporary file, which the caller must remove.
     public func serializingFile(automaticallyCancelling: Bool = true) -> DataTask<URL> {
         serializingResponse(using: .file, automaticallyCancelling: automaticallyCancelling)
     }
@@ -37,20 +39,21 @@ public final class DownloadRequest: SerializableRequest {
 }
 
 /// The response of a download: a ``DataResponse`` with a ``DataResponse/fileURL``, or with a
-/// ``DataResponse/resumeRecord`` if it failed and can be resumed. Code that handles responses handles both kinds.
+/// ``DataResponse/resumeRecord`` if the download failed and can be resumed. Code that handles a ``DataResponse`` also
+/// handles the response of a download.
 public typealias DownloadResponse<Value: Sendable> = DataResponse<Value>
 
 extension DataResponse {
     /// The URL of the downloaded file; nil for other kinds of requests and for failed downloads.
     public var fileURL: URL? { exchange.fileURL }
 
-    /// The record for resuming a failed download; nil if its bytes were not kept.
+    /// The record for resuming a failed download; nil if the received bytes were not kept.
     public var resumeRecord: DownloadRecord? { exchange.resumeRecord }
 }
 
 /// A serializer that returns the URL of a downloaded file.
 public struct FileResponseSerializer: ResponseSerializer {
-    /// Creates the serializer, like ``ResponseSerializer/file``.
+    /// Creates a serializer. ``ResponseSerializer/file`` is the short form.
     public init() {}
 
     public var readsDownloadedFile: Bool { false }

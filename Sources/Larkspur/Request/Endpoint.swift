@@ -1,4 +1,4 @@
-/// A request of an API with the type of its response: method, path, fields, body, and the serializer.
+/// The description of an API's request and of the type of its response: method, path, fields, body and serializer.
 ///
 ///     extension Endpoint where Response == [User] {
 ///         static func users(page: Int) -> Self { Endpoint(.get, "users", query: ["page": page]) }
@@ -17,7 +17,7 @@ public struct Endpoint<Response: Sendable>: Sendable {
     public var method: HTTPMethod
     /// The URL, relative to the session's base URL or absolute.
     public var path: any URLConvertible
-    /// The header fields that are added to the session's.
+    /// The header fields of the request, in addition to the session's header fields.
     public var headers: HTTPHeaders
     /// Options that take precedence over the session's options. A login, for example, sets `usesCredentials` to false.
     public var options = RequestOptions()
@@ -103,8 +103,8 @@ private struct NothingSerializer: ResponseSerializer {
 }
 
 extension Session {
-    /// Makes the endpoint's request, validated by `ResponseValidator.standard`. You can attach serializers, monitors
-    /// and other settings to it.
+    /// Creates the endpoint's request, which `ResponseValidator.standard` validates. You can attach serializers,
+    /// monitors and other settings to the request.
     public func request<Response>(_ endpoint: Endpoint<Response>) -> DataRequest {
         let content = RequestContent { request in
             var options = endpoint.options
@@ -125,8 +125,8 @@ extension Session {
 }
 
 extension Endpoint: CustomStringConvertible, CustomReflectable {
-    /// The method and the path, without user, password and secrets.
+    /// The method and the path, without user, password and other secrets.
     public var description: String { "\(method) \(Redaction.shown(path))" }
-    /// A mirror without children, because they may hold secrets.
+    /// A mirror without children, because the stored properties may contain secrets.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

@@ -1,5 +1,5 @@
-/// A progress with several observers. It never decreases. A new observer first gets the latest value. `end` ends the
-/// streams of all observers.
+/// A progress that several observers receive. The number of completed bytes never decreases. A new observer first gets
+/// the latest value. `end` ends the streams of all observers.
 final class ProgressFeed: Sendable {
     private struct State {
         var latest: TransferProgress?
@@ -9,7 +9,7 @@ final class ProgressFeed: Sendable {
 
     private let box = Protected(State())
 
-    /// Sends a new value to the observers. The caller makes one call at a time, so the values arrive in order.
+    /// Sends a new value to the observers. Only one call may run at a time, so that the values arrive in order.
     func advance(to completed: UInt64, of total: UInt64) {
         let change = box.withLock { state -> (TransferProgress, [RequestFollower<TransferProgress>])? in
             let progress = TransferProgress(completed: max(completed, state.latest?.completed ?? 0), total: total)
@@ -28,8 +28,8 @@ final class ProgressFeed: Sendable {
 
     func observe() -> AsyncStream<TransferProgress> {
         let (observer, stream) = RequestFollower<TransferProgress>.make(.bufferingNewest(1))
-        // Sends the latest value before adding the observer, and repeats if a newer value arrived meanwhile. So the
-        // observer never gets an older value after a newer one.
+        // Send the latest value before adding the observer. If a newer value has arrived in the meantime, send this
+        // value too and check again. The observer therefore never gets an older value after a newer value.
         var sent: TransferProgress?
         while true {
             let missed = box.withLock { [sent] state -> TransferProgress? in

@@ -3,7 +3,7 @@ extension Request {
     ///
     ///     print(request.cURLDescription())
     ///
-    /// Before the request is built, the result is a shell comment that says so.
+    /// Before the request is built, the result is a shell comment: `# request #1 is not built yet`.
     ///
     /// - Parameter redaction: The rules for hiding secrets; ``Redaction/standard`` by default.
     public func cURLDescription(redacting redaction: Redaction = .standard) -> String {
@@ -11,7 +11,7 @@ extension Request {
         return built?.cURLDescription(redacting: redaction) ?? "# request \(id) is not built yet"
     }
 
-    /// Calls the closure with each attempt's request as a shell command, once it is built and adapted.
+    /// Calls the closure with each attempt's request as a shell command, once the request is built and adapted.
     ///
     /// - Parameters:
     ///   - redaction: The rules for hiding secrets; ``Redaction/standard`` by default.
@@ -27,8 +27,8 @@ extension Request {
 extension OutgoingRequest {
     /// Returns the request as a shell command that makes curl send the same fields and the same bytes.
     ///
-    /// The command can be pasted into a terminal. Bytes that a terminal does not accept are written in Base64. For a
-    /// streamed body the command reads the body from its standard input, and begins with a comment that says so.
+    /// The command can be pasted into a terminal. Bytes that a terminal does not accept are written in Base64. If the
+    /// body is a stream, the command reads the body from its standard input, and begins with a comment that says so.
     ///
     /// - Parameter redaction: The rules for hiding secrets; ``Redaction/standard`` by default.
     public func cURLDescription(redacting redaction: Redaction = .standard) -> String {
@@ -58,15 +58,15 @@ private struct CURLCommand {
         return prefix + (["curl"] + words).joined(separator: " \\\n    ")
     }
 
-    /// Whether the command needs an option for the body. The library sends `Content-Length: 0` for an empty body with
-    /// these methods; curl does so only with such an option.
+    /// Whether the command needs an option for the body. With POST, PUT and PATCH the library sends `Content-Length: 0`
+    /// for an empty body. curl sends that field only if the command has an option for the body.
     private var sendsBody: Bool {
         request.body.length != 0 || [.post, .put, .patch].contains(request.method)
     }
 
     private mutating func addMethod() {
         if request.url.text.contains(where: "[]{}".contains) { options.append("--globoff") }
-        // Only verbatim URLs have dot segments, and curl would remove them.
+        // curl would remove dot segments from the URL. Only a URL that was created verbatim has such segments.
         if request.url.path.split(separator: "/").contains(where: { [".", ".."].contains($0) }) {
             options.append("--path-as-is")
         }
@@ -88,7 +88,7 @@ private struct CURLCommand {
             // In curl's syntax `Name;` sends an empty field, and `Name:` removes the field.
             options.append("-H \(Self.quoted(value.isEmpty ? "\(field.name);" : "\(field.name): \(value)"))")
         }
-        // Removes the fields that curl adds by itself.
+        // An option `-H 'Name:'` removes a field that curl adds by itself.
         var added = ["Accept", "User-Agent"]
         if sendsBody { added += ["Content-Type", "Expect"] }
         for name in added where request.headers[name] == nil { options.append("-H '\(name):'") }
@@ -115,17 +115,20 @@ private struct CURLCommand {
         }
     }
 
-    /// Returns the text if it fits into a command line and a terminal accepts all its characters.
+    /// Returns the body as text; nil if it is too long for a command line or a terminal does not accept all its
+    /// characters.
     private static func pasteable(_ data: Data) -> String? {
         guard data.count <= 64 * 1024, let text = String(data: data, encoding: .utf8) else { return nil }
         return text.unicodeScalars.allSatisfy { $0 == "\n" || $0.value >= 0x20 && !(0x7F..<0xA0).contains($0.value) }
             ? text : nil
     }
 
-    /// Returns the text in single quotes, in which a shell leaves every character but the quote unchanged.
+    /// Returns the text in single quotes. In single quotes, a shell leaves every character unchanged, except for a
+    /// single quote.
+    /// quote.
     ///
-    /// It splits by scalars, because Swift combines a quote and a combining mark to one `Character`, and a shell does
-    /// not.
+    /// The function splits the text by scalars, because Swift combines a quote and a combining mark to one `Character`,
+    /// and a shell does not.
     private static func quoted(_ text: String) -> String {
         let pieces = text.unicodeScalars.split(separator: "'", omittingEmptySubsequences: false)
         return "'\(pieces.map { String($0) }.joined(separator: #"'\''"#))'"

@@ -1,31 +1,31 @@
 extension Request {
-    /// The progress of sending the request's body. Iterating it starts the request.
+    /// The progress of sending the request's body. Iterating the sequence starts the request.
     ///
     ///     for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
     public var uploadProgress: ProgressSequence { RequestSequence(self, .upload) }
 
-    /// The progress of receiving the response's body. Iterating it starts the request.
+    /// The progress of receiving the response's body. Iterating the sequence starts the request.
     ///
     ///     for await progress in download.downloadProgress { print(progress.fraction ?? 0) }
     ///
-    /// It counts received bytes, before their content coding is decoded. A resumed download begins with the length of
-    /// its partial file.
+    /// The progress counts received bytes, before their content coding is decoded. The progress of a resumed download
+    /// begins with the length of its partial file.
     public var downloadProgress: ProgressSequence { RequestSequence(self, .download) }
 
     /// Calls the closure with the progress of sending the request's body.
     ///
     ///     upload.uploadProgress { @MainActor progress in bar.fraction = progress.fraction ?? 0 }
     ///
-    /// The closure runs on its own task, or on an actor as in the example. Calls do not overlap; each gets the latest
-    /// value. Attaching the closure does not start the request. The request keeps the closure until it has finished or
-    /// is released.
+    /// The closure runs in its own task, or on an actor as in the example. Calls do not overlap, and each call gets the
+    /// latest value. Attaching the closure does not start the request. The closure is released when the request has
+    /// finished or is released.
     @discardableResult
     public func uploadProgress(perform handler: @escaping @Sendable (TransferProgress) async -> Void) -> Self {
         follow(.upload, handler)
     }
 
-    /// Calls the closure with the progress of receiving the response's body, by the rules of
-    /// ``uploadProgress(perform:)``.
+    /// Calls the closure with the progress of receiving the response's body. In all other respects this method works
+    /// like ``uploadProgress(perform:)``.
     @discardableResult
     public func downloadProgress(perform handler: @escaping @Sendable (TransferProgress) async -> Void) -> Self {
         follow(.download, handler)
@@ -33,18 +33,20 @@ extension Request {
 
     /// Returns a Foundation `Progress` of sending the request's body, for views and parent progresses.
     ///
-    /// It has the throughput and the estimated remaining time. Its `cancel`, `pause` and `resume` act on the request.
-    /// Creating it does not start the request. It is thread-safe; its parent is thread-safe on Apple's platforms only.
+    /// The returned value has the throughput and the estimated remaining time. Its `cancel`, `pause` and `resume` act
+    /// on the request. Creating the value does not start the request. The value is thread-safe on all platforms; a
+    /// parent `Progress` is thread-safe on Apple's platforms only.
     public func makeUploadProgress() -> Progress { makeProgress(.upload) }
 
-    /// Returns a Foundation `Progress` of receiving the response's body, by the rules of ``makeUploadProgress()``.
+    /// Returns a Foundation `Progress` of receiving the response's body. In all other respects this method works like
+    /// ``makeUploadProgress()``.
     public func makeDownloadProgress() -> Progress { makeProgress(.download) }
 
     private func follow(
         _ topic: RequestTopic<TransferProgress>, _ handler: @escaping @Sendable (TransferProgress) async -> Void
     ) -> Self {
         let stream = handle.core.follow(topic)
-        // An unstructured task for each closure, because the caller does not wait. It ends with the request.
+        // Start an unstructured task, because the caller does not wait for the closure. The task ends with the request.
         Task { for await progress in stream { await handler(progress) } }
         return self
     }
@@ -66,9 +68,9 @@ extension Request {
                 progress.setUserInfoObject(rate.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
                 progress.setUserInfoObject(timeLeft, forKey: .estimatedTimeRemainingKey)
             }
-            // The total of a body of unknown length is the number of bytes transferred. An empty body counts as one
-            // unit, because a `Progress` of zero units never finishes. If the request was released, its result is
-            // unknown.
+            // The stream has ended. If the request succeeded with a body of unknown or zero length, complete the
+            // progress. Its total is then the number of transferred bytes, but at least 1, because a `Progress` of zero
+            // units never finishes. If the request was released, its result is unknown.
             guard progress.totalUnitCount <= 0, let self, self.error == nil else { return }
             progress.completedUnitCount = max(1, progress.completedUnitCount)
             progress.totalUnitCount = progress.completedUnitCount
@@ -94,7 +96,7 @@ extension RequestTopic {
 extension RequestState {
     /// The progress of receiving the response's body. Bytes that a later attempt receives again are counted once.
     ///
-    /// It is computed on demand, because parsing the length takes time and most requests have no observer.
+    /// The value is computed on demand, because parsing the length takes time and most requests have no observer.
     var downloaded: TransferProgress? {
         for hop in allHops.reversed() {
             if let extent = hop.extent { return extent.progress(after: received) }
@@ -143,12 +145,14 @@ struct BodyExtent {
         let start = request.options.resumption?.offset ?? 0
         isWhole = request.options.resumption?.answer(in: head) == .nothing
         offset = isWhole || head.status == 206 ? start : 0
-        // The sum may overflow: a length near `UInt64.max` is wrong anyway.
+        // Let the sum overflow, because a length near `UInt64.max` is wrong anyway.
         let length = head.bodyIsDecoded ? nil : head.contentLength
         total = isWhole ? start : length.map { [offset] in $0.addingReportingOverflow(offset).partialValue }
     }
 
-    /// - Parameter received: The number of bytes so far, including those of the partial file.
+    /// Returns the progress of the download.
+    ///
+    /// - Parameter received: The number of bytes so far, including the bytes of the partial file.
     func progress(after received: UInt64) -> TransferProgress {
         let completed = isWhole ? offset : max(received, offset)
         return TransferProgress(completed: min(completed, total ?? .max), total: total)
@@ -160,22 +164,22 @@ extension Hop {
 }
 
 extension HopProgress {
-    /// The range, parsed once from the head and then stored, because every event needs it.
+    /// The range of the hop's body. It is parsed once from the head and then stored, because every body event needs it.
     fileprivate var currentExtent: BodyExtent? {
         if extent == nil { extent = head.flatMap { BodyExtent(of: $0, to: request) } }
         return extent
     }
 }
 
-/// The rate at which a body arrives: a moving average over about three seconds.
+/// The rate at which a body is transferred: a moving average over about three seconds.
 struct TransferRate {
     private static let window = Duration.seconds(3)
 
     private(set) var bytesPerSecond: Double?
     private var last: (count: UInt64, time: ContinuousClock.Instant)?
 
-    /// Adds a value. Values within a tenth of a second are combined, because a rate over so short a time is not
-    /// precise.
+    /// Adds a value. Skips a value less than a tenth of a second after the last one, because a rate over so short a
+    /// time is not precise.
     mutating func update(_ count: UInt64, at time: ContinuousClock.Instant) {
         guard let last, count >= last.count else {
             self.last = (count, time)

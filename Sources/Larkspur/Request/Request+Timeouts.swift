@@ -3,7 +3,7 @@ extension Request {
     ///
     ///     request.timeout(.connect(.milliseconds(300)), .total(.seconds(5)))
     ///
-    /// Limits that are not named keep the session's value. If the request is in flight, a total limit applies at once,
+    /// A limit that the call does not name keeps its value. If the request is in flight, a total limit applies at once,
     /// counted from the request's start. Other limits apply from the next attempt on.
     ///
     /// - Parameter limits: The limits. See ``RequestTimeouts`` for the defaults.

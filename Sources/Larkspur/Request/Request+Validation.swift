@@ -1,22 +1,24 @@
 extension Request {
-    /// Adds ``ResponseValidator/standard``, which accepts status 200..<300 and a content type that the request accepts.
+    /// Adds ``ResponseValidator/standard``, which accepts the statuses 200..<300 and the content types that the
+    /// request's `Accept` field allows.
     ///
-    /// Validators run in the order in which they were added, after the session's. The first failure fails the attempt.
-    /// A stream or a download is validated by its head, before the first byte is delivered.
+    /// The session's validators run first, and then the request's validators in the order in which they were added. The
+    /// first validator that fails ends the attempt with its error. A stream or a download is validated by its head,
+    /// before the first byte is delivered.
     ///
-    /// Attach validators before the request finishes. Later ones have no effect, and monitors get
+    /// Attach validators before the request finishes. A later validator has no effect, and monitors get the event
     /// `ignoreOption`.
     @discardableResult
     public func validate() -> Self { validate(using: .standard) }
 
-    /// Adds a validator that accepts only these status codes; others fail with `.unacceptableStatus`.
+    /// Adds a validator that accepts only these status codes; other status codes fail with `.unacceptableStatus`.
     @discardableResult
     public func validate(statusCode acceptable: some Sequence<Int> & Sendable) -> Self {
         validate(using: .status(acceptable))
     }
 
-    /// Adds a validator that accepts only these content types, such as `application/json` or `text/*`; others fail with
-    /// `.unacceptableContentType`.
+    /// Adds a validator that accepts only these content types, such as `application/json` or `text/*`; other content
+    /// types fail with `.unacceptableContentType`.
     @discardableResult
     public func validate(contentType acceptable: some Sequence<String>) -> Self {
         validate(using: .contentType(acceptable))
@@ -32,7 +34,7 @@ extension Request {
         validate(using: ResponseValidator(validation))
     }
 
-    /// Adds a validator after the session's validators and those added earlier.
+    /// Adds a validator, which runs after the session's validators and the request's earlier validators.
     @discardableResult
     public func validate(using validator: ResponseValidator) -> Self {
         handle.core.set("validator") { $0.validators.append(validator) }

@@ -4,7 +4,7 @@
 ///     let user = try await request.serializingDecodable(User.self).value
 ///
 /// A request is lazy: it starts when its first serializer or reader is attached, or when ``resume()`` is called. Before
-/// that nothing is built, and no adapter or monitor is called. It finishes exactly once.
+/// its start, no request is built, and no adapter or monitor is called. A request finishes exactly once.
 ///
 /// All members are thread-safe and can be used at any time. A setting takes effect at the next stage that uses it.
 public protocol Request: AnyObject, Sendable, Hashable, CustomStringConvertible, CustomReflectable {
@@ -15,7 +15,7 @@ public protocol Request: AnyObject, Sendable, Hashable, CustomStringConvertible,
 /// A request whose response is read by serializers: a ``DataRequest``, ``UploadRequest`` or ``DownloadRequest``.
 public protocol SerializableRequest: Request {}
 
-/// The library's implementation of a ``Request``. Only the library creates one.
+/// The library's implementation of a ``Request``. Only the library creates handles.
 public struct RequestHandle: Sendable, CustomReflectable {
     package let core: RequestCore
 
@@ -44,7 +44,7 @@ public enum RequestStatus: Sendable {
     case resumed
     /// The request waits for ``Request/resume()``.
     case suspended
-    /// The request was cancelled. It keeps this status after its finish.
+    /// The request was cancelled. A cancelled request keeps this status after its finish.
     case cancelled
     /// The request has finished, with a response or an error. A request that has timed out is also `finished`.
     case finished
@@ -62,7 +62,8 @@ extension Request {
             case .preparing, .transferring, .receiving, .settling, .backingOff:
                 state.pace == .suspended ? .suspended : .resumed
             case .cancellingHop, .unwinding, .finished:
-                // A timeout ends the request by a cancellation, but the user did not cancel it.
+                // The library ends a request that has timed out by a cancellation. The user did not cancel it, so it is
+                // `finished`.
                 state.cancellation.map { $0.isTimeout ? .finished : .cancelled } ?? .finished
             }
         }
@@ -76,22 +77,23 @@ extension Request {
     /// The number of retries, which is the number of attempts after the first.
     public var retryCount: Int { handle.core.read { max(0, $0.attemptCount - 1) } }
 
-    /// The error of the request; nil until it has finished, or if it succeeded.
+    /// The error of the request; nil if the request has not finished, or if it succeeded.
     public var error: RequestError? { handle.core.read { $0.exchange?.error } }
 
     /// The request of the last hop; nil before the first hop.
     public var request: OutgoingRequest? { handle.core.read { $0.lastHop?.request } }
 
-    /// The head of the last hop's response; nil until it has arrived.
+    /// The head of the last hop's response; nil until the head has arrived.
     public var head: ResponseHead? { handle.core.read { $0.lastHop?.head } }
 
-    /// The last hop's response as a Foundation value, created on each access; nil until its head has arrived.
+    /// The last hop's response as a Foundation value, created on each access; nil until the response's head has
+    /// arrived.
     public var response: HTTPURLResponse? {
         guard let hop = handle.core.read({ $0.lastHop }), let head = hop.head else { return nil }
         return head.httpURLResponse(url: hop.request.url)
     }
 
-    /// The metrics of the last hop; nil until it has ended.
+    /// The metrics of the last hop; nil until the hop has ended.
     public var metrics: TransportMetrics? { handle.core.read { $0.lastHop?.metrics } }
 
     public static func == (lhs: Self, rhs: Self) -> Bool { lhs === rhs }
@@ -118,8 +120,8 @@ extension Request {
         return self
     }
 
-    /// Suspends the transfer of bytes until ``resume()`` is called. A suspended request is not started by its
-    /// serializers.
+    /// Suspends the transfer of bytes until ``resume()`` is called. Attaching a serializer does not start a suspended
+    /// request.
     ///
     /// The attempt and total timeouts continue to run; the timeouts of a hop do not.
     @discardableResult
@@ -130,39 +132,40 @@ extension Request {
 
     /// Cancels the request. All its serializers get an error whose ``RequestError/isCancelled`` is true.
     ///
-    /// A request that has finished keeps its result, and serializers that are attached later still get it.
+    /// If the request has already finished, it keeps its result, and serializers that are attached later also get this
+    /// result.
     @discardableResult
     public func cancel() -> Self {
         handle.core.cancel()
         return self
     }
 
-    /// Adds an interceptor after the session's interceptors and those added earlier. It applies from the next stage
-    /// that uses interceptors.
+    /// Adds an interceptor after the session's interceptors and the request's earlier interceptors. The next stage that
+    /// uses interceptors also calls the added interceptor.
     @discardableResult
     public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
         handle.core.set("interceptor") { $0.interceptors.append(interceptor) }
         return self
     }
 
-    /// Adds an adapter after the existing ones.
+    /// Adds an adapter after the existing interceptors.
     @discardableResult
     public func adapt(using adapter: any RequestAdapter) -> Self {
         interceptor(Interceptor(adapter: adapter, retrier: nil))
     }
 
-    /// Adds a retrier after the existing ones.
+    /// Adds a retrier after the existing interceptors.
     ///
     ///     request.retry(using: RetryPolicy(limit: 3))
     ///
     /// A ``RetryPolicy`` is also added as an adapter, because it sets the idempotency key and uses the session's
-    /// ``RetryBudget``. Other interceptors are added as retriers only.
+    /// ``RetryBudget``. Any other type is added as a retrier only.
     @discardableResult
     public func retry(using retrier: any RequestRetrier) -> Self {
         interceptor(retrier as? RetryPolicy ?? Interceptor(adapter: nil, retrier: retrier))
     }
 
-    /// Adds a monitor for this request. It receives the events from now on.
+    /// Adds a monitor for this request. The monitor receives the events that occur from now on.
     @discardableResult
     public func eventMonitor(_ monitor: any EventMonitor) -> Self {
         let queue = MonitorQueue(for: .monitor(monitor), of: id)
@@ -170,15 +173,15 @@ extension Request {
         return self
     }
 
-    /// Calls the closure with each attempt's request, once it is built and adapted. If the current attempt's request
-    /// exists already, the closure is also called with it.
+    /// Calls the closure with each attempt's request, once the request is built and adapted. If the current attempt's
+    /// request exists already, the closure is also called with it.
     @discardableResult
     public func onRequestCreation(perform handler: @escaping @Sendable (OutgoingRequest) async -> Void) -> Self {
         let last = handle.core.box.withLock { state in
             if state.phase != .finished { state.settings.creationHandlers.append(handler) }
             return state.attempt?.request
         }
-        // Unstructured, because the caller does not wait for the handler.
+        // Start an unstructured task, because the caller does not wait for the handler.
         if let last { Task { await handler(last) } }
         return self
     }

@@ -1,10 +1,10 @@
-/// The body of a request with its media type. The body is made when the request is built, again for each attempt.
+/// The body of a request with its media type. Each attempt creates the body when it builds its request.
 ///
 ///     let note = await session.request(url, method: .post, body: .json(["text": text, "stars": 5]))
 ///     let log = await session.upload(.sequence { lines() }, to: url)
 ///
-/// A content is a value, so a constant can hold it and a function can return it. Errors of making the body are
-/// delivered with the response.
+/// A content is a value, so a constant can hold it and a function can return it. If the body cannot be created, the
+/// request fails with the error.
 public struct RequestContent: Sendable {
     let write: @Sendable (inout OutgoingRequest) throws -> Void
 
@@ -12,22 +12,22 @@ public struct RequestContent: Sendable {
 
     // MARK: Values
 
-    /// Returns content that the encoder writes. The encoder may also write into the query.
+    /// Returns content that the encoder writes. The encoder may also write into the URL's query.
     public static func encoded(_ value: some Encodable & Sendable, by encoder: any ParameterEncoder) -> RequestContent {
         RequestContent { try encoder.encode(value, into: &$0) }
     }
 
-    /// Returns a value as JSON.
+    /// Returns content with the value as JSON.
     public static func json(_ value: some Encodable & Sendable) -> RequestContent { .encoded(value, by: .json) }
 
-    /// Returns a value as `application/x-www-form-urlencoded`.
+    /// Returns content with the value as `application/x-www-form-urlencoded`.
     public static func form(_ value: some Encodable & Sendable) -> RequestContent {
         .encoded(value, by: .urlEncodedForm(destination: .httpBody))
     }
 
     // MARK: Forms with files
 
-    /// Returns a form of named parts. The closure builds it for each attempt.
+    /// Returns a form of named parts (`multipart/form-data`). The closure builds the form for each attempt.
     public static func multipart(
         _ build: @escaping @Sendable (inout MultipartFormData) throws -> Void
     ) -> RequestContent {
@@ -38,20 +38,20 @@ public struct RequestContent: Sendable {
         }
     }
 
-    /// Returns a form of named parts.
+    /// Returns a form of named parts (`multipart/form-data`).
     public static func multipart(_ form: MultipartFormData) -> RequestContent {
         RequestContent { try $0.setBody(form) }
     }
 
     // MARK: Bytes
 
-    /// Returns bytes in memory.
+    /// Returns content with bytes in memory.
     ///
-    /// - Parameter type: The content type; nil keeps the request's field.
+    /// - Parameter type: The content type; nil keeps the request's `Content-Type` field.
     public static func data(_ data: Data, type: String? = nil) -> RequestContent { .body(.data(data), type: type) }
 
-    /// Returns a file that is read from disk while it is sent. If the request has no content type, it follows from the
-    /// file's extension.
+    /// Returns the content of a file, which is read from disk while it is sent. If the request has no `Content-Type`,
+    /// the file's extension determines this field.
     public static func file(_ url: URL) -> RequestContent {
         RequestContent {
             $0.body = try .file(url)
@@ -61,9 +61,9 @@ public struct RequestContent: Sendable {
         }
     }
 
-    /// Returns a body of any kind, such as a throttled one.
+    /// Returns content with a body of any kind, such as a throttled body.
     ///
-    /// - Parameter type: The content type; nil keeps the request's field.
+    /// - Parameter type: The content type; nil keeps the request's `Content-Type` field.
     public static func body(_ body: TransportBody, type: String? = nil) -> RequestContent {
         RequestContent {
             $0.body = body
@@ -71,17 +71,17 @@ public struct RequestContent: Sendable {
         }
     }
 
-    /// Returns several bodies in a row as one body.
+    /// Returns content that sends several bodies in a row as one body.
     public static func joined(_ bodies: some Sequence<TransportBody>) -> RequestContent { .body(.joined(bodies)) }
 
-    /// Returns a body that is pulled from a source of your own.
+    /// Returns content whose bytes the library reads from a source of your own.
     public static func stream(_ source: TransportBodySource) -> RequestContent { .body(.stream(source)) }
 }
 
 /// A type that can be the content of an upload: `Data`, the `URL` of a file, a ``MultipartFormData``, a
 /// ``TransportBody``, or a type of your own.
 public protocol RequestContentConvertible: Sendable {
-    /// Returns the content; called for each attempt, in the request's task.
+    /// Returns the content. The library calls this method for each attempt, in the request's task.
     func asRequestContent() -> RequestContent
 }
 
@@ -107,13 +107,15 @@ extension TransportBody: RequestContentConvertible {
 }
 
 extension OutgoingRequest {
-    /// Sets the body to the form, and the content type, which names its boundary.
+    /// Sets the body to the form, and the `Content-Type` field to the form's type, which names the boundary of its
+    /// parts.
     public mutating func setBody(_ form: MultipartFormData) throws(RequestError) {
         body = try form.body()
         headers.update(.contentType(form.contentType))
     }
 
-    /// Encodes the parameters. If the request has a body, they go into the query.
+    /// Encodes the parameters. If the request already has a body, the default form encoder writes the parameters into
+    /// the query. Throws if another encoder creates a second body.
     mutating func encodeBesideBody(
         _ parameters: some Encodable & Sendable, by encoder: any ParameterEncoder
     ) throws {

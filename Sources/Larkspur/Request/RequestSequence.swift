@@ -1,8 +1,9 @@
 /// A sequence of a request's values, such as its progress: first the values so far, then each new value until the
 /// request has finished.
 ///
-/// Iterating it starts the request, as attaching a serializer does. It can be iterated several times, from any task,
-/// also after the finish. A slow reader delays neither the request nor other readers.
+/// Iterating the sequence starts the request, as attaching a serializer does. The sequence can be iterated several
+/// times, from any task, even after the request has finished. A slow reader delays neither the request nor other
+/// readers.
 public struct RequestSequence<Element: Sendable>: AsyncSequence, Sendable {
     let follow: @Sendable () -> AsyncStream<Element>
 
@@ -27,7 +28,7 @@ struct RequestTopic<Element: Sendable>: Sendable {
     let missed: @Sendable (borrowing RequestState, _ sent: [Element]) -> [Element]
 }
 
-/// The followers of a request, which observe its values. Few requests have any.
+/// The followers of a request, which observe its values. Most requests have no followers.
 struct RequestFollowers: Sendable {
     var upload: [RequestFollower<TransferProgress>] = []
     var download: [RequestFollower<TransferProgress>] = []
@@ -42,7 +43,7 @@ struct RequestFollowers: Sendable {
     }
 }
 
-/// An observer of one topic of a request: the writing end of an `AsyncStream`. Releasing it ends the stream.
+/// An observer of one topic of a request: the writing end of an `AsyncStream`. Releasing the observer ends the stream.
 final class RequestFollower<Element: Sendable>: Sendable {
     private let continuation: AsyncStream<Element>.Continuation
 
@@ -50,8 +51,8 @@ final class RequestFollower<Element: Sendable>: Sendable {
 
     deinit { end() }
 
-    /// Returns a follower and its stream. The follower does not own the stream. Its next `tell` therefore reports that
-    /// the reader has released the stream.
+    /// Returns a follower and its stream. The follower does not own the stream. After the reader has released the
+    /// stream, the follower's next `tell` therefore returns false.
     static func make(
         _ buffering: AsyncStream<Element>.Continuation.BufferingPolicy
     ) -> (RequestFollower, AsyncStream<Element>) {
@@ -68,12 +69,12 @@ final class RequestFollower<Element: Sendable>: Sendable {
 }
 
 extension RequestCore {
-    /// Returns a stream of the topic's values: first the values so far, then each new one.
+    /// Returns a stream of the topic's values: first the values so far, then each new value.
     func follow<Element>(_ topic: RequestTopic<Element>) -> AsyncStream<Element> {
         let (follower, stream) = RequestFollower<Element>.make(topic.buffering)
-        // Sends the earlier values before adding the follower. If new values arrived meanwhile, sends those too and
-        // checks again. The follower thus gets each value once, in order. If the request has finished, the follower
-        // is not added, and its release ends the stream.
+        // Send the earlier values before adding the follower. If new values have arrived in the meantime, send those
+        // too and check again. The follower therefore gets each value once, in order. If the request has finished, do
+        // not add the follower; its release then ends the stream.
         var sent: [Element] = []
         while true {
             let missed = box.withLock { [sent] state -> [Element] in
@@ -88,7 +89,7 @@ extension RequestCore {
         }
     }
 
-    /// Sends the element to the given followers, and removes those that no longer have a reader.
+    /// Sends the element to the given followers, and removes the followers that no longer have a reader.
     func tell<Element>(_ element: Element, to followers: [RequestFollower<Element>], of topic: RequestTopic<Element>) {
         let gone = followers.filter { !$0.tell(element) }
         guard !gone.isEmpty else { return }

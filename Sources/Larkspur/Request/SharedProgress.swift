@@ -1,10 +1,11 @@
 #if canImport(Darwin)
     typealias SharedProgress = Progress
 #else
-    /// A thread-safe `Progress`. On Apple's platforms `Progress` is thread-safe itself; elsewhere it has no lock.
+    /// A thread-safe `Progress`. On Apple's platforms `Progress` itself is thread-safe. On other platforms `Progress`
+    /// has no lock, so this subclass adds one.
     ///
-    /// Unchecked (rule R6 in Concurrency.md), because the superclass is declared `@unchecked Sendable`. This lock makes
-    /// the declaration true.
+    /// The conformance is unchecked (rule R6 in Concurrency.md), because the superclass declares `@unchecked Sendable`.
+    /// The lock of this subclass makes that declaration true.
     final class SharedProgress: Progress, @unchecked Sendable {
         /// A recursive lock, because the members of the superclass call each other.
         private let lock = NSRecursiveLock()

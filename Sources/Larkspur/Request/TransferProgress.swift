@@ -2,10 +2,10 @@
 public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     /// The number of transferred bytes, at most the total.
     ///
-    /// It does not decrease: bytes that a retry or redirect sends again are counted once. The only exception is a later
-    /// attempt with a shorter body.
+    /// The number does not decrease: bytes that a retry or redirect sends again are counted once. The only exception is
+    /// a later attempt with a shorter body.
     public let completed: UInt64
-    /// The length of the body in bytes; nil if it is not known before the end.
+    /// The length of the body in bytes; nil if the length is not known before the end.
     public let total: UInt64?
 
     /// Creates a progress, for previews and tests.
@@ -22,5 +22,5 @@ public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(completed) of \(total.map { "\($0)" } ?? "?") bytes" }
 }
 
-/// A sequence of a request's progress. A slow reader gets the latest value and misses earlier ones.
+/// A sequence of a request's progress. A slow reader gets the latest value and misses earlier values.
 public typealias ProgressSequence = RequestSequence<TransferProgress>

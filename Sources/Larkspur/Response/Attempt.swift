@@ -1,15 +1,15 @@
 /// One try of an exchange. Each attempt builds and adapts its request, and has one or more hops.
 public struct Attempt: Sendable {
-    /// The request after building and adapting; nil if that failed.
+    /// The request after building and adapting; nil if one of the two failed.
     public internal(set) var request: OutgoingRequest?
     /// The hops in order: the first request, then one for each redirect or answered challenge.
     public var hops: [Hop] { first.map { [$0] + later } ?? [] }
-    /// The first hop. It is not in the array, because most attempts have only this one.
+    /// The first hop. It is stored outside of `later`, because most attempts have only this hop and then need no array.
     private var first: Hop?
     private var later: [Hop] = []
     /// The reason why the attempt failed; nil if it succeeded or is running.
     public internal(set) var error: RequestError?
-    /// The wait before the next attempt; nil for the last one.
+    /// The wait before the next attempt; nil for the last attempt.
     public internal(set) var delay: Duration?
 
     /// The number of response gates that have accepted the response.
@@ -42,7 +42,7 @@ extension Hop: CustomStringConvertible {
     public var description: String { "\(request)\(head.map { " (\($0.status))" } ?? "")" }
 }
 
-/// One request on the wire and its response. Immutable.
+/// One request on the wire and its response. A hop does not change.
 public final class Hop: Sendable {
     /// The request that was sent.
     public let request: OutgoingRequest

@@ -1,6 +1,6 @@
 extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type of the value, or the error. A value may hold secrets under any name, so it is not shown: print
-    /// ``value`` to see it.
+    /// The type of the value, or the error. The value is not shown, because it may contain secrets under any name. To
+    /// see it, print ``value``.
     public var description: String {
         switch result {
         case .success: "success: \(Value.self)"
@@ -8,11 +8,11 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible, C
         }
     }
 
-    /// A mirror without children, because they may hold secrets.
+    /// A mirror without children, because the stored properties may contain secrets.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 
     /// A readable text of the whole exchange: request, response, text bodies, attempts and times. Secrets are redacted
-    /// by `Redaction.standard`; of the value only the type is shown.
+    /// by `Redaction.standard`. The text shows only the type of the value.
     public var debugDescription: String {
         let redaction = request?.redaction(.standard) ?? .standard
         var blocks = exchange.history.dropLast().map { attempt in

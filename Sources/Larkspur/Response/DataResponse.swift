@@ -1,8 +1,8 @@
-/// The result of one serializer, with the exchange.
+/// The result of one serializer, with the exchange that was serialized.
 public struct DataResponse<Value: Sendable>: Sendable {
     /// The exchange that was serialized.
     public let exchange: CompletedExchange
-    /// The value, or the reason why there is none.
+    /// The value, or the error if there is no value.
     public let result: Result<Value, RequestError>
     /// The time that the serializer took.
     public let serializationDuration: Duration
@@ -17,11 +17,11 @@ public struct DataResponse<Value: Sendable>: Sendable {
 
     /// The request of the last hop. Its `urlRequest` is the `URLRequest` of Foundation.
     public var request: OutgoingRequest? { exchange.request }
-    /// The response head as received, with the order, repetitions and bytes of its fields.
+    /// The response head as received, with the original order, repetitions and bytes of its fields.
     public var head: ResponseHead? { exchange.head }
-    /// The body without its content codings; nil if there is none in memory.
+    /// The body, with its content codings decoded; nil if no body is kept in memory.
     public var data: Data? { exchange.data }
-    /// The metrics of the last hop; ``attempts`` has those of all hops.
+    /// The metrics of the last hop. ``attempts`` has the metrics of all hops.
     public var metrics: TransportMetrics? { exchange.metrics }
     /// All attempts in order, with their hops.
     public var attempts: [Attempt] { exchange.history }
@@ -39,7 +39,7 @@ public struct DataResponse<Value: Sendable>: Sendable {
         if case .success(let value) = result { value } else { nil }
     }
 
-    /// The reason why there is no value; nil if there is one.
+    /// The reason why there is no value; nil if there is a value.
     public var error: RequestError? {
         if case .failure(let error) = result { error } else { nil }
     }

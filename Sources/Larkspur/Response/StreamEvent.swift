@@ -6,10 +6,10 @@ extension DataStreamRequest {
         /// A token that cancels the stream, and can be kept.
         public let token: CancellationToken
 
-        /// The value; nil if the event has none.
+        /// The value; nil if the event has no value.
         public var value: Value? { if case .stream(.success(let value)) = event { value } else { nil } }
 
-        /// The reason why a value is missing or the request failed.
+        /// The reason why a value is missing or the request failed; nil if the event has no error.
         public var error: RequestError? {
             switch event {
             case .stream(.success): nil
@@ -27,7 +27,7 @@ extension DataStreamRequest {
 
     /// An event of a stream: any number of values, then one completion.
     public enum Event<Value: Sendable>: Sendable {
-        /// The next value, or the error in its place.
+        /// The next value, or an error in place of a value.
         case stream(Result<Value, RequestError>)
         /// The last event, when the request has finished.
         case complete(Completion)
@@ -58,13 +58,13 @@ extension DataStreamRequest {
     }
 
     /// The outcome of the request. It is available when the request has finished. If the awaiting task is cancelled,
-    /// the outcome is a cancellation, without waiting for the request.
+    /// the property does not wait for the request, and its error is a cancellation.
     ///
     ///     let end = await session.streamRequest(url).completion
     ///
-    /// Awaiting it starts the request. It waits until the readers have received the whole body, but not until their
-    /// closures have handled it. A body without readers is discarded, so create readers before, as in `let bytes =
-    /// request.bytes`.
+    /// Awaiting the outcome starts the request. The outcome is available after the readers have received the whole
+    /// body, but their closures may still be handling the last bytes. A body without readers is discarded, so create
+    /// readers before, as in `let bytes = request.bytes`.
     public var completion: Completion {
         get async {
             hub.stopExpectingReaders()
@@ -75,8 +75,8 @@ extension DataStreamRequest {
 
     /// Returns the outcome when the request has finished.
     ///
-    /// - Parameter problem: The error of a reader. It is used if the request itself has no error, because the request
-    ///   may have finished before the reader failed.
+    /// - Parameter problem: The error of a reader. The outcome has this error if the request itself has no error,
+    ///   because the request may have finished before the reader failed.
     func finished(with problem: RequestError? = nil) async -> Completion {
         for await _ in handle.core.follow(.responses) {}
         guard let exchange = handle.core.read({ $0.exchange }) else {

@@ -1,4 +1,5 @@
-/// Adds a credential to every request and refreshes it when it is due or refused: once, however many requests wait.
+/// An interceptor that adds a credential to every request. If the credential is due or refused, it refreshes the
+/// credential once for all waiting requests.
 ///
 ///     let tokens = AuthenticationInterceptor(MyAuthenticator(), credential: saved)
 ///     let session = Session(
@@ -6,21 +7,24 @@
 ///         interceptor: .composed(.authentication(tokens), retrying))
 ///
 /// - If the credential requires a refresh, or a refresh is in flight, a new request waits for the new credential.
-/// - If the server refuses a request with the current credential, the request starts a refresh or joins the one in
-///   flight, and is then retried. If it was sent with an older credential, it is retried at once. A request is retried
-///   at most twice: its first credential may have expired, and its second may have been revoked meanwhile. The third
-///   refusal stands.
-/// - The interceptor sees a refusal only as the error of a validator. Without validation, the interceptor never sees a
-///   401.
-/// - Requests that the refresh itself makes do not wait for it, on any session. They are sent without the credential.
+/// - If the server refuses a request that was sent with the current credential, the request starts a refresh or joins
+///   the refresh in flight, and is then retried. A request that was sent with an older credential is retried at once.
+/// - A request is retried at most twice: its first credential may have expired, and its second may have been revoked in
+///   the meantime. After the third refusal the request fails.
+/// - The interceptor notices a refusal only if a validator rejects the response. Without validation, a 401 is a
+///   successful response.
+/// - Requests that the refresh itself makes, on any session, do not wait for the refresh. They are sent without the
+///   credential.
 /// - Requests whose `options.usesCredentials` is false, such as a login, are sent without the credential. They do not
 ///   wait for a refresh and do not start one.
-/// - Cancelling the last waiting request cancels the refresh. If the refresh returns a credential nevertheless, it is
-///   kept.
-/// - A failed refresh is not retried: all waiting requests fail with its error, and so do requests that are refused
-///   before the next request is adapted. That next request starts a new refresh if it needs one.
+/// - If all waiting requests are cancelled, the refresh is cancelled. If the cancelled refresh still returns a
+///   credential, the interceptor keeps that credential.
+/// - A failed refresh is not retried: all waiting requests fail with its error. Requests that the server refuses later
+///   fail with the same error, until another request is adapted. That other request starts a new refresh if its
+///   credential is due.
 ///
-/// One interceptor may serve several sessions. A refresh gets the session of the request that started it.
+/// One interceptor may serve several sessions. The authenticator gets the session of the request that started the
+/// refresh.
 public final class AuthenticationInterceptor<A: Authenticator>: RequestInterceptor {
     private typealias State = RefreshState<A.Credential>
 
@@ -44,9 +48,9 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     ///   - credential: The first credential; nil makes requests fail with `.missingCredential` until one is set.
     ///   - refreshWindow: The maximum number of refreshes in a period; 5 in 30 seconds by default. A further refresh
     ///     fails with `.excessiveRefresh`. Nil means no limit.
-    ///   - refreshTimeout: The maximum time of a refresh, even if it ignores its cancellation; 60 seconds by default.
-    ///     Nil means no limit.
-    ///   - failurePolicy: Whether a credential is kept after its refresh failed; it is by default.
+    ///   - refreshTimeout: The maximum duration of a refresh; 60 seconds by default. After this time the waiting
+    ///     requests fail, even if the refresh ignores its cancellation. Nil means no limit.
+    ///   - failurePolicy: Whether the interceptor keeps a credential whose refresh has failed; `.keep` by default.
     ///   - clock: The clock that measures the window and the timeout.
     public init(
         _ authenticator: A, credential: A.Credential? = nil, refreshWindow: RefreshWindow? = RefreshWindow(),
@@ -63,8 +67,8 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
 
     /// The current credential. Set it after a login, for example.
     ///
-    /// Setting it ends a refresh in flight. Requests that wait for the refresh use the new value, or fail with
-    /// `.missingCredential` if it is nil. It can be set from any thread.
+    /// Setting the credential ends a refresh in flight. Requests that wait for the refresh use the new value, or fail
+    /// with `.missingCredential` if the value is nil. The property is thread-safe.
     public var credential: A.Credential? {
         get { box.withLock { $0.credential } }
         set { change { $0.replace(newValue) } }
@@ -111,7 +115,7 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     }
 
     /// Whether the current task does work that the refresh in flight may wait for. Such a task must not wait for the
-    /// refresh.
+    /// refresh, because the two would wait for each other forever.
     private var isWorkingForRefresh: Bool {
         let refreshes = SharedWork.current
         guard !refreshes.isEmpty, let underWay = box.withLock({ $0.refresh }) else { return false }
@@ -120,7 +124,8 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
 
     // MARK: Refreshing
 
-    /// Returns when the credential is newer than the known version. Throws if the refresh fails.
+    /// Waits for the refresh in flight or for a new refresh, unless the credential is already newer than the known
+    /// version. Throws if the refresh fails.
     private func waitForRefresh(on reason: State.WaitReason, knowing version: Int, for session: Session) async throws {
         let ticket = box.withLock { $0.nextTicket() }
         let now = elapsed()
@@ -140,8 +145,8 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
         if let (refresh, old) = action.begun, let session { begin(refresh, old, for: session) }
     }
 
-    /// Starts a refresh. The task is unstructured, because the request that starts it may be cancelled before the
-    /// others.
+    /// Starts a refresh in an unstructured task, because the request that starts the refresh may be cancelled while
+    /// other requests still wait for it.
     private func begin(_ refresh: SharedWork, _ old: A.Credential, for session: Session) {
         let work = Task {
             let result = await SharedWork.$current.withValue(SharedWork.current + [refresh]) {
@@ -149,7 +154,8 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
             }
             end(refresh, result)
         }
-        // A second task, because in a task group a refresh that ignores its cancellation would block the timeout.
+        // The timeout has its own task. A task group would wait for both tasks, even for a refresh that ignores its
+        // cancellation.
         let timer = refreshTimeout.map { timeout in
             Task {
                 guard (try? await clock.sleep(for: timeout)) != nil else { return }
@@ -177,7 +183,7 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
 }
 
 extension RequestInterceptor {
-    /// Returns the interceptor, so that it can be named in a list: `.composed(.authentication(tokens), retrying)`.
+    /// Returns the given interceptor. It allows the short form `.composed(.authentication(tokens), retrying)`.
     public static func authentication<A>(
         _ interceptor: AuthenticationInterceptor<A>
     ) -> Self where Self == AuthenticationInterceptor<A> {
@@ -186,6 +192,6 @@ extension RequestInterceptor {
 }
 
 extension AuthenticationInterceptor: CustomReflectable {
-    /// A mirror without children, because they contain the credential.
+    /// A mirror without children, because the stored properties contain the credential.
     public nonisolated var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

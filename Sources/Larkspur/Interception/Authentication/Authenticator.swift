@@ -8,7 +8,7 @@ extension AuthenticationCredential {
     public var requiresRefresh: Bool { false }
 }
 
-/// Applies and refreshes one kind of credential. An ``AuthenticationInterceptor`` decides when.
+/// A type that adds one kind of credential to requests and refreshes it. An ``AuthenticationInterceptor`` decides when.
 ///
 ///     struct KeyAuthenticator: Authenticator {
 ///         func apply(_ credential: Key, to request: inout OutgoingRequest) {
@@ -28,7 +28,8 @@ public protocol Authenticator<Credential>: Sendable {
     /// Return false for a server that must not see the credential. The request is then sent without it.
     func authenticates(_ request: OutgoingRequest) throws -> Bool
 
-    /// Returns whether the credential must be refreshed before its use; by default the credential decides.
+    /// Returns whether the credential must be refreshed before its use; by default the credential's own
+    /// `requiresRefresh`.
     func requiresRefresh(_ credential: Credential) -> Bool
 
     /// Adds the credential to the request.
@@ -36,9 +37,10 @@ public protocol Authenticator<Credential>: Sendable {
 
     /// Returns a new credential that replaces the old one.
     ///
-    /// Requests that this method makes, also from tasks that it starts, are not intercepted, even on the interceptor's
-    /// own session. The task is cancelled when no request waits for the refresh any more, or when the refresh takes too
-    /// long. An error that it throws fails the waiting requests; the refresh is not retried.
+    /// The interceptor does not intercept requests that this method makes, directly or in `Task { … }`, even on the
+    /// interceptor's own session. The method's task is cancelled when no request waits for the refresh any more, or
+    /// when the refresh takes too long. If the method throws, the waiting requests fail with that error, and the
+    /// refresh is not retried.
     func refresh(_ credential: Credential, for session: Session) async throws -> Credential
 
     /// Returns whether a request failed because the server refused its credential; by default, whether the status is
@@ -47,7 +49,8 @@ public protocol Authenticator<Credential>: Sendable {
 
     /// Returns whether the request was sent with this credential.
     ///
-    /// By default the interceptor applies the credential again and compares the `Authorization` field.
+    /// The default applies the credential to a copy of the request and compares the `Authorization` fields of the two.
+    /// Implement the method if the credential is sent in another field.
     func isRequest(_ request: OutgoingRequest, authenticatedWith credential: Credential) -> Bool
 }
 
@@ -69,7 +72,8 @@ extension Authenticator {
 
 /// The maximum number of refreshes in a period.
 ///
-/// A burst of refreshes means that something is wrong: the server refuses each new credential, or a clock is far off.
+/// A burst of refreshes means that something is wrong: the server refuses each new credential, or a wrong clock makes
+/// each new credential look expired.
 public struct RefreshWindow: Sendable, Hashable {
     /// The period in which refreshes are counted; 30 seconds by default.
     public var interval: Duration
@@ -85,9 +89,10 @@ public struct RefreshWindow: Sendable, Hashable {
 
 /// Whether a credential is kept after its refresh failed.
 public enum FailedRefreshPolicy: Sendable {
-    /// Keeps the credential: the next request uses it, and refreshes it if it is due.
+    /// Keeps the credential. The next request refreshes the credential if it is due, and otherwise uses it unchanged.
     case keep
-    /// Removes the credential after any failure: requests fail with `.missingCredential` until another one is set.
+    /// Removes the credential after any failure. Requests fail with `.missingCredential` until the user sets another
+    /// credential.
     case clear
 }
 
@@ -99,7 +104,7 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
         public init(rawValue: String) { self.rawValue = rawValue }
         public var description: String { rawValue }
 
-        /// The interceptor has no credential, or no longer has one.
+        /// The interceptor has no credential: none was set, or it was removed.
         public static let missingCredential = Code(rawValue: "missingCredential")
         /// The limit of the ``RefreshWindow`` is reached.
         public static let excessiveRefresh = Code(rawValue: "excessiveRefresh")
@@ -115,7 +120,7 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
 
     /// The kind of failure.
     public let code: Code
-    /// The error that the authenticator threw; nil if that is not the reason.
+    /// The error that the authenticator threw; nil if the failure has another cause.
     public let underlying: (any Error)?
     private let message: String
 
@@ -143,8 +148,8 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
 }
 
 extension RequestError {
-    /// The reason why the request could not be authenticated, before it was sent or after the server refused it; else
-    /// nil.
+    /// The reason why the request could not be authenticated, before it was sent or after the server refused it; nil if
+    /// the request failed for another reason.
     public var authenticationError: AuthenticationError? {
         let retryError = (underlying as? RetryFailed)?.retryError
         return retryError as? AuthenticationError ?? underlying as? AuthenticationError

@@ -1,18 +1,18 @@
 /// An access token of the Bearer scheme (RFC 6750), with its refresh token.
 ///
 /// The type decodes the reply of a token or login endpoint (RFC 6749, section 5.1: `access_token`, `token_type`,
-/// `expires_in`, `refresh_token`, `scope`). `renewalDate` is then 30 seconds before the token expires, or the middle of
-/// a lifetime of less than a minute. To store a token in a safe place, encode it; the encoded form can be decoded
-/// again.
+/// `expires_in`, `refresh_token`, `scope`). `renewalDate` is then 30 seconds before the token expires. If the token's
+/// lifetime is less than a minute, `renewalDate` is the middle of the lifetime. To store a token in a safe place,
+/// encode it. The type also decodes this encoded form.
 public struct BearerToken: AuthenticationCredential, Codable, Hashable {
-    /// The text that is sent to the server. A usable token has a text; ``unissued`` has none.
+    /// The text of the token that is sent to the server. It is empty in ``unissued``.
     public var accessToken: String
     /// The refresh token, if the server issued one.
     public var refreshToken: String?
-    /// The time from which the token is refreshed before its use; nil for never. It should be some time before the
-    /// token expires.
+    /// The time from which the interceptor refreshes the token before using it; nil if the token needs no refresh.
+    /// Choose a time somewhat before the token expires.
     public var renewalDate: Date?
-    /// The scope that the server granted, in its own words; nil if the server named none.
+    /// The scope that the server granted, as the server wrote it; nil if the server named no scope.
     public var scope: String?
 
     /// Creates a token from its parts.
@@ -23,12 +23,13 @@ public struct BearerToken: AuthenticationCredential, Codable, Hashable {
         self.scope = scope
     }
 
-    /// A placeholder without a token. The first request that uses it requests a token.
+    /// A placeholder for a token that was not requested yet. The first request that uses the placeholder requests a
+    /// token.
     public static let unissued = BearerToken("", renewalDate: .distantPast)
 
     private enum CodingKeys: String, CodingKey {
         case accessToken, refreshToken, renewalDate, scope
-        // Keys of a token endpoint's reply. The last two result from the key decoding strategy `convertFromSnakeCase`.
+        // Keys of a token endpoint's reply. The key decoding strategy `convertFromSnakeCase` produces the last two.
         case expires_in, access_token, expiresIn, tokenType
     }
 
@@ -65,7 +66,7 @@ public struct BearerToken: AuthenticationCredential, Codable, Hashable {
 }
 
 extension BearerToken: CustomStringConvertible, CustomReflectable {
-    /// A description without the tokens, because it may be logged.
+    /// A description without the tokens, because logs may contain descriptions.
     public var description: String {
         "a bearer token" + (renewalDate.map { ", to be renewed \($0)" } ?? "")
     }
@@ -74,9 +75,10 @@ extension BearerToken: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["renewalDate": renewalDate as Any]) }
 }
 
-/// Sends a bearer token and refreshes it by a closure or by OAuth 2.
+/// An authenticator that sends a bearer token. A closure refreshes the token.
 public struct BearerAuthenticator: Authenticator {
-    /// Returns a new token that replaces the old one. The session is the one of the request that started the refresh.
+    /// A closure that returns a new token in place of the given token. The closure also gets the session of the request
+    /// that started the refresh.
     public typealias Renewal = @Sendable (BearerToken, Session) async throws -> BearerToken
 
     private let scope: CredentialScope
@@ -108,11 +110,11 @@ public struct BearerAuthenticator: Authenticator {
     }
 }
 
-/// An interceptor for bearer tokens of one user or client, for `.authentication(tokens)`.
+/// An interceptor for the bearer tokens of one user or client. Pass it to `.authentication(_:)`.
 public typealias BearerTokens = AuthenticationInterceptor<BearerAuthenticator>
 
 extension AuthenticationInterceptor where A == BearerAuthenticator {
-    /// Creates tokens that a closure refreshes.
+    /// Creates an interceptor whose token is refreshed by the closure.
     ///
     ///     let tokens = BearerTokens(saved, for: "https://api.example.com") { old, session in
     ///         try await session.send(.newToken(for: old.refreshToken))
@@ -123,7 +125,8 @@ extension AuthenticationInterceptor where A == BearerAuthenticator {
         self.init(BearerAuthenticator(for: scope, renew: renew), credential: token)
     }
 
-    /// Creates a user's tokens, refreshed by their refresh tokens (RFC 6749, section 6).
+    /// Creates an interceptor for a user's token. The client refreshes the token by its refresh token (RFC 6749,
+    /// section 6).
     public convenience init(
         _ token: BearerToken?, for scope: CredentialScope = .anywhere, renewedBy client: OAuth2Client
     ) {
@@ -132,7 +135,8 @@ extension AuthenticationInterceptor where A == BearerAuthenticator {
             credential: token)
     }
 
-    /// Creates tokens of the client itself (RFC 6749, section 4.4). The first request requests the first token.
+    /// Creates an interceptor for a token that the client gets with its own credentials (RFC 6749, section 4.4). The
+    /// first request that uses the interceptor requests the first token.
     public convenience init(clientCredentials client: OAuth2Client, for scope: CredentialScope = .anywhere) {
         self.init(
             BearerAuthenticator(for: scope, clock: client.clock) {

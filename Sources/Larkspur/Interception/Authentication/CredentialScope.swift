@@ -1,16 +1,16 @@
-/// The origins that a credential may be sent to, each a scheme, host and port.
+/// The origins to which a credential may be sent. An origin is a scheme, a host and a port.
 ///
 ///     .apiKey(key, for: "https://api.example.com")
 public struct CredentialScope: Sendable {
-    /// The origins; nil for all origins. A failure has the reason why an origin is invalid.
+    /// The origins; nil for all origins. A failure says why one of the origins is invalid.
     private let origins: Result<[RequestURL.Origin], RequestError>?
 
-    /// Every host that a request goes to.
+    /// All origins: every request gets the credential.
     ///
-    /// Use it only for a session that talks to one server and does not follow URLs that other servers choose. Name the
-    /// origins otherwise.
+    /// Use this scope only for a session that talks to one server, and never requests a URL that another server
+    /// chooses. Otherwise, name the origins.
     ///
-    /// A server can choose URLs: the server of a resumable upload names the URL that gets the bytes. Adapters add the
+    /// For example, the server of a resumable upload chooses the URL to which the bytes are sent. Adapters add the
     /// credential to that request too, even if the URL has another origin.
     public static let anywhere = CredentialScope(origins: nil)
 

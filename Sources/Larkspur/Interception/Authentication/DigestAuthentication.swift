@@ -1,22 +1,26 @@
-/// Authenticates a user by the Digest scheme, which does not send the password (RFC 7616).
+/// An interceptor that authenticates a user by the Digest scheme (RFC 7616), which does not send the password.
 ///
 ///     let session = Session(
 ///         configuration: SessionConfiguration { $0.validation = [.standard] },
 ///         interceptor: .digest(username: "Mufasa", password: "Circle of Life", for: "https://api.example.com"))
 ///
-/// The server refuses the first request to an origin with a challenge. The request is then sent again with a response
-/// to the challenge. Later requests respond to the same challenge at once, each with the next nonce count, until the
-/// server sends a new one. A request is retried once for a new challenge, and again if the server calls its nonce
-/// stale, at most three times. The interceptor sees a refusal only as the error of a validator.
+/// The server refuses the first request to an origin with a challenge. The interceptor then retries the request with a
+/// response to the challenge. Later requests respond to the same challenge at once, each with the next nonce count,
+/// until the server sends a new challenge.
 ///
-/// It supports SHA-512-256, SHA-256 and MD5, in this order of preference, each with its `-sess` variant. Place it after
-/// adapters that change the method, the URL or the body, because the Digest response is computed from them. An
-/// `Authorization` field that the request already has is kept.
+/// A request is retried once for a new challenge, and again if the server says that the nonce is stale, at most three
+/// times in all. The interceptor notices a challenge only if a validator rejects the response.
+///
+/// The supported algorithms are SHA-512-256, SHA-256 and MD5, in this order of preference, each with its `-sess`
+/// variant. Place the interceptor after adapters that change the method, the URL or the body, because the Digest
+/// response is computed from these. If a request already has an `Authorization` field, the interceptor does not replace
+/// the field.
 public final class DigestAuthentication: RequestInterceptor {
     private struct CurrentChallenge {
         let challenge: DigestChallenge
-        /// One client nonce for each server nonce. Servers interpret `-sess` in two ways; both ways accept this client
-        /// nonce.
+        /// The client nonce for all responses to this challenge. For a `-sess` algorithm, some servers use the client
+        /// nonce of the first response in their hash, and other servers use that of each response. With the same client
+        /// nonce in all responses, both hashes are equal.
         let clientNonce: String
         var uses = 0
     }
@@ -39,8 +43,8 @@ public final class DigestAuthentication: RequestInterceptor {
     ///   - password: The user's password.
     ///   - scope: The origins that get the credential; all by default.
     ///   - protectsBodies: Whether the Digest response also covers the body, if the server offers that (`auth-int`);
-    ///     false by default. Each body is then read once more. If the server offers only `auth-int`, the body is always
-    ///     covered.
+    ///     false by default. If true, each body is read one more time, for its hash. If the server offers only
+    ///     `auth-int`, the body is always covered.
     public convenience init(
         username: String, password: String, for scope: CredentialScope = .anywhere, protectsBodies: Bool = false
     ) {
@@ -86,7 +90,7 @@ public final class DigestAuthentication: RequestInterceptor {
         }
         let current = CurrentChallenge(challenge: challenge, clientNonce: makeNonce())
         challenges.withLock { challenges in
-            // A known challenge keeps its nonce count.
+            // If the server has repeated the stored challenge, keep its nonce count.
             if challenges[sent.url.origin]?.challenge.nonce != challenge.nonce { challenges[sent.url.origin] = current }
         }
         return .retry
@@ -130,7 +134,8 @@ struct DigestUser: Sendable {
     @Redacted var name: String
     @Redacted var password: String
 
-    /// RFC 7616, section 4: names and passwords are hashed in Unicode's composed form (NFC).
+    /// Creates a user. Names and passwords are hashed in Unicode's composed form (NFC), as RFC 7616, section 4,
+    /// requires.
     init(name: String, password: String) {
         self.name = name.precomposedStringWithCanonicalMapping
         self.password = password.precomposedStringWithCanonicalMapping

@@ -12,7 +12,8 @@ struct DigestChallenge: Sendable, Hashable {
         /// Whether the algorithm is a `-sess` variant, which also hashes the nonces into the secret.
         let isSession: Bool
 
-        /// Creates an algorithm by its name in a challenge. Without a name it is MD5, as in RFC 2069.
+        /// Creates an algorithm from its name in a challenge. A challenge without a name means MD5, as in RFC 2069.
+        /// Returns nil if the algorithm is not supported.
         init?(_ name: String?) {
             let name = name?.uppercased() ?? "MD5"
             isSession = name.hasSuffix("-SESS")
@@ -37,15 +38,16 @@ struct DigestChallenge: Sendable, Hashable {
     let nonce: String
     let opaque: String?
     let algorithm: Algorithm
-    /// Whether the challenge has an `algorithm`. The response names an algorithm only if it does, because old servers
-    /// reject an algorithm that the challenge did not have.
+    /// Whether the challenge has the parameter `algorithm`. If not, the response omits the parameter too, because old
+    /// servers reject a parameter that their challenge does not have.
     let namesAlgorithm: Bool
     /// The `qop` values of the challenge that are supported; empty for a challenge of RFC 2069, which has no `qop`.
     let protections: Set<Protection>
     let isStale: Bool
     let hidesUser: Bool
 
-    /// Returns nil if a parameter is missing, or if none of the offered algorithms and `qop` values is supported.
+    /// Creates a challenge from its parameters. Returns nil if a required parameter is missing or has control
+    /// characters, or if the algorithm or all offered `qop` values are not supported.
     private init?(_ parameters: AuthenticationChallenge) {
         guard let realm = parameters["realm"], let nonce = parameters["nonce"], !nonce.isEmpty,
             let algorithm = Algorithm(parameters["algorithm"]),
@@ -66,12 +68,14 @@ struct DigestChallenge: Sendable, Hashable {
 
     private static func hasControls(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 
-    /// Returns the supported challenge with the strongest hash. Of several with the same hash, the first is returned.
+    /// Returns the supported challenge with the strongest hash. If several challenges have this hash, returns the first
+    /// of them.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
         answerable(AuthenticationChallenge.parse(head.values(for: "WWW-Authenticate"))).first
     }
 
-    /// Returns the supported Digest challenges, the strongest hash first, otherwise in the server's order.
+    /// Returns the supported Digest challenges, the strongest hash first. Challenges with the same hash keep the
+    /// server's order.
     static func answerable(_ challenges: [AuthenticationChallenge]) -> [DigestChallenge] {
         let known = challenges.filter { $0.isScheme("Digest") }.compactMap { DigestChallenge($0) }
         return Algorithm.strengths.reversed().flatMap { strength in

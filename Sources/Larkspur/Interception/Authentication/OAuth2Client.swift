@@ -1,9 +1,9 @@
-/// Requests tokens from an OAuth 2 server (RFC 6749).
+/// A client that requests tokens from an OAuth 2 server (RFC 6749).
 ///
 ///     let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: secret)
 ///     let tokens = BearerTokens(clientCredentials: client, for: "https://api.example.com")
 public struct OAuth2Client: Sendable {
-    /// How the client sends its secret.
+    /// The part of a token request that contains the client's secret.
     public enum SecretPlace: Sendable {
         /// In the `Authorization` field by the Basic scheme, which every server must support.
         case basic
@@ -11,7 +11,7 @@ public struct OAuth2Client: Sendable {
         case body
     }
 
-    /// The grant that a token is requested for. Other types can be created by `init`.
+    /// The grant for which a token is requested. For a grant type without a member here, use the initializer.
     public struct Grant: Sendable {
         @Redacted var parameters: [String: String]
 
@@ -46,9 +46,9 @@ public struct OAuth2Client: Sendable {
     ///   - clientSecret: The client's secret; nil for a client that cannot keep one, such as an app.
     ///   - secretPlace: How the secret is sent; ``SecretPlace/basic`` by default.
     ///   - scope: The scopes to request, separated by spaces; nil for the server's default.
-    ///   - leeway: The time between a token's refresh and its expiry, at most half of its lifetime; 30 seconds by
-    ///     default.
-    ///   - clock: The clock that the end of a token is computed with.
+    ///   - leeway: The time before a token's expiry at which the token is refreshed, at most half of its lifetime; 30
+    ///     seconds by default.
+    ///   - clock: The clock that determines the expiry of a token.
     ///   - session: The session for token requests; nil uses the session of the request that needs the token.
     public init(
         tokenURL: any URLConvertible, clientID: String, clientSecret: String? = nil,
@@ -79,7 +79,7 @@ public struct OAuth2Client: Sendable {
             form["client_id"] = clientID
             form["client_secret"] = clientSecret
         }
-        // The form contains secrets. Do not follow redirects, so that no other server gets it.
+        // The form contains secrets. Do not follow redirects, so that no other server gets the form.
         let request = await (self.session ?? session).request(
             tokenURL, method: .post, parameters: form, encoder: .urlEncodedForm, headers: headers
         ) {
@@ -95,11 +95,11 @@ public struct OAuth2Client: Sendable {
         }
     }
 
-    /// Returns a new token for the old token's refresh token. If the server issues no new refresh token, the old one is
-    /// kept.
+    /// Requests a new token by the old token's refresh token. If the server issues no new refresh token, the new token
+    /// keeps the old refresh token.
     ///
-    /// - Throws: ``AuthenticationError`` with `.notRefreshable` if the old token has no refresh token; else see
-    ///   ``token(_:using:)``.
+    /// - Throws: ``AuthenticationError`` with `.notRefreshable` if the old token has no refresh token, and the errors
+    ///   of ``token(_:using:)``.
     public func renew(_ token: BearerToken, using session: Session) async throws -> BearerToken {
         guard let refreshToken = token.refreshToken else {
             throw AuthenticationError(
@@ -137,7 +137,7 @@ public struct OAuth2Error: Error, Decodable, Hashable, Sendable, CustomStringCon
         public static let unauthorizedClient = Code(rawValue: "unauthorized_client")
         /// The server does not support this grant.
         public static let unsupportedGrantType = Code(rawValue: "unsupported_grant_type")
-        /// The scope is unknown, invalid or exceeds what can be granted.
+        /// The scope is unknown or invalid, or exceeds the scope that the server can grant.
         public static let invalidScope = Code(rawValue: "invalid_scope")
     }
 
@@ -162,6 +162,6 @@ public struct OAuth2Error: Error, Decodable, Hashable, Sendable, CustomStringCon
 extension OAuth2Client: CustomStringConvertible, CustomReflectable {
     /// A description with the client's identifier and the token URL, without secrets.
     public var description: String { "OAuth2Client(\(clientID) at \(Redaction.shown(tokenURL)))" }
-    /// A mirror without children, because they contain secrets.
+    /// A mirror without children, because the stored properties contain secrets.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

@@ -1,14 +1,16 @@
 /// The state of an ``AuthenticationInterceptor``: its credential and at most one refresh in flight.
 ///
-/// It is a state machine without side effects: each event returns an `Action`, which the interceptor performs after
-/// unlocking. Each waiter is answered by exactly one action (rule R4 of <doc:Concurrency>).
+/// This type is a state machine without side effects. Each event returns an `Action`, which the interceptor performs
+/// after it has released the state's lock. Exactly one action answers each waiter, because a continuation must be
+/// resumed exactly once (rule R4 of <doc:Concurrency>).
 struct RefreshState<Credential: Sendable> {
     typealias Outcome = Result<Void, any Error>
     typealias Waiter = Continuation<Outcome>
 
     /// The reason why a request waits for a refresh.
     enum WaitReason {
-        /// The request is being adapted. If its credential is not due, it only joins a refresh in flight.
+        /// The request is being adapted. If the credential is not due, the request waits only if a refresh is in
+        /// flight.
         case adapting(isDue: Bool)
         /// The server refused the request.
         case retrying
@@ -19,7 +21,7 @@ struct RefreshState<Credential: Sendable> {
         var answered: [Waiter] = []
         var outcome: Outcome = .success(())
         var cancelled: [Task<Void, Never>] = []
-        /// Values to release after unlocking, because their deinitializers may run user code.
+        /// Values that the interceptor releases after unlocking, because their deinitializers may run user code.
         var discarded: (credential: Credential?, failure: AuthenticationError?)
     }
 
@@ -32,7 +34,7 @@ struct RefreshState<Credential: Sendable> {
     private enum Phase {
         case idle
         case refreshing(UnderWay)
-        /// A refresh failed. Until the next request is adapted, refused requests fail with the same error.
+        /// The last refresh failed. Until the next request is adapted, refused requests fail with the same error.
         case failed(AuthenticationError)
     }
 
@@ -41,8 +43,9 @@ struct RefreshState<Credential: Sendable> {
     private(set) var version = 0
     private let window: RefreshWindow?
     private var phase = Phase.idle
-    /// Refreshes of the current credential that were cancelled because no request waited any more. With refresh tokens
-    /// that can be used only once, the credential that such a refresh returns is the only valid one.
+    /// Refreshes of the current credential that were cancelled because no request waited any more. Such a refresh may
+    /// still return a new credential. If the server accepts each refresh token only once, that new credential is the
+    /// only valid credential.
     private var cancelled: [SharedWork] = []
     /// The start times of the refreshes within the window.
     private var startTimes: [Duration] = []
@@ -61,8 +64,8 @@ struct RefreshState<Credential: Sendable> {
         if case .refreshing(let underWay) = phase { underWay.waiters.count } else { 0 }
     }
 
-    /// Begins to adapt a request. An earlier failure does not apply to it; the caller releases the failure after
-    /// unlocking.
+    /// Returns the credential, its version and whether a refresh is in flight, for a request that is being adapted.
+    /// Ends the phase `failed`; the caller releases the error of that phase after unlocking.
     mutating func beginAdapting() -> (
         credential: Credential?, version: Int, isRefreshing: Bool, discarded: AuthenticationError?
     ) {
@@ -76,7 +79,8 @@ struct RefreshState<Credential: Sendable> {
         return lastTicket
     }
 
-    /// Waits for the refresh in flight or starts one, unless the credential has been replaced since the known version.
+    /// Adds the waiter to the refresh in flight, or starts a refresh. If the credential has been replaced since the
+    /// known version, or if no refresh is needed, answers the waiter at once.
     mutating func wait(_ waiter: Waiter, _ ticket: Int, on reason: WaitReason, knowing known: Int, at now: Duration)
         -> Action
     {
@@ -104,7 +108,7 @@ struct RefreshState<Credential: Sendable> {
         }
     }
 
-    /// Counts a refresh. Returns false if the window's limit is reached.
+    /// Counts the start of a refresh. Returns false if the window's limit is reached.
     private mutating func begin(at now: Duration) -> Bool {
         guard let window else { return true }
         startTimes.removeAll { now - $0 >= window.interval }
@@ -121,7 +125,7 @@ struct RefreshState<Credential: Sendable> {
         return true
     }
 
-    /// Ends the wait of a cancelled request. After the last one the refresh is cancelled.
+    /// Ends the wait of a cancelled request. If no other request waits, cancels the refresh.
     mutating func withdraw(_ ticket: Int) -> Action {
         guard case .refreshing(var underWay) = phase, let waiter = underWay.waiters.removeValue(forKey: ticket) else {
             return Action()
@@ -137,8 +141,8 @@ struct RefreshState<Credential: Sendable> {
         return action
     }
 
-    /// Handles the end of a refresh. If the refresh was cancelled, only a credential counts. If it timed out or the
-    /// credential was replaced meanwhile, its result is ignored.
+    /// Handles the end of a refresh. If the refresh was cancelled, a new credential is stored, but an error is ignored.
+    /// If the refresh has timed out, or the credential was replaced in the meantime, any result is ignored.
     mutating func end(
         _ refresh: SharedWork, _ result: Result<Credential, AuthenticationError>, _ policy: FailedRefreshPolicy
     ) -> Action {

@@ -1,8 +1,9 @@
-/// Sends a key with every request, in a header field or a query item. A field or item of that name is kept.
+/// An interceptor that sends a key with every request, in a header field or a query item. If the request already has a
+/// field or item of this name, the interceptor does not add the key.
 public struct APIKeyAuthentication: RequestInterceptor {
     /// The part of the request that carries the key.
     public enum Place: Sendable, Hashable {
-        /// In the header field of this name. It is not sent to another origin after a redirect.
+        /// In the header field of this name. If a redirect leads to another origin, the field is removed.
         case header(String)
         /// In the query item of this name.
         ///
@@ -31,7 +32,9 @@ public struct APIKeyAuthentication: RequestInterceptor {
         case .query(let name):
             let item = name.percentEncoded + "="
             let items = request.url.query?.split(separator: "&") ?? []
-            // Mark the item in the options and in the URL: a later adapter may fail or replace the URL.
+            // Mark the item as secret in two places. The mark in the options remains if a later adapter replaces the
+            // URL. The mark in the URL hides the item in the error of a later adapter, because the error has only the
+            // URL.
             request.options.confidentialQueryItems.append(name)
             defer { request.url = request.url.hidingQueryItems([name]) }
             guard !items.contains(where: { $0.hasPrefix(item) }) else { return }

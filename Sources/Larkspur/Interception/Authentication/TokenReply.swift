@@ -1,14 +1,15 @@
 /// The reply to a token request (RFC 6749, section 5.1).
 struct TokenReply: Decodable, Sendable {
     let accessToken: String
-    /// The type of the token; nil if the reply has none.
+    /// The type of the token; nil if the reply has no type.
     let type: String?
-    /// The lifetime in seconds; nil if the reply has none or an impossible one.
+    /// The lifetime of the token in seconds; nil if the reply has no lifetime or an invalid one.
     let lifetime: Double?
     let refreshToken: String?
     let scope: String?
 
-    /// The field names of the RFC, and those that the key decoding strategy `convertFromSnakeCase` converts them to.
+    /// The field names of the RFC, and the names into which the key decoding strategy `convertFromSnakeCase` converts
+    /// them.
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case access_token, accessToken
         case token_type, tokenType
@@ -32,8 +33,8 @@ struct TokenReply: Decodable, Sendable {
         lifetime = (number ?? text.flatMap(Double.init)).flatMap { $0 >= 0 && $0 <= 1e9 ? $0 : nil }
     }
 
-    /// Returns the token; nil if it is empty or not a bearer token. It is refreshed `leeway` before its expiry, but
-    /// not in the first half of its lifetime.
+    /// Returns the token; nil if the token is empty or not a bearer token. The token's renewal date is `leeway` before
+    /// its expiry, but not in the first half of its lifetime.
     func token(at date: Date, leeway: Duration) -> BearerToken? {
         guard (type ?? "bearer").lowercased() == "bearer", !accessToken.isEmpty else { return nil }
         let renewalDate = lifetime.map { date.addingTimeInterval($0 - min(leeway / .seconds(1), $0 / 2)) }
