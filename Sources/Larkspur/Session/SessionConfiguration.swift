@@ -42,7 +42,7 @@ public struct SessionConfiguration: Sendable {
     public var validation: [ResponseValidator] = []
     /// The default options for requests.
     public var options = RequestOptions()
-    /// The jar that stores cookies between requests; nil means that no cookies are stored or sent.
+    /// The jar that stores cookies between requests; nil means that the session handles no cookies.
     ///
     /// By default each session gets its own jar in memory, with a copy of this jar's cookies. A jar that is set here is
     /// shared by all sessions with this configuration. A session created by ``Session/extending(_:)`` shares the jar of
@@ -50,7 +50,7 @@ public struct SessionConfiguration: Sendable {
     public var cookieJar: CookieJar? = CookieJar() {
         didSet { hasOwnCookieJar = false }
     }
-    /// Whether each session gets its own copy of the jar. It is false after `cookieJar` was set.
+    /// Whether each session gets its own copy of the jar. It is false after the user has set `cookieJar`.
     private var hasOwnCookieJar = true
     /// The credentials that answer authentication challenges; nil by default. All sessions with this configuration
     /// share the store.
