@@ -15,8 +15,8 @@ public struct ServerTrustManager: Sendable {
     private let patterns: [Pattern]
     private let fallback: (any ServerTrustEvaluating)?
     private let allHostsMustBeEvaluated: Bool
-    /// The error about an invalid or duplicate pattern. With such a pattern no server is trusted, because the intended
-    /// host is unknown.
+    /// The error about an invalid or duplicate pattern. If there is such a pattern, no server is trusted, because the
+    /// pattern's intended host is unknown.
     private let problem: String?
 
     private struct Pattern {
