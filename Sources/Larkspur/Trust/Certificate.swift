@@ -99,8 +99,8 @@ public struct Certificate: Hashable, Sendable {
         return parts.reversed().joined(separator: ",")
     }
 
-    /// Returns the text of an attribute. Escapes special characters and replaces control characters, because the text
-    /// comes from the server and appears in logs.
+    /// Returns the text of an attribute. Escapes special characters and replaces control characters, because the server
+    /// controls the text.
     private static func text(_ value: DERReader.Value) -> String {
         let text =
             value.tag == DERReader.Tag.bmp

@@ -1,5 +1,5 @@
-/// An evaluator that neither waits nor runs user code. It can therefore run on the transport's thread, which must not
-/// do either (rule R2 in Concurrency.md).
+/// An evaluator that neither waits nor runs user code. It can therefore run on the transport's thread, which must do
+/// neither (rule R2 in Concurrency.md).
 protocol ImmediateTrustEvaluating: ServerTrustEvaluating {
     func judge(_ trust: ServerTrust) throws(TrustError)
 }

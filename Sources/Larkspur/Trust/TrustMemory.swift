@@ -15,7 +15,7 @@ struct TrustPeer: Hashable {
 /// The verdicts of a session's evaluators, and the running evaluations. Requests to the same peer join the same
 /// evaluation.
 ///
-/// A state machine without side effects: the functions that change it return an `Action`, the work to do after
+/// A state machine without side effects: `join`, `withdraw` and `end` return an `Action`, the work to do after
 /// unlocking. Each waiter is in exactly one `Action`, so each waiter is resumed once (rule R4 in Concurrency.md).
 struct TrustMemory {
     typealias Waiter = Continuation<TransportError?>
@@ -47,7 +47,7 @@ struct TrustMemory {
 
     private var verdicts: [TrustPeer: Verdict] = [:]
     private var running: [ObjectIdentifier: RunningEvaluation] = [:]
-    /// The running evaluation of each peer that further requests to the peer join.
+    /// For each peer, the running evaluation that further requests to this peer join.
     private var current: [TrustPeer: SharedWork] = [:]
     private var lastTicket = 0
 
