@@ -52,7 +52,7 @@ extension MessageFraming where Self == ServerSentEventFraming {
 
 extension MessageFraming where Self == CustomFraming {
     /// Returns a framing whose messages the closure finds. The closure gets all bytes that were not consumed yet. It
-    /// returns the range of the first message and the end of its frame, or nil if it needs more bytes.
+    /// returns the range of the first message and the end of that message's frame, or nil if it needs more bytes.
     ///
     ///     .custom { bytes in
     ///         bytes.firstIndex(of: 0).map { (0..<$0, $0 + 1) }  // zero bytes between messages
