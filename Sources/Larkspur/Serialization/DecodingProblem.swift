@@ -1,5 +1,5 @@
 /// The error messages of failed decoding. A message contains the reason and the coding path. If the server has sent an
-/// HTML page instead of data, the message contains the beginning of that page.
+/// HTML page, the message contains only the beginning of that page.
 enum DecodingProblem {
     private static let shownCount = 120
 

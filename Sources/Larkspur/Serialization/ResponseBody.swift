@@ -1,7 +1,7 @@
 /// A change of a response's body before it is serialized. The built-in serializers do not call it for an empty body.
 public protocol DataPreprocessor: Sendable {
-    /// Returns the changed body, which is then serialized. If this function throws, the serializer fails with its
-    /// error.
+    /// Returns the changed body, which is then serialized. If this function throws, the serializer fails with the
+    /// thrown error.
     func preprocess(_ data: Data) throws -> Data
 }
 

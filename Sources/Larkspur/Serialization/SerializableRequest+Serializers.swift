@@ -19,8 +19,8 @@ extension SerializableRequest {
         handle.core.task(serializer, automaticallyCancelling)
     }
 
-    /// Attaches a serializer of your own, and calls the closure with its response. The closure runs on the request's
-    /// task, or on an actor with `{ @MainActor response in … }`.
+    /// Attaches a serializer of your own, and calls the closure with the serializer's response. The closure runs on the
+    /// request's task, or on an actor with `{ @MainActor response in … }`.
     @discardableResult
     public func response<Serializer: ResponseSerializer>(
         using serializer: Serializer,
@@ -30,14 +30,14 @@ extension SerializableRequest {
         return self
     }
 
-    /// Returns a handle to await the unchanged body.
+    /// Returns a handle to await the body as data.
     public func serializingData(
         preprocessor: any DataPreprocessor = .passthrough, automaticallyCancelling: Bool = true
     ) -> DataTask<Data> {
         handle.core.task(DataResponseSerializer(preprocessor: preprocessor), automaticallyCancelling)
     }
 
-    /// Calls the closure with the unchanged body.
+    /// Calls the closure with the body as data.
     @discardableResult
     public func responseData(
         preprocessor: any DataPreprocessor = .passthrough,

@@ -173,7 +173,7 @@ struct SerializerSlot {
     /// Whether user code still has to run for this slot, which needs a task.
     var needsTask: Bool { handler != nil || job.map { $0.prompt == nil } ?? false }
 
-    /// Whether the request still has to deliver this response.
+    /// Whether the request still has to deliver the response of this slot.
     var isOwed: Bool {
         switch status {
         case .waiting, .held: interest == .wanted

@@ -176,9 +176,9 @@ extension JSONResponseSerializer: PromptSerializer {
 }
 
 extension ResponseSerializer where Self == DataResponseSerializer {
-    /// A serializer that returns the body unchanged.
+    /// A serializer that returns the body as data.
     public static var data: Self { DataResponseSerializer() }
-    /// Returns a serializer of the preprocessed body.
+    /// Returns a serializer that preprocesses the body and returns the result as data.
     public static func data(preprocessor: any DataPreprocessor) -> Self {
         DataResponseSerializer(preprocessor: preprocessor)
     }

@@ -1,9 +1,9 @@
 extension JSON {
     /// Creates an object from a dictionary. Its members are sorted by key, because a dictionary has no order.
     ///
-    /// The values can be Booleans, strings, numbers of all types, `NSNumber`, `NSNull`, ``JSON``, optionals of these,
-    /// and arrays and dictionaries of them. Other values fail with `.encodingFailed`. Dates fail too, because services
-    /// differ in their date formats.
+    /// The values can be Booleans, strings, numbers of all types, `NSNumber`, `NSNull`, ``JSON``, optionals of these
+    /// types, and arrays and dictionaries of these types. Other values fail with `.encodingFailed`. Dates fail too,
+    /// because services differ in their date formats.
     public init(_ members: [String: any Sendable]) throws(RequestError) {
         var reader = ValueReader()
         self = try reader.object(members)

@@ -49,7 +49,8 @@ public enum JSON: Sendable, Hashable {
     /// error, because a `String` cannot represent it. Any input produces a value or an error; no input can crash the
     /// parser.
     public init(data: Data, duplicateKeys: DuplicateKeyPolicy = .keepLast) throws(JSONError) {
-        // The closure returns a `Result`. If it threw the error, `withUnsafeBytes` would rethrow it as `any Error`.
+        // The closure returns a `Result`. If the closure threw the error, `withUnsafeBytes` would rethrow it as
+        // `any Error`.
         self = try data.withUnsafeBytes { bytes in
             Result { () throws(JSONError) in
                 var parser = JSONParser(text: bytes.bindMemory(to: UInt8.self), duplicateKeys: duplicateKeys)
