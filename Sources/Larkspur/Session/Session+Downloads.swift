@@ -12,8 +12,8 @@ extension Session {
     ///   - parameters: Any `Encodable` value, which the encoder puts into the query or into the body. If the request
     ///     has a body, the parameters go into the query.
     ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
-    ///   - headers: The header fields. They replace fields of a complete request with the same names.
-    ///   - body: The content of the request. A GET with a body fails, so name the method.
+    ///   - headers: The header fields. In a complete request, they replace the fields with the same names.
+    ///   - body: The content of the request. A GET with a body fails, so pass another method.
     ///   - destination: The place of the file. Nil, the default, means a temporary file, which the caller moves or
     ///     removes.
     ///   - options: The treatment of an existing file and of missing folders.

@@ -18,7 +18,7 @@ extension Session {
     ///     given, the parameters go into the query. The request then fails with `.invalidRequest` if the encoder can
     ///     only make a body.
     ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
-    ///   - headers: The header fields. They replace fields of a complete request with the same names.
+    ///   - headers: The header fields. In a complete request, they replace the fields with the same names.
     ///   - body: The content of the request. It replaces the body of a complete request. A GET with a body fails, so
     ///     pass another method. For `Data` write `.data(data)`.
     ///   - interceptor: An interceptor for this request, called after the session's interceptors.

@@ -13,7 +13,7 @@ extension Session {
     ///   - parameters: Any `Encodable` value, which the encoder puts into the query or into the body. If the request
     ///     has a body, the parameters go into the query.
     ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
-    ///   - headers: The header fields. They replace fields of a complete request with the same names.
+    ///   - headers: The header fields. In a complete request, they replace the fields with the same names.
     ///   - body: The content of the request, which may be a sequence: `.sequence(moves)`. A GET with a body fails, so
     ///     pass another method.
     ///   - bufferSize: The maximum number of received bytes that wait for the readers; 1 MiB by default. While the

@@ -1,5 +1,5 @@
-// Requests that upload a body. The body is made when the request is built, and again for each attempt. If this fails,
-// the request fails with that error.
+// Requests that upload a body. The body is made when the request is built, and again for each attempt. If the body
+// cannot be made, the request fails with the error.
 
 extension Session {
     /// Uploads data, a file or a form.
@@ -8,14 +8,14 @@ extension Session {
     ///     let film = await session.upload(file, to: url)
     ///
     /// A file is read from disk while it is sent. If the request has no `Content-Type`, the file's extension determines
-    /// it.
+    /// the content type.
     ///
     /// - Parameters:
     ///   - content: `Data`, the `URL` of a file, a ``MultipartFormData`` or a ``TransportBody``.
     ///   - target: A URL in any form, or a complete request, whose body is replaced.
     ///   - method: The method. Nil, the default, means POST for a URL, and the request's own method for a complete
     ///     request.
-    ///   - headers: The header fields. They replace fields of a complete request with the same names.
+    ///   - headers: The header fields. In a complete request, they replace the fields with the same names.
     ///   - interceptor: An interceptor for this request, called after the session's interceptors.
     ///   - startsAutomatically: Whether attaching a serializer starts the request. Nil, the default, uses the session's
     ///     configuration.

@@ -24,8 +24,8 @@ public actor Session {
     /// - Parameters:
     ///   - configuration: The settings. Later changes to the value do not affect the session.
     ///   - transport: The transport that sends requests; nil uses the platform's default.
-    ///   - interceptor: An interceptor, called after those of the configuration.
-    ///   - eventMonitors: Monitors in addition to those of the configuration.
+    ///   - interceptor: An interceptor, called after the interceptors of the configuration.
+    ///   - eventMonitors: Monitors in addition to the monitors of the configuration.
     public init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)? = nil,
         interceptor: (any RequestInterceptor)? = nil, eventMonitors: [any EventMonitor] = []

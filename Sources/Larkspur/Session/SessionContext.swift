@@ -22,8 +22,8 @@ package final class SessionContext: SessionStateProvider {
 
     // Mutable state, guarded by the locks of `Protected`
     private let owner = Protected(Owner())
-    /// The requests and tasks. They are spread over several locks: each event of the transport acquires one of these
-    /// locks, and threads should rarely wait for each other.
+    /// The requests and tasks. They are spread over several locks, because each event of the transport acquires one of
+    /// these locks. With a single lock, the threads of the transport would often wait for each other.
     private let shards = (0..<Shard.count).map { _ in Protected(Shard()) }
 
     private struct Owner {

@@ -1,4 +1,4 @@
-/// Passes a transport's events and questions to the request of the task.
+/// A delegate that passes a transport's events and questions to the request of each task.
 ///
 /// The delegate has no state: a `SessionStateProvider` knows the request of each task. The transport calls the delegate
 /// on its own threads, which must not run user code (rule R2 in Concurrency.md).
