@@ -76,7 +76,7 @@ final class TimerQueue: Sendable {
 
     deinit { box.withLock { $0.timer.cancel() } }
 
-    /// The number of waiting timers.
+    /// The number of timers that have not fired yet.
     var count: Int { box.withLock { $0.heap.count } }
 
     /// Starts a timer that calls the closure on a task of its own after the delay.

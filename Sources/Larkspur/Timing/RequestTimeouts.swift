@@ -8,7 +8,8 @@
 /// hops and count all time on the session's clock. When a limit passes, the error's code is `.timedOut`, and its
 /// message names the limit.
 public struct RequestTimeouts: Sendable, Hashable {
-    /// The time from the start of a hop until it is connected, including the TLS handshake; 30 seconds by default.
+    /// The time from the start of a hop until its connection is established, including the TLS handshake; 30 seconds by
+    /// default.
     @CompactDuration(seconds: 30) public var connect: Duration?
 
     /// The time until the response's head arrives, from the start of a hop or, if later, from the end of the request's
@@ -62,9 +63,9 @@ public struct RequestTimeouts: Sendable, Hashable {
         private let limit: WritableKeyPath<RequestTimeouts, Duration?> & Sendable
         private let duration: Duration?
 
-        /// Returns a limit for each hop until it is connected.
+        /// Returns a limit for the time until the connection of a hop is established.
         public static func connect(_ duration: Duration?) -> Limit { Limit(limit: \.connect, duration: duration) }
-        /// Returns a limit for each hop until its response begins.
+        /// Returns a limit for the time until the response of a hop begins.
         public static func firstByte(_ duration: Duration?) -> Limit { Limit(limit: \.firstByte, duration: duration) }
         /// Returns a limit for the time between two parts of a body.
         public static func idle(_ duration: Duration?) -> Limit { Limit(limit: \.idle, duration: duration) }
