@@ -11,7 +11,7 @@ extension Session {
     /// Other sessions keep their verdicts, including sessions that ``extending(_:)`` has made. You can call this method
     /// from any thread.
     ///
-    /// - Parameter host: The host whose verdicts are removed, as a URL names it; nil removes all verdicts.
+    /// - Parameter host: The host whose verdicts are removed, written as in a URL; nil removes all verdicts.
     public nonisolated func forgetTrustVerdicts(for host: String? = nil) {
         context.trust?.forget(host)
     }
