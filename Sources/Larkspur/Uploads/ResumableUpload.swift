@@ -84,8 +84,8 @@ public final class ResumableUpload: Sendable {
             return true
         }
         guard starts else { return }
-        // The task is unstructured, because the upload continues even if no task awaits its value. All requests of the
-        // upload run on this task.
+        // The task is unstructured, because the upload continues even if no task awaits its value. This task performs
+        // the upload's requests one after another.
         let task = Task {
             var run = ResumableUploadRun(self)
             do throws(RequestError) { finish(.success(try await run.run())) } catch {

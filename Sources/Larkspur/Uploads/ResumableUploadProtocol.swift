@@ -7,7 +7,7 @@ public struct ResumableUploadProtocol: Hashable, Sendable, Codable {
 
     private let kind: Kind
 
-    /// tus 1.0 with its extension Creation.
+    /// The protocol tus 1.0 with its extension Creation.
     public static let tus = ResumableUploadProtocol(kind: .tus)
 
     /// The latest supported version of the IETF draft Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload).

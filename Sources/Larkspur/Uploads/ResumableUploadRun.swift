@@ -115,7 +115,7 @@ struct ResumableUploadRun {
         _ method: HTTPMethod, _ url: RequestURL, _ headers: HTTPHeaders, _ body: TransportBody = .none
     ) -> RequestSource {
         var request = OutgoingRequest(method: method, url: url, headers: headers, body: body)
-        // Redirects are not followed, because the bytes must be sent to this URL only.
+        // Redirects are not followed, because the file's bytes must be sent to the upload's URL only.
         request.options.redirects = .deliver
         return RequestSource(.convertible(request), isElsewhere: created?.isElsewhere == true)
     }
