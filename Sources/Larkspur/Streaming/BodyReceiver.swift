@@ -28,17 +28,18 @@ package protocol BodyReceiver: Sendable {
     /// ``receive(_:)`` instead.
     func take(_ body: ByteChannel) async throws -> Bool
 
-    /// Handles the end of a complete body. Reports events for monitors through `tell` before it returns.
+    /// Handles the end of a complete body. Before this function returns, it reports events for monitors by calling
+    /// `tell`.
     func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) async throws
 
     /// Returns the exchange for the serializers, with the result of receiving its body.
     func result(_ exchange: CompletedExchange) async -> CompletedExchange
 
-    /// Stops the delivery after a cancel. Called from any thread; must not wait.
+    /// Stops the delivery after a cancel. This function may be called from any thread, and must not wait.
     func stopDelivering()
 
-    /// Releases resources after the request has finished, however it ended. Called once, from any thread; must not
-    /// wait.
+    /// Releases resources after the request has finished, with success or failure. This function is called once, from
+    /// any thread, and must not wait.
     func end(_ error: RequestError?)
 }
 

@@ -75,7 +75,7 @@ package final class ByteChannel: Sendable {
 
     /// Connects the channel to the hop that fills it.
     ///
-    /// Positions count within a hop, so they start at zero again. Unread bytes of an earlier hop are discarded.
+    /// Positions are counted within a hop, so they start at zero again. Unread bytes of an earlier hop are discarded.
     ///
     /// - Parameter allow: Called with the position that the transport may deliver up to.
     package func connect(allow: @escaping Allow) {
@@ -89,7 +89,7 @@ package final class ByteChannel: Sendable {
         withExtendedLifetime(released) { allow(initialAllowance) }
     }
 
-    /// Receives the next bytes, on the transport's side.
+    /// Receives the next bytes from the transport.
     package func receive(_ bytes: Data) {
         guard !bytes.isEmpty else { return }
         let action: (reader: Reader?, allow: Allow?, consumed: UInt64) = box.withLock { state in

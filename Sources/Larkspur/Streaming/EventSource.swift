@@ -9,7 +9,8 @@ final class EventSource: Sendable {
         /// Whether the next connection follows a failure.
         var isRetry = false
         var isClaimed = false
-        // The followers, which observe the stream's state
+        // `changes` counts the changes of the stream's state. `notified` is this count at the last notification of a
+        // follower.
         var changes = 0
         fileprivate var followers: [(follower: Follower, notified: Int)] = []
         var isNotifying = false

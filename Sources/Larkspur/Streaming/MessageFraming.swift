@@ -28,7 +28,7 @@ extension MessageFraming where Self == JSONSequenceFraming {
 }
 
 extension MessageFraming where Self == LengthPrefixedFraming {
-    /// Returns a framing of messages that begin with their length, an unsigned integer.
+    /// Returns a framing of messages that each begin with their length as an unsigned integer.
     ///
     /// - Parameters:
     ///   - bytes: The size of the length in bytes, from 1 to 8; 4 by default.
@@ -42,9 +42,9 @@ extension MessageFraming where Self == LengthPrefixedFraming {
 }
 
 extension MessageFraming where Self == ServerSentEventFraming {
-    /// A framing of the data of server-sent events.
+    /// A framing whose messages are the data of server-sent events.
     public static var serverSentEvents: Self { serverSentEvents() }
-    /// Returns a framing of the data of server-sent events.
+    /// Returns a framing whose messages are the data of server-sent events.
     ///
     /// - Parameter maximumSize: The maximum size of an event in bytes; 16 MiB by default.
     public static func serverSentEvents(maximumSize: Int = defaultMaximumSize) -> Self { Self(limit: maximumSize) }
@@ -65,7 +65,7 @@ extension MessageFraming where Self == CustomFraming {
     }
 }
 
-/// A framing of the data of server-sent events, without their other fields.
+/// A framing whose messages are the data of server-sent events, without the events' other fields.
 public struct ServerSentEventFraming: MessageFraming {
     private var parser: ServerSentEventParser
 

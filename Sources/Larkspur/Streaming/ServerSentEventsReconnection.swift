@@ -40,9 +40,10 @@ public struct ServerSentEventsPolicy: Sendable {
     public init(_ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }) { configure(&self) }
 }
 
-/// Decides when a stream of server-sent events connects, reconnects and ends, by the HTML standard's rules.
+/// A state machine that decides when a stream of server-sent events connects, reconnects and ends, by the rules of the
+/// HTML standard.
 ///
-/// A state machine without side effects: it receives events and returns actions. The caller waits and draws random
+/// The state machine has no side effects: it receives events and returns actions. The caller waits and draws random
 /// numbers, so that tests can cover every path. The requests of the connections handle redirects and credentials.
 struct ServerSentEventsReconnection: Sendable {
     enum Event: Sendable {

@@ -65,7 +65,7 @@ public struct TextParser: StreamParser {
     }
 }
 
-/// Splits bytes into lines that end with `\n` or `\r\n`, and returns the lines without their line ends.
+/// A splitter of bytes into lines that end with `\n` or `\r\n`. It returns the lines without their line ends.
 struct LineSplitter: Sendable {
     private var remainder: Remainder
 
