@@ -1,4 +1,4 @@
-/// A serializer that tries several serializers in order, and returns the first value.
+/// A serializer that tries several serializers in order, and returns the value of the first that succeeds.
 ///
 ///     request.serializingResponse(using: .firstOf([.decodable(of: NewUser.self), LegacyUserSerializer()]))
 public struct CompoundResponseSerializer<Value: Sendable>: ResponseSerializer {
@@ -46,7 +46,7 @@ public struct CompoundFailure: Error, Sendable, CustomStringConvertible {
 }
 
 extension ResponseSerializer {
-    /// Tries the serializers in order, and returns the first value.
+    /// Returns a serializer that tries the given serializers in order until one succeeds, and returns that value.
     public static func firstOf<Value>(
         _ serializers: [any ResponseSerializer<Value>]
     ) -> Self where Self == CompoundResponseSerializer<Value> {

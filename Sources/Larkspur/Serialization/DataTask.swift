@@ -1,8 +1,8 @@
 /// A handle to await the response of one serializer, at any time, repeatedly and from several tasks.
 ///
-/// The serializer runs even if no task awaits its response. If the awaiting task is cancelled, it gets a cancelled
-/// response at once. By default this also cancels the request, unless the request has another serializer, handler or
-/// awaiter.
+/// The serializer runs even if no task awaits its response. If an awaiting task is cancelled, that task gets a response
+/// with a cancellation error at once. By default the request is then cancelled too, unless it has another serializer,
+/// handler or awaiter.
 public struct DataTask<Value: Sendable>: Sendable {
     private let request: any Request
     private let slot: Int
@@ -21,10 +21,10 @@ public struct DataTask<Value: Sendable>: Sendable {
         self.answer = answer
     }
 
-    /// The response. If the awaiting task is cancelled, its error is a cancellation.
+    /// The response. If the awaiting task is cancelled, the response's error is a cancellation.
     @inlinable public var response: DataResponse<Value> { get async { await answer() } }
 
-    /// The value, or the reason why there is none.
+    /// The value, or the error of the request or of the serializer.
     @inlinable public var result: Result<Value, RequestError> { get async { await response.result } }
 
     /// The value. Throws `CancellationError` if the request was cancelled, else a ``RequestError``.
@@ -38,7 +38,8 @@ public struct DataTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// Removes this serializer. Cancels the request if it has no other serializer, handler or awaiter.
+    /// Ends this serializer with a cancellation error. Also cancels the request if the request has no other serializer,
+    /// handler or awaiter, unless `automaticallyCancelling` is false.
     public func cancel() {
         request.handle.core.withdraw(slot, automaticallyCancelling: automaticallyCancelling)
     }

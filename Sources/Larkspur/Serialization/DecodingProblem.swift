@@ -1,5 +1,5 @@
-/// Error messages of failed decoding. They contain the reason, the coding path, and, if the server sent an HTML page
-/// instead of data, the beginning of that page.
+/// The error messages of failed decoding. A message contains the reason and the coding path. If the server has sent an
+/// HTML page, the message contains only the beginning of that page.
 enum DecodingProblem {
     private static let shownCount = 120
 
@@ -19,8 +19,8 @@ enum DecodingProblem {
     /// The maximum size of a body that is parsed again to find the position of an error, in bytes.
     private static let parsedCount = 1 << 24
 
-    /// Returns the description of the error. If the data is not valid JSON, the description contains the position,
-    /// which the errors of `JSONDecoder` lack.
+    /// Returns the description of a decoder's error. If a `JSONDecoder` has failed because the data is not valid JSON,
+    /// parses the data again: unlike the errors of `JSONDecoder`, the errors of ``JSON`` contain the position.
     static func description(of error: any Error, in data: Data, using decoder: any DataDecoder) -> String {
         guard decoder is JSONDecoder, data.count <= parsedCount,
             case DecodingError.dataCorrupted(let context)? = error as? DecodingError, context.codingPath.isEmpty
@@ -29,7 +29,7 @@ enum DecodingProblem {
         return description(of: error)
     }
 
-    /// Returns the error of a decoder in one line, without the names of Swift cases.
+    /// Returns the description of a decoder's error in one line, without the names of Swift's enum cases.
     static func description(of error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         switch error {
@@ -44,7 +44,8 @@ enum DecodingProblem {
         }
     }
 
-    /// Returns the coding path as a suffix of a message, such as `, at "users[3].name"`; empty for the whole value.
+    /// Returns the coding path as a suffix of a message, such as `, at "users[3].name"`; empty if the error is about
+    /// the whole value.
     private static func place(of context: DecodingError.Context) -> String {
         guard !context.codingPath.isEmpty else { return "" }
         let path = context.codingPath.reduce(into: "") { path, key in
@@ -57,7 +58,7 @@ enum DecodingProblem {
         return ", at \(quoted(path))"
     }
 
-    /// Returns the text in quotes, shortened and escaped, because the server may control the keys of a path.
+    /// Returns the text in quotes, shortened and escaped, because the server may control the keys of a coding path.
     private static func quoted(_ text: String) -> String { String(text.prefix(shownCount)).debugDescription }
 
     private static func isHTML(_ data: Data, _ essence: String) -> Bool {
@@ -66,7 +67,7 @@ enum DecodingProblem {
         return text.hasPrefix("<!doctype html") || text.hasPrefix("<html")
     }
 
-    /// Returns the beginning of the text in quotes, on one line and without secrets.
+    /// Returns the beginning of the body's text in quotes, on one line and without secrets.
     private static func beginning(of data: Data) -> String {
         let words = String(decoding: data.prefix(1_000), as: UTF8.self).split(whereSeparator: \.isWhitespace)
         let text = words.joined(separator: " ")

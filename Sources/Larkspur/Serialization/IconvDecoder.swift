@@ -1,14 +1,15 @@
 internal import CLarkspur
 
-/// A text decoder of the system's iconv.
+/// A decoder that converts text from one encoding to UTF-8 with the system's iconv.
 struct IconvDecoder: ~Copyable {
-    /// Returns the size of the output buffer: enough for a short text, and for a part of a long one.
+    /// Returns the size of the output buffer for an input of `count` bytes. The output of a short input fits
+    /// completely; the output of a long input is produced in several parts.
     private static func roomCount(for count: Int) -> Int { min(16 * 1_024, 32 + 3 * count) }
 
     private let decoder: UnsafeMutableRawPointer
 
-    /// Creates a decoder. Returns nil if the system does not have the encoding; on Linux its module may not be
-    /// installed.
+    /// Creates a decoder. Returns nil if the system's iconv does not support the encoding. On Linux, the encoding's
+    /// module may not be installed.
     init?(_ encoding: String) {
         guard let decoder = clarkspur_text_open(encoding) else { return nil }
         self.decoder = decoder
@@ -16,7 +17,7 @@ struct IconvDecoder: ~Copyable {
 
     deinit { clarkspur_text_close(decoder) }
 
-    /// Appends the whole text in UTF-8. Returns false if the bytes are not text in the encoding.
+    /// Decodes the bytes and appends their text in UTF-8. Returns false if the bytes are not text in the encoding.
     func decode(_ bytes: UnsafeRawBufferPointer, into text: inout [UInt8]) -> Bool {
         var step = clarkspur_text_step()
         step.input = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)

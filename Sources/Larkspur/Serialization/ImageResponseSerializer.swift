@@ -18,7 +18,7 @@
     ///     let photo = try await request.serializingResponse(using: .image(scale: 2)).value
     @available(macOS 14.0, *)
     public struct ImageResponseSerializer: ResponseSerializer {
-        /// The content types of images, accepted by default.
+        /// The content types that are accepted by default.
         public static let contentTypes: Set<String> = [
             "image/avif", "image/bmp", "image/gif", "image/heic", "image/heif", "image/jpeg", "image/png",
             "image/tiff", "image/vnd.microsoft.icon", "image/webp", "image/x-icon",
@@ -53,7 +53,8 @@
                 UIImage(data: data, scale: scale)
             }
         #else
-            /// The size of an AppKit image is in points, so the scale makes it smaller.
+            /// Returns the image of the data. AppKit measures images in points: their size is the number of pixels
+            /// divided by the scale.
             private static func image(_ data: Data, scale: CGFloat) -> PlatformImage? {
                 guard let bitmap = NSBitmapImageRep(data: data) else { return nil }
                 let size = NSSize(

@@ -1,6 +1,7 @@
-/// Changes a response's body before it is serialized. It is not called for an empty body.
+/// A change of a response's body before it is serialized. The built-in serializers do not call it for an empty body.
 public protocol DataPreprocessor: Sendable {
-    /// Returns the body to serialize. An error becomes the error of the serializer.
+    /// Returns the changed body, which is then serialized. If this function throws, the serializer fails with the
+    /// thrown error.
     func preprocess(_ data: Data) throws -> Data
 }
 
@@ -11,8 +12,8 @@ public struct PassthroughPreprocessor: DataPreprocessor {
     public func preprocess(_ data: Data) -> Data { data }
 }
 
-/// A preprocessor that removes the line `)]}',`, which some servers send before JSON so that no page can run it as a
-/// script.
+/// A preprocessor that removes the line `)]}',` at the start of the body. Some servers send this line before JSON, so
+/// that a web page cannot run the JSON as a script.
 public struct GoogleXSSIPreprocessor: DataPreprocessor {
     /// Creates the preprocessor; `.googleXSSI` is equivalent.
     public init() {}
@@ -23,8 +24,8 @@ public struct GoogleXSSIPreprocessor: DataPreprocessor {
     }
 }
 
-/// A preprocessor that removes members with the value null from JSON objects at all levels, for types that can decode a
-/// missing key but not null.
+/// A preprocessor that removes members with the value null from JSON objects at all levels. Use it for types that can
+/// decode a missing key but not a null.
 public struct NullRemovingPreprocessor: DataPreprocessor {
     /// Creates the preprocessor; `.removingNulls` is equivalent.
     public init() {}
@@ -43,7 +44,7 @@ extension DataPreprocessor where Self == PassthroughPreprocessor {
 }
 
 extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
-    /// A preprocessor that removes the line `)]}',`.
+    /// A preprocessor that removes the line `)]}',` at the start of the body.
     public static var googleXSSI: Self { GoogleXSSIPreprocessor() }
 }
 
@@ -58,7 +59,7 @@ public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
     /// The only value.
     public static let value = Empty()
     public static func emptyValue() -> Empty { value }
-    /// Creates the only value, as decoders do.
+    /// Creates a value. All values of this type are equal.
     public init() {}
 }
 
@@ -66,14 +67,14 @@ extension Optional: EmptyResponse {
     public static func emptyValue() -> Wrapped? { nil }
 }
 
-/// The treatment of empty bodies by serializers that need a body, and the preprocessing of other bodies.
+/// The settings of a serializer for its input: the preprocessor, and the cases in which an empty body is allowed.
 struct ResponseBody: Sendable {
     let preprocessor: any DataPreprocessor
     let emptyResponseCodes: Set<Int>
     let emptyRequestMethods: Set<HTTPMethod>
 
-    /// Returns the preprocessed body. For an empty body, returns nil if the status or method allows it, and otherwise
-    /// throws `.emptyBody`.
+    /// Returns the preprocessed body. For an empty body, returns nil if the status or the method allows an empty body,
+    /// and otherwise throws `.emptyBody`.
     func data(of exchange: CompletedExchange) throws -> Data? {
         if let data = exchange.data, !data.isEmpty { return try preprocessor.preprocess(data) }
         let isExpected =

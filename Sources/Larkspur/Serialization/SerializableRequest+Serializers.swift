@@ -1,25 +1,26 @@
 // Each serializer has two forms: `serializingX` returns a handle to await, `responseX` calls a closure. Both attach one
-// `SerializerJob` to the queue. `serializingX` passes the serializer's concrete type. Only then the compiler chooses
-// the overload of `core.task` for built-in serializers, which needs no Swift task.
+// `SerializerJob` to the request's queue. `serializingX` passes the serializer's concrete type to `core.task`, so that
+// the compiler can choose the overload for `PromptSerializer`. A serializer that this overload attaches runs without a
+// Swift task.
 //
 // The closures of a request are called one after another, in the order in which they were attached, after the last
 // serializer has ended. A closure may be isolated to an actor (`{ @MainActor response in … }`) and may attach further
 // serializers.
 
 extension SerializableRequest {
-    /// Attaches a serializer of your own, and returns a handle to await its response. The first serializer starts the
-    /// request.
+    /// Attaches a serializer of your own, and returns a handle to await its response. Attaching the first serializer
+    /// starts the request, unless automatic start is disabled.
     ///
-    /// - Parameter automaticallyCancelling: Whether cancelling the awaiting task cancels the request, if it has no
-    ///   other serializer, handler or awaiter; true by default.
+    /// - Parameter automaticallyCancelling: Whether cancelling the awaiting task also cancels the request, if the
+    ///   request has no other serializer, handler or awaiter; true by default.
     public func serializingResponse<Serializer: ResponseSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> DataTask<Serializer.SerializedObject> {
         handle.core.task(serializer, automaticallyCancelling)
     }
 
-    /// Attaches a serializer of your own, and calls the closure with its response. The closure runs on the request's
-    /// task, or on an actor with `{ @MainActor response in … }`.
+    /// Attaches a serializer of your own, and calls the closure with the serializer's response. The closure runs on the
+    /// request's task, or on an actor with `{ @MainActor response in … }`.
     @discardableResult
     public func response<Serializer: ResponseSerializer>(
         using serializer: Serializer,
@@ -29,14 +30,14 @@ extension SerializableRequest {
         return self
     }
 
-    /// Returns a handle to await the unchanged body.
+    /// Returns a handle to await the body as data.
     public func serializingData(
         preprocessor: any DataPreprocessor = .passthrough, automaticallyCancelling: Bool = true
     ) -> DataTask<Data> {
         handle.core.task(DataResponseSerializer(preprocessor: preprocessor), automaticallyCancelling)
     }
 
-    /// Calls the closure with the unchanged body.
+    /// Calls the closure with the body as data.
     @discardableResult
     public func responseData(
         preprocessor: any DataPreprocessor = .passthrough,
@@ -47,8 +48,8 @@ extension SerializableRequest {
 
     /// Returns a handle to await the body as text.
     ///
-    /// - Parameter encoding: The encoding of the text. Nil, the default, means the charset of the response; without a
-    ///   charset, UTF-8, or Latin-1 if the body is not UTF-8.
+    /// - Parameter encoding: The encoding of the text. Nil, the default, means the charset of the response. A response
+    ///   without a charset is read as UTF-8, or as Latin-1 if its body is not valid UTF-8.
     public func serializingString(
         encoding: String.Encoding? = nil, preprocessor: any DataPreprocessor = .passthrough,
         automaticallyCancelling: Bool = true
@@ -67,8 +68,8 @@ extension SerializableRequest {
         response(using: .string(encoding: encoding, preprocessor: preprocessor), completion: completion)
     }
 
-    /// Returns a handle to await the body as a ``JSON`` value. An empty body is `.null` if the status or method allows
-    /// it, else it fails with `.emptyBody`.
+    /// Returns a handle to await the body as a ``JSON`` value. An empty body becomes `.null` if the status or the
+    /// method allows an empty body; otherwise the serializer fails with `.emptyBody`.
     public func serializingJSON(
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
@@ -92,12 +93,12 @@ extension SerializableRequest {
         return response(using: serializer, completion: completion)
     }
 
-    /// Returns a handle to await the body as a value of your type, decoded by the session's decoder unless another is
-    /// given. An empty body fails with `.emptyBody`, unless the status or method allows it and the type is an
-    /// ``EmptyResponse``.
+    /// Returns a handle to await the body as a value of your type. The session's decoder decodes the body, unless you
+    /// pass another decoder. An empty body fails with `.emptyBody`, unless the status or the method allows an empty
+    /// body and the type is an ``EmptyResponse``.
     ///
-    /// - Parameter failure: The type of the server's error body, decoded if validation rejects the response; see
-    ///   ``RequestError/failure(as:)``.
+    /// - Parameter failure: The type as which the server's error body is decoded if validation rejects the response;
+    ///   see ``RequestError/failure(as:)``.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, failure: (any (Decodable & Error & Sendable).Type)? = nil,
         decoder: (any DataDecoder)? = nil, preprocessor: any DataPreprocessor = .passthrough,
@@ -110,8 +111,8 @@ extension SerializableRequest {
         return handle.core.task(serializer, automaticallyCancelling)
     }
 
-    /// Calls the closure with the body as a value of your type, decoded by the session's decoder unless another is
-    /// given.
+    /// Calls the closure with the body as a value of your type. The session's decoder decodes the body, unless you pass
+    /// another decoder.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, failure: (any (Decodable & Error & Sendable).Type)? = nil,
@@ -126,14 +127,14 @@ extension SerializableRequest {
         return response(using: serializer, completion: completion)
     }
 
-    /// Returns a handle to await the body, a property list of any format, as a value of your type.
+    /// Returns a handle to await a value of your type, decoded from a body that is a property list of any format.
     public func serializingPropertyList<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {
         serializingDecodable(decoder: PropertyListDecoder(), automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Calls the closure with the body, a property list of any format, as a value of your type.
+    /// Calls the closure with a value of your type, decoded from a body that is a property list of any format.
     @discardableResult
     public func responsePropertyList<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, completion: @escaping @Sendable (DataResponse<Value>) async -> Void

@@ -1,16 +1,17 @@
-/// A request's serializers in the order in which they were attached, with the progress of each stage.
+/// A request's serializers in the order in which they were attached, with the numbers of those that have run and of
+/// those whose responses are delivered.
 ///
-/// Part of the request's state. While the request runs, responses are held until the last serializer has ended, and are
-/// then delivered in order. A serializer that is attached after the request has finished delivers its response when it
-/// has ended.
+/// The queue is part of the request's state. While the request runs, the queue holds the responses until the last
+/// serializer has ended, and then delivers them in order. If a serializer is attached after the request has finished,
+/// its response is delivered as soon as that serializer has ended.
 struct SerializerQueue {
-    /// Whether a task is working through the queue. It ends when the queue has no more work.
+    /// Whether a task runs the late serializers or calls the handlers. The task ends when no such work is left.
     enum Worker { case idle, running }
 
     private var slots: [SerializerSlot] = []
     /// The number of slots at the front of `slots` that have their final response.
     private var delivered = 0
-    /// The number of slots at the front of `slots` that were serialized in this attempt.
+    /// The number of slots at the front of `slots` that need no serializer to run in this attempt any more.
     private var serialized = 0
     private var lateWorker = Worker.idle
 
@@ -19,16 +20,18 @@ struct SerializerQueue {
 
     var isOwing: Bool { slots[delivered...].contains { $0.isOwed } }
 
-    /// Whether user code has to run: a serializer that is not built in, or a closure that receives a response.
+    /// Whether user code may have to run, which needs a task: a serializer that is not a ``PromptSerializer``, or a
+    /// closure that receives a response.
     var needsTask: Bool {
         for index in slots.indices where slots[index].needsTask { return true }
         return false
     }
 
-    /// The prompt serializer of the only slot; nil if there are other slots, or if the slot runs user code.
+    /// The `prompt` closure of the only slot's serializer; nil if there are several slots or the slot runs user code.
     var solePrompt: SerializerJob.Prompt? { slots.count == 1 && !slots[0].needsTask ? slots[0].job?.prompt : nil }
 
-    /// Removes and returns the continuation of the only waiter of the only slot, if that slot runs no user code.
+    /// Removes and returns the continuation of the only task that awaits the only slot. Returns nil if there are
+    /// several slots, if the slot runs user code, or if several tasks or none await the slot.
     mutating func takeSoleWaiter() -> Continuation<SerializerSlot.Answer>? {
         slots.count == 1 && !slots[0].needsTask ? slots[0].takeSoleWaiter() : nil
     }
@@ -52,14 +55,15 @@ struct SerializerQueue {
     }
 
     /// Resets the slots for a new attempt, so that no response of the last attempt is delivered. The caller releases
-    /// the returned responses after unlocking, because releasing their values may run user code (rule R1 in
-    /// Concurrency.md).
+    /// the returned responses after unlocking the request's state, because releasing their values may run user code
+    /// (rule R1 in Concurrency.md).
     mutating func discardHeld() -> [AnyResponse] {
         serialized = delivered
         return (delivered..<slots.count).compactMap { slots[$0].discard() }
     }
 
-    /// Ends every slot that has its response, in order: resumes its waiters and queues its handler.
+    /// Marks the held responses as delivered, in order, up to the first slot without a response, and queues their
+    /// handlers. The caller calls the returned deliveries after unlocking, which resumes the awaiting tasks.
     mutating func deliverHeld() -> Few<Delivery> {
         var deliveries = Few<Delivery>()
         while delivered < slots.count {
@@ -71,29 +75,31 @@ struct SerializerQueue {
     }
 
     /// Claims the work of running the serializers that were attached after the request has finished. Returns true if
-    /// the caller must run them, and false if another task does so or none is left.
+    /// the caller must run these serializers, and false if another task runs them or none is left.
     mutating func beginLateWork() -> Bool {
         guard lateWorker == .idle, delivered < slots.count else { return false }
         lateWorker = .running
         return true
     }
 
-    /// Returns the next serializer that was attached after the finish. Returns nil if there is none; the worker then
-    /// ends.
+    /// Returns the next serializer that was attached after the request had finished. If there is none, returns nil and
+    /// marks the worker as idle; the calling task then ends.
     mutating func nextLate() -> (slot: Int, job: SerializerJob)? {
         if let next = nextWaiting() { return next }
         lateWorker = .idle
         return nil
     }
 
-    /// Claims the work of calling the handlers. Returns true if the caller must call them.
+    /// Claims the work of calling the queued handlers. Returns true if the caller must call them, and false if another
+    /// task calls them or none is queued.
     mutating func beginHandlers() -> Bool {
         guard handlerWorker == .idle, !handlers.isEmpty else { return false }
         handlerWorker = .running
         return true
     }
 
-    /// Returns the handlers to call now, in order. Returns nil if there are none; the worker then ends.
+    /// Removes and returns the queued handlers, in order. If there are none, returns nil and marks the worker as idle;
+    /// the calling task then ends.
     mutating func nextHandlers() -> [SerializerSlot.Call]? {
         guard !handlers.isEmpty else {
             handlerWorker = .idle

@@ -1,15 +1,16 @@
-/// A type-erased response: a `ValueBox` or a `FailureBox`. Only the serializer and its awaiters know the type.
+/// A type-erased response: a `ValueBox` or a `FailureBox`. Only the serializer and its awaiters know the type of the
+/// value.
 typealias AnyResponse = any AnyObject & Sendable
 
-/// A serializer's response and the index of its slot. The request delivers the response when all its serializers have
-/// ended.
+/// A serializer's response and the index of its slot. The request delivers the response after the last of the request's
+/// serializers has ended.
 struct HeldResponse: Sendable {
     let slot: Int
     let response: AnyResponse
 }
 
-/// The work to do after unlocking when a slot has ended: resuming its waiters, and releasing objects whose `deinit` may
-/// run user code (rule R1 in Concurrency.md).
+/// The work to do after a slot has ended and the request's state is unlocked: resuming the slot's waiters, and
+/// releasing objects whose `deinit` may run user code (rule R1 in Concurrency.md).
 struct Delivery: Sendable {
     fileprivate let waiters: Few<SerializerSlot.Waiter>
     fileprivate let released: (job: SerializerJob, discarded: AnyResponse?)
@@ -19,14 +20,15 @@ struct Delivery: Sendable {
 
 /// The work of one attached serializer.
 ///
-/// The closures are created where the serializer's type is known. So the queue is independent of the type, and the
-/// compiler can specialize the closures for built-in serializers, which it cannot do with methods of an existential.
+/// The closures hide the serializer's type, so that one queue can hold serializers of different types. The compiler can
+/// specialize the closures for built-in serializers. It cannot specialize calls of `any ResponseSerializer`.
 struct SerializerJob: Sendable {
-    /// Returns the response, and the serializer's own error if it failed.
+    /// Runs the serializer. Returns the response, and the error if the serializer itself failed. The error is nil if
+    /// the exchange had failed before.
     let run: @Sendable (CompletedExchange) async -> (response: AnyResponse, failure: RequestError?)
     let fail: @Sendable (CompletedExchange, RequestError) -> AnyResponse
-    /// Returns the response of a successful exchange from a prompt serializer, or nil if `run` must be called instead.
-    /// Nil for other serializers.
+    /// Serializes a successful exchange at once, if the serializer is a ``PromptSerializer``. Returns nil if `run` must
+    /// be called instead. The property itself is nil for other serializers.
     private(set) var prompt: Prompt?
 
     typealias Prompt = @Sendable (CompletedExchange) -> AnyResponse?
@@ -48,7 +50,8 @@ struct SerializerJob: Sendable {
         }
     }
 
-    /// The data that the closures share. A closure that captures a single reference needs no allocation.
+    /// The data that the closures share. This is a class, because a closure that captures only one reference needs no
+    /// allocation.
     private final class Source<Serializer: ResponseSerializer>: Sendable {
         let serializer: Serializer
         let requestID: RequestID
@@ -86,8 +89,8 @@ struct SerializerJob: Sendable {
     }
 }
 
-/// A successful response without its generic type. It stores the parts of the response, because destroying a whole
-/// response of a generic type needs a type lookup each time.
+/// A successful response, stored as an `AnyResponse`. It stores the parts of the response and no `DataResponse`,
+/// because destroying a value of that generic type needs a type lookup each time.
 private final class ValueBox<Value: Sendable>: Sendable {
     let exchange: CompletedExchange
     let value: Value
@@ -130,12 +133,13 @@ struct SerializerSlot {
     typealias Handler = @Sendable (AnyResponse) async -> Void
     typealias Call = (handler: Handler, response: AnyResponse)
 
-    /// The reason why an awaiter is resumed. The awaiter then reads the response from the request's state.
+    /// The reason why an awaiting task is resumed.
     enum Answer: Sendable {
+        /// The response is final. The awaiter reads it from the request's state.
         case ready
         /// The awaiter was cancelled and no longer waits.
         case cancelled
-        /// The hop has ended successfully; the awaiter continues the request.
+        /// The hop has ended successfully; the awaiter runs the request's next steps.
         case takeUpHop
     }
 
@@ -144,17 +148,17 @@ struct SerializerSlot {
         case waiting
         /// Serialized; held back until the last serializer of the request has ended.
         case held(AnyResponse)
-        /// Ended by the handle's `cancel()`.
+        /// Ended early, for example by ``DataTask/cancel()``.
         case withdrawn(AnyResponse)
         /// Delivered; the response is kept for later awaiters.
         case delivered(AnyResponse)
     }
 
-    /// Whether a caller of this slot still needs the response.
+    /// Whether the response is still needed. It is abandoned when the last task that awaited it was cancelled.
     enum Interest { case wanted, abandoned }
 
-    /// The serializer's work. It is released when the slot has ended, because a closure that captures its own request
-    /// would otherwise keep a reference cycle alive.
+    /// The serializer's work. It is released when the slot has ended. Otherwise a serializer that captures its own
+    /// request would form a reference cycle, and the request would never be freed.
     private(set) var job: SerializerJob?
     private var handler: Handler?
     private(set) var status = Status.waiting
@@ -166,10 +170,10 @@ struct SerializerSlot {
         self.handler = handler
     }
 
-    /// Whether user code still has to run for this slot.
+    /// Whether user code still has to run for this slot, which needs a task.
     var needsTask: Bool { handler != nil || job.map { $0.prompt == nil } ?? false }
 
-    /// Whether the request still has to deliver this response.
+    /// Whether the request still has to deliver the response of this slot.
     var isOwed: Bool {
         switch status {
         case .waiting, .held: interest == .wanted
@@ -177,7 +181,7 @@ struct SerializerSlot {
         }
     }
 
-    /// The delivered or withdrawn response; nil before.
+    /// The delivered or withdrawn response; nil while the slot waits or holds its response.
     var finalResponse: AnyResponse? {
         switch status {
         case .waiting, .held: nil
@@ -185,8 +189,8 @@ struct SerializerSlot {
         }
     }
 
-    /// Stores a serializer's response, unless the slot has already ended. Also returns the stored response that it
-    /// replaces.
+    /// Stores a serializer's response, unless the slot has already ended. Returns whether the response was stored, and
+    /// the earlier response that it has replaced, if there was one.
     mutating func hold(_ response: AnyResponse) -> (isHeld: Bool, replaced: AnyResponse?) {
         guard finalResponse == nil else { return (false, nil) }
         defer { status = .held(response) }
@@ -194,14 +198,15 @@ struct SerializerSlot {
         return (true, nil)
     }
 
-    /// Resets the slot for a new attempt. Returns the discarded response, which the caller releases after unlocking.
+    /// Resets the slot for a new attempt. Returns the discarded response, if there was one. The caller releases it
+    /// after unlocking.
     mutating func discard() -> AnyResponse? {
         guard case .held(let response) = status else { return nil }
         status = .waiting
         return response
     }
 
-    /// Adds or updates a waiter. Returns false if the response is final.
+    /// Adds or updates a waiter. Returns false if the response is already final, so that the task need not wait.
     mutating func keep(_ waiter: Waiter) -> Bool {
         guard finalResponse == nil else { return false }
         _ = waiters.remove { $0.number == waiter.number }
@@ -210,14 +215,15 @@ struct SerializerSlot {
         return true
     }
 
-    /// Removes a waiter. If it was the last waiter and `abandons` is true, the slot is abandoned.
+    /// Removes a waiter. If no other waiter is left and `abandons` is true, marks the response as abandoned.
     mutating func removeWaiter(_ number: UInt64, abandons: Bool) -> Waiter? {
         guard let waiter = waiters.remove(where: { $0.number == number && $0.continuation != nil }) else { return nil }
         if waiters.count == 0, abandons { interest = .abandoned }
         return waiter
     }
 
-    /// Ends the slot early with the response. Returns nil if it has already ended.
+    /// Ends the slot early with the response. Returns the work to do after unlocking; nil if the slot has already
+    /// ended.
     mutating func withdraw(with response: AnyResponse) -> Delivery? {
         guard finalResponse == nil, let job else { return nil }
         let discarded = discard()
@@ -235,8 +241,8 @@ struct SerializerSlot {
         return Delivery(waiters: takeWaiters(), released: (job, nil))
     }
 
-    /// Returns the continuation of the only waiter, whose task then runs the request's next steps. Returns nil if there
-    /// are several waiters, because their tasks might have to wait for each other.
+    /// Removes and returns the continuation of the only waiter, whose task then runs the request's next steps. Returns
+    /// nil if there is no waiter, or if there are several: a task would then run steps that other tasks wait for.
     mutating func takeSoleWaiter() -> Continuation<Answer>? {
         guard waiters.count == 1, let (number, continuation) = waiters.first else { return nil }
         waiters.first = (number, nil)
@@ -249,7 +255,7 @@ struct SerializerSlot {
     }
 }
 
-/// A list that usually has one element, and then needs no allocation.
+/// A list that needs no allocation for its first element. Most of these lists have only one element.
 struct Few<Element> {
     /// The first element; nil if the list is empty.
     var first: Element?

@@ -1,4 +1,4 @@
-/// A serializer that returns the body unchanged. An empty body is empty data, not an error.
+/// A serializer that returns the body as data. An empty body becomes empty data and is not an error.
 public struct DataResponseSerializer: ResponseSerializer {
     private let preprocessor: any DataPreprocessor
 
@@ -11,23 +11,24 @@ public struct DataResponseSerializer: ResponseSerializer {
     }
 }
 
-/// A serializer that returns the body as text. An empty body is an empty text.
+/// A serializer that returns the body as text. An empty body becomes an empty string and is not an error.
 ///
-/// The charset of the response's `Content-Type` sets the encoding. It can be UTF-8, UTF-16, UTF-32, ASCII, or an
-/// encoding of the WHATWG Encoding Standard with any of its labels. Examples are windows-1251, iso-8859-2, koi8-r,
-/// shift_jis, euc-kr, gbk and big5. As in browsers, `iso-8859-1` is read as windows-1252, and `gb2312` as GBK.
+/// Unless the initializer sets the encoding, the charset of the response's `Content-Type` does. The charset can be
+/// UTF-8, UTF-16, UTF-32, ASCII, or any label of an encoding in the WHATWG Encoding Standard. Examples are
+/// windows-1251, iso-8859-2, koi8-r, shift_jis, euc-kr, gbk and big5. As in browsers, `iso-8859-1` is read as
+/// windows-1252, and `gb2312` as GBK.
 ///
-/// A body that is not text in its encoding, or an unknown charset, fails with `.invalidText`. Encodings other than
-/// Unicode, ASCII and windows-1252 need the system's iconv. Small Linux images lack iconv's modules, which are in a
-/// separate package there.
+/// The serializer fails with `.invalidText` if the body is not text in its encoding, or if the charset is unknown.
+/// Encodings other than Unicode, ASCII and windows-1252 need the system's iconv. On small Linux images, the modules of
+/// iconv are in a separate package that may not be installed.
 public struct StringResponseSerializer: ResponseSerializer {
     private let encoding: String.Encoding?
     private let body: DataResponseSerializer
 
     /// Creates a serializer.
     ///
-    /// - Parameter encoding: The encoding of the text. Nil, the default, means the charset of the response; without a
-    ///   charset, UTF-8, or Latin-1 if the body is not UTF-8.
+    /// - Parameter encoding: The encoding of the text. Nil, the default, means the charset of the response. A response
+    ///   without a charset is read as UTF-8, or as Latin-1 if its body is not valid UTF-8.
     public init(encoding: String.Encoding? = nil, preprocessor: any DataPreprocessor = .passthrough) {
         self.encoding = encoding
         body = DataResponseSerializer(preprocessor: preprocessor)
@@ -70,7 +71,8 @@ public struct StringResponseSerializer: ResponseSerializer {
     }
 }
 
-/// A serializer that returns the body as a ``JSON`` value. An empty body is `.null` if the status or method allows it.
+/// A serializer that returns the body as a ``JSON`` value. An empty body becomes `.null` if the status or the method
+/// allows an empty body.
 public struct JSONResponseSerializer: ResponseSerializer {
     private let body: ResponseBody
 
@@ -109,8 +111,8 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - failure: The type of the server's error body, decoded if validation rejects the response. The value becomes
-    ///     the underlying error of the ``RequestError``.
+    ///   - failure: The type of the server's error body. If validation rejects the response, the body is decoded as
+    ///     this type, and the decoded value becomes the underlying error of the ``RequestError``.
     ///   - decoder: The decoder; a plain `JSONDecoder` by default.
     ///   - preprocessor: The preprocessor of the body; by default the body is not changed.
     ///   - emptyResponseCodes: The statuses that allow an empty body; 204 and 205 by default.
@@ -174,9 +176,9 @@ extension JSONResponseSerializer: PromptSerializer {
 }
 
 extension ResponseSerializer where Self == DataResponseSerializer {
-    /// A serializer that returns the body unchanged.
+    /// A serializer that returns the body as data.
     public static var data: Self { DataResponseSerializer() }
-    /// Returns a serializer of the preprocessed body.
+    /// Returns a serializer that preprocesses the body and returns the result as data.
     public static func data(preprocessor: any DataPreprocessor) -> Self {
         DataResponseSerializer(preprocessor: preprocessor)
     }
@@ -208,8 +210,8 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
 }
 
 extension ResponseSerializer {
-    /// Returns a serializer that decodes the body as a value of your type. It does not use the session's decoder: pass
-    /// a decoder if a plain `JSONDecoder` is not enough.
+    /// Returns a serializer that decodes the body as a value of your type. The serializer does not use the session's
+    /// decoder: pass a decoder if a plain `JSONDecoder` is not enough.
     public static func decodable<Value>(
         of type: Value.Type, failure: (any (Decodable & Error & Sendable).Type)? = nil,
         decoder: any DataDecoder = JSONDecoder(), preprocessor: any DataPreprocessor = .passthrough,

@@ -1,13 +1,14 @@
 extension TextEncoding {
-    /// Creates the encoding of a charset in lower case. Returns nil if the charset is unknown.
+    /// Creates the encoding for the label of a charset. The label must be in lower case. Returns nil if it is unknown.
     init?(label: String) {
         let known = Self.labels[label] ?? Self.labels[label.trimmingCharacters(in: .whitespaces)]
         guard let encoding = known else { return nil }
         self = encoding
     }
 
-    /// The labels of the WHATWG Encoding Standard, and a few more. Unlike the standard, ASCII labels do not mean
-    /// windows-1252. Bytes beyond ASCII are then an error, because they are just as often UTF-8.
+    /// The encodings by label: the labels of the WHATWG Encoding Standard, and a few more. In that standard, the labels
+    /// of ASCII mean windows-1252. Here they mean ASCII, and bytes beyond ASCII are an error, because such bytes are
+    /// just as often UTF-8.
     private static let labels: [String: TextEncoding] = {
         var labels: [String: TextEncoding] = [:]
         for (name, decoder, names) in unicode + singleByte + multiByte {
@@ -68,7 +69,7 @@ extension TextEncoding {
     ]
 
     /// The multi-byte encodings. For some labels the WHATWG standard uses a larger character set than iconv does for
-    /// the same name. The name for `iconv` is then the name of the larger character set, such as GB18030 for GBK.
+    /// the same name. For these labels, `iconv` is the name of the larger character set, such as GB18030 for GBK.
     private static let multiByte: [Row] = [
         (
             "GBK", .multiByte(iconv: ["GB18030"]),

@@ -6,13 +6,13 @@
 struct TextEncoding: Sendable {
     enum Decoder: Sendable {
         case foundation(String.Encoding)
-        /// Windows-1252, which needs no library.
+        /// Windows-1252. The table `western` decodes it without iconv.
         case western
-        /// An encoding with one byte per character. `iconv` is its name for iconv. `exceptions` are the bytes that
-        /// iconv decodes differently from the WHATWG Encoding Standard.
+        /// An encoding with one byte per character. `iconv` is the encoding's name in iconv. `exceptions` has the
+        /// characters of the WHATWG Encoding Standard for bytes that iconv decodes differently.
         case singleByte(iconv: String, exceptions: [UInt8: Unicode.Scalar] = [:])
-        /// An encoding with one or more bytes per character. `iconv` lists its possible names for iconv. The first name
-        /// with which iconv decodes the whole text is used.
+        /// An encoding with one or more bytes per character. `iconv` lists the encoding's possible names in iconv. They
+        /// are tried in order until iconv can decode the whole text.
         case multiByte(iconv: [String])
     }
 
@@ -28,7 +28,8 @@ struct TextEncoding: Sendable {
     let name: String
     let decoder: Decoder
 
-    /// Returns the text of the bytes. As in browsers, a byte order mark of UTF-8 overrides a legacy encoding.
+    /// Returns the text of the bytes. As in browsers, a byte order mark of UTF-8 at the start overrides the encoding,
+    /// unless that is ASCII or a Unicode encoding.
     func text(of data: Data) throws(Failure) -> String {
         switch decoder {
         case .foundation(let encoding): try Self.text(of: data, encoding)
@@ -46,7 +47,7 @@ struct TextEncoding: Sendable {
 
     // MARK: Single bytes
 
-    /// The UTF-8 of the characters for the bytes from 0x80 on; empty for bytes without a character.
+    /// The character of each byte from 0x80 on, in UTF-8; empty for a byte without a character.
     private typealias Table = [[UInt8]]
 
     private static let western: Table = {
@@ -60,15 +61,15 @@ struct TextEncoding: Sendable {
         return (first + Array(0xA0...0xFF)).map { Unicode.Scalar($0).map(bytes) ?? [] }
     }()
 
-    /// Decodes each byte separately, because iconv may combine a letter and a following mark into one character, which
-    /// the standard does not.
+    /// Returns the table of an encoding. Decodes each byte separately: in a longer text, iconv may combine a letter and
+    /// the mark after it into one character, but the WHATWG standard keeps two characters.
     private static func table(of name: String, _ exceptions: [UInt8: Unicode.Scalar]) throws(Failure) -> Table {
         guard let decoder = IconvDecoder(name) else { throw .unavailable }
         return (0x80...0xFF).map { (byte: UInt8) in
             if let exception = exceptions[byte] { return bytes(of: exception) }
             var text: [UInt8] = []
             if withUnsafeBytes(of: byte, { decoder.decode($0, into: &text) }) { return text }
-            // The standard maps unassigned bytes below 0xA0 to control characters.
+            // The WHATWG standard maps unassigned bytes below 0xA0 to control characters.
             return byte < 0xA0 ? bytes(of: Unicode.Scalar(byte)) : []
         }
     }

@@ -1,4 +1,5 @@
-/// The transport of a session that is created without one: libcurl on Linux.
+/// The transport for sessions that are created without a transport: libcurl on Linux, and a transport that only fails
+/// on other systems.
 enum DefaultTransport {
     static func make() -> any Transport {
         #if os(Linux)
@@ -33,7 +34,7 @@ final class UnavailableTransport: Transport {
     private final class Task: TransportTask {
         let id: TransportTaskID
         private let transport: UnavailableTransport
-        /// Set to nil by the thread that delivers the end, so that the end is delivered once.
+        /// Set to nil by the first thread that ends the task, so that the delegate receives the end only once.
         private let delegate: Protected<(any TransportDelegate)?>
 
         init(id: TransportTaskID, delegate: any TransportDelegate, transport: UnavailableTransport) {

@@ -2,7 +2,7 @@
 // complete request.
 
 extension Session {
-    /// Makes a request. It starts when a serializer is attached, or with `resume()`.
+    /// Makes a request. The request starts when you attach a serializer or call `resume()`.
     ///
     ///     let user = try await session.request("https://api.example.com/users/7").serializingJSON().value
     ///     let made = await session.request(url, method: .post, parameters: NewUser(name: "Ada"), encoder: .json)
@@ -10,19 +10,23 @@ extension Session {
     ///
     /// - Parameters:
     ///   - target: A URL as text, `URL`, `URLComponents` or ``RequestURL``, relative to the session's base URL. Or a
-    ///     complete request: an ``OutgoingRequest``, a `URLRequest` or a router. It is converted again for each attempt.
-    ///   - method: The method. Nil, the default, is GET for a URL, and the own method of a complete request.
-    ///   - parameters: Any `Encodable` value, for the query or the body as the encoder decides. If `body` is given, the
-    ///     parameters go into the query; an encoder that would encode them as the body fails with `.invalidRequest`.
+    ///     complete request: an ``OutgoingRequest``, a `URLRequest` or a router. The target is converted again for each
+    ///     attempt.
+    ///   - method: The method. Nil, the default, means GET for a URL, and the request's own method for a complete
+    ///     request.
+    ///   - parameters: Any `Encodable` value, which the encoder puts into the query or into the body. If `body` is
+    ///     given, the parameters go into the query. The request then fails with `.invalidRequest` if the encoder can
+    ///     only make a body.
     ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
-    ///   - headers: The header fields. They replace fields of a complete request with the same names.
+    ///   - headers: The header fields. In a complete request, they replace the fields with the same names.
     ///   - body: The content of the request. It replaces the body of a complete request. A GET with a body fails, so
-    ///     name the method. For `Data` write `.data(data)`.
-    ///   - interceptor: An interceptor for this request, called after those of the session.
-    ///   - startsAutomatically: Whether a serializer starts the request. Nil, the default, uses the session's
+    ///     pass another method. For `Data` write `.data(data)`.
+    ///   - interceptor: An interceptor for this request, called after the session's interceptors.
+    ///   - startsAutomatically: Whether attaching a serializer starts the request. Nil, the default, uses the session's
     ///     configuration.
-    ///   - requestModifier: A last change, before the parameters are encoded; called for each attempt.
-    @_specialize(where Parameters == JSON)  // most calls have no parameters and are then not generic
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded. It is called for each
+    ///     attempt.
+    @_specialize(where Parameters == JSON)  // for calls without parameters, which are the most frequent calls
     public func request<Parameters: Encodable & Sendable>(
         _ target: any RequestTarget, method: HTTPMethod? = nil,
         parameters: Parameters? = Optional<JSON>.none, encoder: (any ParameterEncoder)? = nil,
@@ -34,8 +38,8 @@ extension Session {
         return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
     }
 
-    /// Makes a request with a literal of constants, nested in any way:
-    /// `["page": 1, "tags": ["a", 2], "all": true]`. Nil sends no parameters.
+    /// Makes a request whose parameters are a literal of constants, which may be nested: `["page": 1, "tags": ["a", 2],
+    /// "all": true]`. Nil sends no parameters.
     public func request(
         _ target: any RequestTarget, method: HTTPMethod? = nil, parameters: JSON?,
         encoder: (any ParameterEncoder)? = nil, headers: HTTPHeaders = [:], body: RequestContent? = nil,
@@ -47,7 +51,7 @@ extension Session {
         return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
     }
 
-    /// Makes a request with a literal of variables of different types: `["name": name, "age": age]`.
+    /// Makes a request whose parameters are a literal with variables of different types: `["name": name, "age": age]`.
     @_disfavoredOverload
     public func request(
         _ target: any RequestTarget, method: HTTPMethod? = nil, parameters: MixedParameters,
@@ -60,7 +64,7 @@ extension Session {
         return DataRequest(core: makeCore(source, interceptor, startsAutomatically))
     }
 
-    /// Returns the content of a request with these parameters and this body; nil without both.
+    /// Returns the content of a request with these parameters and this body; nil if both are nil.
     nonisolated func content<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, _ encoder: (any ParameterEncoder)?, _ body: RequestContent?
     ) -> RequestContent? {

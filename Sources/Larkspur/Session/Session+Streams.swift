@@ -8,19 +8,21 @@ extension Session {
     ///
     /// - Parameters:
     ///   - target: A URL in any form, or a complete request.
-    ///   - method: The method. Nil, the default, is GET for a URL, and the own method of a complete request.
-    ///   - parameters: Any `Encodable` value, for the query or the body as the encoder decides; for the query if the
-    ///     request has a body.
+    ///   - method: The method. Nil, the default, means GET for a URL, and the request's own method for a complete
+    ///     request.
+    ///   - parameters: Any `Encodable` value, which the encoder puts into the query or into the body. If the request
+    ///     has a body, the parameters go into the query.
     ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
-    ///   - headers: The header fields. They replace fields of a complete request with the same names.
+    ///   - headers: The header fields. In a complete request, they replace the fields with the same names.
     ///   - body: The content of the request, which may be a sequence: `.sequence(moves)`. A GET with a body fails, so
-    ///     name the method.
-    ///   - bufferSize: The number of bytes that may wait for their readers, before the server has to wait; 1 MiB by
-    ///     default.
-    ///   - interceptor: An interceptor for this request, called after those of the session.
-    ///   - startsAutomatically: Whether a reader starts the request. Nil, the default, uses the session's
+    ///     pass another method.
+    ///   - bufferSize: The maximum number of received bytes that wait for the readers; 1 MiB by default. While the
+    ///     buffer is full, the server has to wait (back pressure).
+    ///   - interceptor: An interceptor for this request, called after the session's interceptors.
+    ///   - startsAutomatically: Whether the first reader starts the request. Nil, the default, uses the session's
     ///     configuration.
-    ///   - requestModifier: A last change, before the parameters are encoded; called for each attempt.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded. It is called for each
+    ///     attempt.
     public func streamRequest<Parameters: Encodable & Sendable>(
         _ target: any RequestTarget, method: HTTPMethod? = nil,
         parameters: Parameters? = Optional<JSON>.none, encoder: (any ParameterEncoder)? = nil,
@@ -33,8 +35,8 @@ extension Session {
         return streamRequest(source, bufferSize, interceptor, startsAutomatically)
     }
 
-    /// Makes a request whose response body is read while it is received, with a literal of different types:
-    /// `["name": name, "all": true]`. Nil sends no parameters. A nested literal needs `as JSON`.
+    /// Makes a request whose response body is read while it is received. The parameters are a literal with values of
+    /// different types: `["name": name, "all": true]`. Nil sends no parameters. A nested literal needs `as JSON`.
     @_disfavoredOverload
     public func streamRequest(
         _ target: any RequestTarget, method: HTTPMethod? = nil, parameters: MixedParameters?,
@@ -47,7 +49,8 @@ extension Session {
         return streamRequest(source, bufferSize, interceptor, startsAutomatically)
     }
 
-    /// Returns another request from the same source with these settings: a stream that connects again.
+    /// Returns a new request with the source of `request` and with these settings. An event stream uses it to connect
+    /// again.
     func streamRequest(like request: DataStreamRequest, _ settings: RequestSettings) -> DataStreamRequest {
         let next = streamRequest(request.handle.core.source, Int(request.hub.limit), nil, true)
         next.handle.core.read { $0.settings = settings }

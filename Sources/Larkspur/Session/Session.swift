@@ -1,4 +1,4 @@
-/// Creates requests that share a configuration, a transport, interceptors and monitors.
+/// A factory of requests that share a configuration, a transport, interceptors and monitors.
 ///
 ///     let session = Session(interceptor: .composed(signing, retrying), eventMonitors: [log])
 ///     let joke = try await session.request("https://api.example.com/joke").serializingJSON().value
@@ -7,8 +7,9 @@
 /// not started fail with `.sessionEnded`.
 ///
 /// Create one session and keep it, because each session has its own connections. Sessions share connections only if
-/// they have the same transport, as the sessions of ``extending(_:)`` do.
-// The actor's state is in `SessionContext`, because pipelines and the transport's threads cannot wait for an actor.
+/// they have the same transport, as a session and its copies by ``extending(_:)`` have.
+// Most of the session's state is in `SessionContext` and not in this actor, because pipelines and the transport's
+// threads cannot wait for an actor.
 public actor Session {
     /// A shared session with the default configuration, without interceptors and monitors.
     public static let `default` = Session()
@@ -23,8 +24,8 @@ public actor Session {
     /// - Parameters:
     ///   - configuration: The settings. Later changes to the value do not affect the session.
     ///   - transport: The transport that sends requests; nil uses the platform's default.
-    ///   - interceptor: An interceptor, called after those of the configuration.
-    ///   - eventMonitors: Monitors in addition to those of the configuration.
+    ///   - interceptor: An interceptor, called after the interceptors of the configuration.
+    ///   - eventMonitors: Monitors in addition to the monitors of the configuration.
     public init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)? = nil,
         interceptor: (any RequestInterceptor)? = nil, eventMonitors: [any EventMonitor] = []
@@ -54,15 +55,16 @@ public actor Session {
 
     /// Returns a session with the same transport and a changed copy of this session's configuration.
     ///
-    /// Both sessions use the same connections, cookie jar, credentials and retry budget, unless the closure changes
-    /// them.
+    /// Both sessions use the same connections. They also share the cookie jar, the credentials and the retry budget,
+    /// unless the closure replaces these.
     ///
     ///     let admin = session.extending {
     ///         $0.baseURL = "https://api.example.com/admin"
     ///         $0.headers.update(.authorization(bearerToken: token))
     ///     }
     ///
-    /// Neither session owns the other. Each has its own requests, and ends when it is released or invalidated.
+    /// Neither session owns the other. Each session has its own requests, and ends only when that session itself is
+    /// released or invalidated.
     public nonisolated func extending(_ configure: (inout SessionConfiguration) -> Void) -> Session {
         var configuration = configuration
         configure(&configuration)
@@ -75,7 +77,8 @@ public actor Session {
     /// The requests in flight, and those that have a serializer and wait for ``Request/resume()``. The oldest is first.
     public var requests: [any Request] { context.requests }
 
-    /// Cancels all ``requests``, including those in a retry delay. Requests created meanwhile are not affected.
+    /// Cancels all ``requests``, including those in a retry delay. Requests that are created during the call are not
+    /// affected.
     public func cancelAllRequests() {
         for request in context.requests { request.cancel() }
     }
@@ -87,11 +90,13 @@ public actor Session {
         context.cancelRequestsForSessionInvalidation(with: nil)
     }
 
-    /// The events of all requests that are created from now on, until the session ends. Each event goes to one reader.
+    /// A new stream of the events of all requests that are created from now on, until the session ends. If several
+    /// tasks read one stream, each event goes to only one of them.
     ///
     ///     for await event in await session.events { print(event) }
     ///
-    /// The stream has its own queue, as a monitor has. A slow reader delays no request, and may miss requests.
+    /// The stream has its own queue, as a monitor has. A slow reader does not delay requests. While the queue is full,
+    /// the stream omits new requests with all their events.
     public var events: AsyncStream<IdentifiedEvent> {
         let subscription = EventSubscription()
         listeners.append(subscription.queue)

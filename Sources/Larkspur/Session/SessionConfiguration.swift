@@ -1,4 +1,5 @@
-/// The settings of a ``Session``. It is a value: later changes do not affect sessions that were created from it.
+/// The settings of a ``Session``. The configuration is a value: later changes do not affect sessions that were created
+/// from it.
 ///
 ///     let configuration = SessionConfiguration {
 ///         $0.headers = ["Accept": "application/json"]
@@ -12,22 +13,24 @@ public struct SessionConfiguration: Sendable {
     /// replaces the path, `//host/users` also replaces the host, and a URL with a scheme replaces everything. Without a
     /// base, relative URLs fail with `.invalidURL`.
     ///
-    /// The value is converted once, when a session is created. URLs of complete requests are not resolved.
+    /// The value is converted once, when a session is created. The URL of a complete request must be absolute, because
+    /// it is not resolved against the base.
     public var baseURL: (any URLConvertible)?
-    /// The header fields of every request that does not have them itself; ``HTTPHeaders/default`` by default. They are
-    /// added after modifiers and before adapters.
+    /// The header fields that are added to every request, unless the request has them already; ``HTTPHeaders/default``
+    /// by default. They are added after modifiers and before adapters.
     public var headers = HTTPHeaders.default
-    /// The encoder of parameters if a request names none; ``URLEncodedFormParameterEncoder`` by default.
+    /// The encoder of parameters for requests that name no encoder; ``URLEncodedFormParameterEncoder`` by default.
     public var encoder: any ParameterEncoder = .urlEncodedForm
-    /// The decoder of `Decodable` values if a serializer names none; `JSONDecoder` by default.
+    /// The decoder of `Decodable` values for serializers that name no decoder; `JSONDecoder` by default.
     public var decoder: any DataDecoder = JSONDecoder()
-    /// The evaluators of server certificates; nil by default, so that the system alone evaluates them. A host that
-    /// matches a pattern receives no byte of a request before its evaluator has accepted it.
+    /// The evaluators of server certificates; nil by default, so that the system alone evaluates them. If a host
+    /// matches a pattern of the manager, it receives no byte of a request until the pattern's evaluator has accepted
+    /// its certificates.
     public var serverTrust: ServerTrustManager?
-    /// The interceptors of all requests, called before a request's own; empty by default.
+    /// The interceptors of all requests, called before a request's own interceptors; empty by default.
     public var interceptors: [any RequestInterceptor] = []
-    /// The middleware around all exchanges, the first one outermost; empty by default. A request's own middleware runs
-    /// inside it.
+    /// The middleware that wraps all exchanges, with the first element outermost; empty by default. A request's own
+    /// middleware runs inside the session's middleware.
     public var middleware: [any RequestMiddleware] = []
     /// The handler of redirects if a request has none; nil by default, so that ``RequestOptions/redirects`` decides.
     public var redirectHandler: (any RedirectHandler)?
@@ -35,18 +38,19 @@ public struct SessionConfiguration: Sendable {
     public var eventMonitors: [any EventMonitor] = []
     /// Whether attaching a serializer starts a request; true by default. If false, only ``Request/resume()`` does.
     public var startsRequestsAutomatically = true
-    /// The validators of all responses, run before a request's own; empty by default.
+    /// The validators of all responses, run before a request's own validators; empty by default.
     public var validation: [ResponseValidator] = []
     /// The default options for requests.
     public var options = RequestOptions()
-    /// The jar that stores cookies between requests; nil for no cookies.
+    /// The jar that stores cookies between requests; nil means that the session handles no cookies.
     ///
     /// By default each session gets its own jar in memory, with a copy of this jar's cookies. A jar that is set here is
-    /// shared by all sessions with this configuration. Sessions created by ``Session/extending(_:)`` share the jar.
+    /// shared by all sessions with this configuration. A session created by ``Session/extending(_:)`` shares the jar of
+    /// the extended session.
     public var cookieJar: CookieJar? = CookieJar() {
         didSet { hasOwnCookieJar = false }
     }
-    /// Whether each session gets its own copy of the jar, because no jar was set.
+    /// Whether each session gets its own copy of the jar. It is false after the user has set `cookieJar`.
     private var hasOwnCookieJar = true
     /// The credentials that answer authentication challenges; nil by default. All sessions with this configuration
     /// share the store.
@@ -54,8 +58,8 @@ public struct SessionConfiguration: Sendable {
     /// The clock for retry delays, the total and attempt timeouts, and the delays of event streams; `ContinuousClock`
     /// by default. Tests can use a manual clock.
     public var clock: any Clock<Duration> = ContinuousClock()
-    /// The budget for the retries of all retry policies, resumable uploads and event streams of the session: a tenth of
-    /// the requests and ten a second by default; nil for no limit.
+    /// The budget for the retries of all retry policies, resumable uploads and event streams of the session. By default
+    /// the budget allows one retry for each ten requests, and ten more each second. Nil means no limit.
     public var retryBudget: RetryBudget? = RetryBudget()
     /// The source of random numbers, for example for the jitter of retry delays; the system's generator by default.
     public var random = RandomSource.system
@@ -65,7 +69,7 @@ public struct SessionConfiguration: Sendable {
         configure(&self)
     }
 
-    /// Returns the configuration for a new session: with a copy of the cookie jar, unless a jar was set.
+    /// Returns the configuration for a new session. The cookie jar is replaced by a copy, unless the user has set it.
     func withOwnCookieJar() -> SessionConfiguration {
         var configuration = self
         guard hasOwnCookieJar else { return configuration }
@@ -79,7 +83,7 @@ public struct SessionConfiguration: Sendable {
 public struct RandomSource: Sendable {
     private let next: @Sendable () -> UInt64
 
-    /// Creates a source. The closure returns 64 random bits, and is called from any thread.
+    /// Creates a source. The closure returns 64 random bits, and may be called from any thread.
     public init(_ next: @escaping @Sendable () -> UInt64) { self.next = next }
 
     /// The system's random number generator.
@@ -105,8 +109,8 @@ extension SessionConfiguration: CustomStringConvertible, CustomReflectable {
         "SessionConfiguration" + (baseURL.map { "(\(Redaction.shown($0)))" } ?? "")
     }
 
-    /// A mirror of common settings. It shows only the number of interceptors, middleware and monitors, which may hold
-    /// secrets.
+    /// A mirror of common settings. Of the validators, interceptors, middleware and monitors, the mirror shows only
+    /// their numbers, because they may hold secrets.
     public var customMirror: Mirror {
         Mirror(
             self,

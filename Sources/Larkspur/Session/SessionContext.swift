@@ -1,6 +1,6 @@
 /// The state of a session: its immutable configuration, and its requests and tasks behind locks.
 ///
-/// Pipelines and the transport's delegate use it directly, because they cannot wait for the actor `Session`.
+/// Pipelines and the transport's delegate use this state directly, because they cannot wait for the actor `Session`.
 package final class SessionContext: SessionStateProvider {
     // Immutable
     let configuration: SessionConfiguration
@@ -8,11 +8,12 @@ package final class SessionContext: SessionStateProvider {
     let monitors: [MonitorQueue]
     /// The initial settings of each request.
     let settings: RequestSettings
-    /// The thread that writes the session's downloads.
+    /// The thread that writes the session's downloads to their files.
     let files = FileThread.assigned()
     /// The base of relative URLs, or the error that makes them fail; nil if the session has no base.
     let baseURL: Result<RequestURL, RequestError>?
-    /// The session's header fields if they are valid for every request, else empty. Checked once, not for each request.
+    /// The session's header fields if they are valid for every request, else empty. They are checked once here, and not
+    /// again for each request.
     let knownHeaders: HTTPHeaders
     /// The evaluators of server certificates; nil if the transport alone evaluates them.
     let trust: TrustPolicy?
@@ -21,7 +22,8 @@ package final class SessionContext: SessionStateProvider {
 
     // Mutable state, guarded by the locks of `Protected`
     private let owner = Protected(Owner())
-    /// The requests and tasks, spread over several locks, because every event of the transport needs one of them.
+    /// The requests and tasks. They are spread over several locks, because each event of the transport acquires one of
+    /// these locks. With a single lock, the threads of the transport would often wait for each other.
     private let shards = (0..<Shard.count).map { _ in Protected(Shard()) }
 
     private struct Owner {
@@ -49,7 +51,8 @@ package final class SessionContext: SessionStateProvider {
 
     private func shard(_ id: TransportTaskID) -> Protected<Shard> { shards[Int(id.rawValue % UInt64(Shard.count))] }
 
-    /// - Parameter parent: The session whose retry budget is shared, if both sessions have the same budget.
+    /// - Parameter parent: The context of the session that this session extends. Both share one retry account if their
+    ///   budgets are equal.
     init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
         self.configuration = configuration
         self.transport = transport
@@ -82,7 +85,7 @@ package final class SessionContext: SessionStateProvider {
         for request in end(.ended) { request.handle.core.cancel(.sessionEnded) }
     }
 
-    /// Stops registering requests, and returns those that are registered.
+    /// Returns the registered requests, and stops further requests from being registered.
     private func end(_ status: Shard.Status) -> [any Request] {
         shards.flatMap { shard in
             shard.withLock { shard in
@@ -98,13 +101,15 @@ package final class SessionContext: SessionStateProvider {
 
     // MARK: Requests
 
-    /// Keeps a request until it has finished. Returns the number to pass to `forget`; nil if the session has ended.
+    /// Keeps a request alive until `forget` is called. Returns the number to pass to `forget`; nil if the session has
+    /// ended.
     func register(_ request: any Request, _ id: RequestID) -> UInt64? {
         shard(id).withLock { $0.status == .open ? $0.requests.insert(request) : nil }
     }
 
     func forget(_ id: RequestID, in place: UInt64) {
-        // The request is released after unlocking, because this may be its last reference.
+        // The request is released after unlocking: this may be its last reference, and its `deinit` may run user code
+        // (rule R1).
         _ = shard(id).withLock { $0.requests.remove(place) }
     }
 
@@ -146,8 +151,8 @@ package final class SessionContext: SessionStateProvider {
     }
 #endif
 
-/// A collection whose elements are found by a number. It uses an array index and no hash, because every event of the
-/// transport looks up its request here.
+/// A collection whose elements are found by a number. The number contains an array index, so a lookup needs no hash.
+/// Lookups must be fast, because every event of the transport looks up its request here.
 ///
 /// A number contains the index and the generation of its slot. The generation counts the uses of the slot, so the
 /// number of a removed element finds nothing after the slot was reused.

@@ -1,7 +1,7 @@
-/// Passes a transport's events and questions to the request of the task.
+/// A delegate that passes a transport's events and questions to the request of each task.
 ///
-/// It has no state: a `SessionStateProvider` knows the request of each task. It is called on the transport's threads,
-/// so it runs no user code (rule R2 in Concurrency.md).
+/// The delegate has no state: a `SessionStateProvider` knows the request of each task. The transport calls the delegate
+/// on its own threads, which must not run user code (rule R2 in Concurrency.md).
 package final class SessionDelegate: TransportDelegate {
     private let provider: any SessionStateProvider
 
@@ -25,7 +25,8 @@ package final class SessionDelegate: TransportDelegate {
         }
     }
 
-    /// Marks the thread as the transport's during the call, so that tests can prove that no user code runs on it.
+    /// Calls the closure, and marks the current thread as a transport's thread during the call. Tests use the mark to
+    /// check that no user code runs on such a thread.
     private func onTransportThread(_ body: () -> Void) {
         #if DEBUG
             ThreadMarks.transportDepth += 1

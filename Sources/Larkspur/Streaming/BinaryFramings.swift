@@ -54,7 +54,7 @@ public struct LengthPrefixedFraming: MessageFraming {
 
 /// A framing whose messages a closure finds.
 public struct CustomFraming: MessageFraming {
-    /// The range of the message in the bytes, and the end of its frame.
+    /// The range of the message in the bytes, and the end of the message's frame.
     public typealias Frame = (message: Range<Int>, end: Int)
 
     private let find: @Sendable (UnsafeRawBufferPointer) throws -> Frame?

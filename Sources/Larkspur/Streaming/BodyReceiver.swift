@@ -1,43 +1,45 @@
-/// Receives a response's body in parts, for readers or a file, so that it is not kept in memory.
+/// A receiver of a response's body in parts, for readers or a file, so that the whole body is not kept in memory.
 ///
-/// The pipeline makes one call at a time and awaits it, so a slow receiver slows the server down (back pressure).
+/// The pipeline makes one call at a time and awaits its end, so a slow receiver slows the server down (back pressure).
 package protocol BodyReceiver: Sendable {
-    /// The actor that the receiver works on; nil if any thread will do.
+    /// The actor on which the receiver works; nil if the receiver can work on any thread.
     var actor: (any Actor)? { get }
 
     /// The maximum number of body bytes that wait between the transport and the receiver.
     var capacity: UInt64 { get }
 
-    /// The memory limit that the receiver shares with others; nil if there is none.
+    /// The memory limit that this receiver shares with other receivers; nil if there is none.
     var budget: BufferBudget? { get }
 
-    /// Whether another attempt can follow a failed one.
+    /// Whether the receiver can receive the body of another attempt after a failed attempt.
     var canBeginAgain: Bool { get }
 
-    /// Adapts a request that is about to be sent. The request was built for this URL and then adapted.
+    /// Returns a request with the receiver's own changes, just before it is sent. `url` is the URL of the request
+    /// before its adapters have run.
     func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest
 
     /// Prepares for the body of a response that has passed validation.
     func begin(_ exchange: CompletedExchange) async throws
 
-    /// Receives the next bytes, decoded. Returns when it can receive more.
+    /// Receives the next decoded bytes. Returns when the receiver can receive more.
     func receive(_ bytes: Data) async throws
 
     /// Reads the whole body from the channel, if the body needs no decoding. Returns false if the pipeline must call
     /// ``receive(_:)`` instead.
     func take(_ body: ByteChannel) async throws -> Bool
 
-    /// Handles the end of a complete body. Reports events for monitors through `tell` before it returns.
+    /// Handles the end of a complete body. Before this function returns, it reports events for monitors by calling
+    /// `tell`.
     func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) async throws
 
     /// Returns the exchange for the serializers, with the result of receiving its body.
     func result(_ exchange: CompletedExchange) async -> CompletedExchange
 
-    /// Stops the delivery after a cancel. Called from any thread; must not wait.
+    /// Stops the delivery after a cancel. This function may be called from any thread, and must not wait.
     func stopDelivering()
 
-    /// Releases resources after the request has finished, however it ended. Called once, from any thread; must not
-    /// wait.
+    /// Releases resources after the request has finished, with success or failure. This function is called once, from
+    /// any thread, and must not wait.
     func end(_ error: RequestError?)
 }
 

@@ -6,12 +6,13 @@ internal import CLarkspur
 /// download, while the bytes of the ended download still wait for the disk.
 ///
 /// Channels that hold bytes get equal shares. A channel that holds more than its share gets no more room until its
-/// reader has consumed the excess. No channel waits for another one: each channel has a minimum, and requests the rest
-/// of its share when its reader returns for more bytes.
+/// reader has consumed the excess. No channel waits for another channel: each channel may always hold a minimum, and
+/// requests the rest of its share when its reader asks for more bytes.
 package final class BufferBudget: Sendable {
     /// The budget of all downloads in the process, for bytes that wait to be written.
     package static let downloads = BufferBudget(limit: 32 << 20) {
-        // Not on the calling thread: it may belong to a transport, and the trim takes milliseconds.
+        // Returning free memory to the system takes milliseconds. The calling thread may belong to a transport, so
+        // another thread does this.
         DispatchQueue.global(qos: .utility).async { clarkspur_memory_trim() }
     }
 
@@ -33,10 +34,10 @@ package final class BufferBudget: Sendable {
     private struct State {
         var parts: [UInt64: Part] = [:]
         var lastNumber: UInt64 = 0
-        /// The number of channels that hold bytes or still receive some.
+        /// The number of channels that hold bytes or may still receive bytes.
         var active: UInt64 = 0
         var held: UInt64 = 0
-        /// The maximum of `held` since the last time when no channel held bytes.
+        /// The maximum of `held` since `active` was last 0.
         var peak: UInt64 = 0
 
         mutating func change<Value>(_ number: UInt64, _ body: (inout Part, borrowing State) -> Value) -> Value? {
@@ -61,7 +62,8 @@ package final class BufferBudget: Sendable {
     ///
     /// - Parameters:
     ///   - limit: The limit in bytes.
-    ///   - whenEmpty: Called when all channels are empty, if they have held more than half of the limit.
+    ///   - whenEmpty: A closure that is called when all channels have become empty, if they have held more than half of
+    ///     the limit before.
     package init(limit: UInt64, whenEmpty: @escaping @Sendable () -> Void = {}) {
         self.limit = limit
         self.whenEmpty = whenEmpty
@@ -119,7 +121,7 @@ package final class BufferBudget: Sendable {
     }
 }
 
-/// A channel's share of a budget. Its release returns the share.
+/// A channel's share of a budget. When this object is released, the share returns to the budget.
 final class BufferShare: Sendable {
     private let budget: BufferBudget
     private let number: UInt64
@@ -141,7 +143,7 @@ final class BufferShare: Sendable {
         budget.advance(number, behind: consumed, capacity: capacity)
     }
 
-    /// Notes that the reader has consumed the body up to this position, after the body's end is known.
+    /// Notes that the reader has consumed the body up to this position. Has an effect only after `end(at:)`.
     func consume(upTo consumed: UInt64) { budget.consume(number, upTo: consumed) }
 
     /// Notes that the body ends at this position.

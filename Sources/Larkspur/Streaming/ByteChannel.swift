@@ -1,20 +1,20 @@
 /// A bounded channel of body bytes from the transport to one reader.
 ///
-/// The transport never waits. The channel accepts all bytes, and tells the transport the absolute position that it may
-/// deliver up to: `capacity` bytes beyond the reader's position. The channel holds at most one chunk more than
+/// The transport never waits. The channel accepts all bytes, and tells the transport the absolute position up to which
+/// bytes may be delivered: `capacity` bytes beyond the reader's position. The channel holds at most one chunk more than
 /// `capacity`. A channel with a share of a ``BufferBudget`` may hold less.
 package final class ByteChannel: Sendable {
     private typealias Reader = Continuation<Result<Data?, any Error>>
-    /// Tells the transport the position that it may deliver up to.
+    /// Tells the transport the position up to which bytes may be delivered.
     package typealias Allow = @Sendable (UInt64) -> Void
-    /// Consumes bytes and returns true, or returns false if it has no room. The owner of the consumer calls `deliver()`
-    /// when there is room again.
+    /// Consumes the bytes and returns true, or returns false if the consumer has no room. The owner of the consumer
+    /// calls `deliver()` when the consumer has room again.
     package typealias Consumer = @Sendable (Data) -> Bool
 
     private enum End {
         case open
         case ended(RequestError?)
-        /// The reader has left; bytes are discarded.
+        /// The reader has left, and the channel discards all bytes.
         case abandoned
     }
 
@@ -75,7 +75,7 @@ package final class ByteChannel: Sendable {
 
     /// Connects the channel to the hop that fills it.
     ///
-    /// Positions count within a hop, so they start at zero again. Unread bytes of an earlier hop are discarded.
+    /// Positions are counted within a hop, so they start at zero again. Unread bytes of an earlier hop are discarded.
     ///
     /// - Parameter allow: Called with the position that the transport may deliver up to.
     package func connect(allow: @escaping Allow) {
@@ -89,7 +89,7 @@ package final class ByteChannel: Sendable {
         withExtendedLifetime(released) { allow(initialAllowance) }
     }
 
-    /// Receives the next bytes, on the transport's side.
+    /// Receives the next bytes from the transport.
     package func receive(_ bytes: Data) {
         guard !bytes.isEmpty else { return }
         let action: (reader: Reader?, allow: Allow?, consumed: UInt64) = box.withLock { state in
@@ -98,9 +98,9 @@ package final class ByteChannel: Sendable {
             switch state.end {
             case .ended: return (nil, nil, 0)
             case .open where !state.isDiscarding:
-                // With a budget, bytes count as held until the reader asks for more, because the reader still has
-                // them in memory. The channel reports them as consumed only then. At the first chunk it reports
-                // position 0, to claim more than the initial minimum.
+                // With a budget, bytes count as held until the reader asks for more bytes, because the reader still has
+                // them in memory. Only then does the channel report these bytes as consumed. At the first chunk, the
+                // channel reports position 0, to get more room than the initial minimum.
                 let shared = share != nil && isFirst ? state.allow : nil
                 guard state.consumer == nil, let reader = state.reader else {
                     state.chunks.append(bytes)
@@ -119,7 +119,8 @@ package final class ByteChannel: Sendable {
         reader.resume(returning: .success(bytes))
     }
 
-    /// Reports the reader's position to the budget and the transport; after the hop's end only to the budget.
+    /// Reports the reader's position to the budget and the transport. After the hop's end, `allow` is nil, and only the
+    /// budget gets the position.
     private func advance(_ allow: Allow?, behind consumed: UInt64) {
         guard let allow else { share?.consume(upTo: consumed); return }
         allow(share?.advance(behind: consumed) ?? consumed + capacity)
@@ -130,7 +131,7 @@ package final class ByteChannel: Sendable {
         let (reader, received, released) = box.withLock { state -> (Reader?, UInt64, Allow?) in
             guard case .open = state.end else { return (nil, state.received, nil) }
             state.end = .ended(error)
-            // The consumer gets the remaining bytes first.
+            // The consumer gets the remaining bytes before the end.
             if state.consumer != nil { return (nil, state.received, nil) }
             defer {
                 state.allow = nil
@@ -156,7 +157,7 @@ package final class ByteChannel: Sendable {
         while let (consumer, bytes) = nextDelivery() {
             let isConsumed = consumer(bytes)
             let (goesOn, allow, consumed) = box.withLock { state in
-                if isConsumed, state.next != nil {  // another hop or a reader that left may have discarded it
+                if isConsumed, state.next != nil {  // `connect` and `abandon` discard waiting bytes
                     _ = state.takeFirst()
                     state.read += UInt64(bytes.count)
                 }
@@ -169,7 +170,8 @@ package final class ByteChannel: Sendable {
         }
     }
 
-    /// Returns the next delivery, or nil if no bytes wait. At the end of the body it resumes the waiting reader.
+    /// Returns the consumer and the next bytes for it, or nil if no bytes wait. At the end of the body it resumes the
+    /// waiting reader.
     private func nextDelivery() -> (Consumer, Data)? {
         let (next, ended, reader, _) = box.withLock {
             state -> ((Consumer, Data)?, RequestError??, Reader?, released: (Consumer?, Allow?)) in
@@ -193,7 +195,8 @@ package final class ByteChannel: Sendable {
         _ = try await next()
     }
 
-    /// Returns the next bytes; nil at the end. One reader at a time. The reader resumes on its own actor.
+    /// Returns the next bytes; nil at the end. Only one reader may wait at a time. The reader resumes on the actor
+    /// `isolation`.
     package func next(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         let number = box.withLock { state in
             state.lastReader += 1
@@ -206,7 +209,8 @@ package final class ByteChannel: Sendable {
         }.get()
     }
 
-    /// Discards all bytes from now on, because the reader has left. So the hop can end.
+    /// Discards all bytes from now on, because the reader has left. The transport can then deliver the rest, so that
+    /// the hop ends.
     package func abandon() {
         let action = box.withLock { state -> (allow: Allow?, consumed: UInt64) in
             guard case .open = state.end else { return (nil, 0) }
@@ -218,7 +222,8 @@ package final class ByteChannel: Sendable {
         advance(action.allow, behind: action.consumed)
     }
 
-    /// Discards waiting and further bytes after the request was cancelled. The reader gets the end next.
+    /// Discards waiting and further bytes after the request was cancelled. The reader next gets the end of the body or
+    /// an error.
     ///
     /// - Parameter error: The reader's error if the body has ended successfully but the reader has not received the end
     ///   yet.

@@ -1,4 +1,4 @@
-/// A parser that decodes each message of a framing.
+/// A parser that splits a stream into messages by a framing, and decodes each message as a value.
 public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFraming>: StreamParser {
     private var framing: Framing
     private let decoder: any DataDecoder

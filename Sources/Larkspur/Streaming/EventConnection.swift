@@ -18,14 +18,14 @@ final class EventConnection {
     }
 }
 
-/// Cancels a request whose response has begun, if no bytes arrive for too long. It counts only the time for which the
-/// reader waits for bytes.
+/// A timer that cancels a request whose response has begun, if no bytes arrive within the timeout. The timer counts
+/// only the time for which the reader waits for bytes.
 final class IdleTimer: Sendable {
     private enum Timer { case unset, set(Task<Void, Never>), stopped }
 
     private struct State {
         var timer = Timer.unset
-        /// The time for which the reader has waited for bytes; nil while it does not wait.
+        /// Returns the time for which the reader has waited for bytes; nil while the reader does not wait.
         var silence: (@Sendable () -> Duration)?
     }
 

@@ -1,4 +1,4 @@
-/// The state of an event stream, shared by its reader, its connections and the followers of its state.
+/// The shared state of an event stream. The stream's reader and connections change it, and the followers observe it.
 final class EventSource: Sendable {
     struct State {
         var reconnection: ServerSentEventsReconnection
@@ -9,13 +9,14 @@ final class EventSource: Sendable {
         /// Whether the next connection follows a failure.
         var isRetry = false
         var isClaimed = false
-        // Followers of the state
+        // `changes` counts the changes of the stream's state. `notified` is this count at the last notification of a
+        // follower.
         var changes = 0
         fileprivate var followers: [(follower: Follower, notified: Int)] = []
         var isNotifying = false
 
-        /// Returns the state and the followers that have not received it. Returns nil if there are no such followers or
-        /// another thread is notifying.
+        /// Returns the stream's state and the followers that have not received this state. Returns nil if there are no
+        /// such followers, or if another thread is notifying the followers.
         fileprivate mutating func nextNotification() -> (ServerSentEventsState, [Follower])? {
             let late = followers.indices.filter { followers[$0].notified < changes }
             guard !isNotifying, !late.isEmpty else { return nil }
@@ -33,7 +34,8 @@ final class EventSource: Sendable {
         .alreadyIterated,
         "a stream of events can be iterated only once; make another request to get another stream")
 
-    /// The error of a request that was already started: header fields and validators can no longer be added to it.
+    /// The error of a request that was already started. The stream can then no longer add its header fields and
+    /// validators to the request.
     private static let alreadyStarted = RequestError(
         .alreadyStarted,
         "the request was started before its events were read; do not start it, because the stream does that")
@@ -42,7 +44,8 @@ final class EventSource: Sendable {
     let clock: any Clock<Duration>
     let random: RandomSource
     private let context: SessionContext
-    /// The session, held while the stream may connect again. Between two connections no request holds it.
+    /// The session. The stream keeps the session alive while it may connect again, because between two connections no
+    /// request does so.
     private let session: Session?
 
     // Mutable state, guarded by the lock of `Protected`
@@ -70,7 +73,8 @@ final class EventSource: Sendable {
 
     var parser: ServerSentEventParser { box.withLock { $0.reconnection.parser } }
 
-    /// Passes an event to the reconnection and its state to the followers. Returns the next action.
+    /// Passes an event to the reconnection, and notifies the followers if the stream's state has changed. Returns the
+    /// next action.
     func handle(_ event: ServerSentEventsReconnection.Event) -> ServerSentEventsReconnection.Action {
         let action = box.withLock { state -> ServerSentEventsReconnection.Action in
             let before = state.reconnection.state
@@ -83,8 +87,8 @@ final class EventSource: Sendable {
         return action
     }
 
-    /// Handles the end of a connection whose body `parser` has read. Ends the stream if the request's body cannot be
-    /// sent again.
+    /// Handles the end of a connection. `parser` has read the connection's body. Ends the stream if the request's body
+    /// cannot be sent again.
     func lose(_ parser: ServerSentEventParser, _ error: RequestError?) -> ServerSentEventsReconnection.Action {
         let request = box.withLock { state in
             state.reconnection.parser = parser
@@ -110,8 +114,8 @@ final class EventSource: Sendable {
 
     // MARK: Connections
 
-    /// Opens a connection with these header fields: the first one with the request itself, later ones with copies of
-    /// it.
+    /// Opens a connection with these header fields. The first connection uses the user's request itself, and each later
+    /// connection uses a copy of that request.
     func connect(_ fields: HTTPHeaders) async throws(RequestError) -> EventConnection {
         let (last, settings, policy) = box.withLock { ($0.request, $0.settings, $0.reconnection.policy) }
         var request = last
@@ -161,8 +165,8 @@ final class EventSource: Sendable {
         })
     }
 
-    /// Returns a validator that rejects responses that are not event streams. It does so before the stream reads the
-    /// body, so that the error contains the text of the server's error body.
+    /// Returns a validator that rejects responses that are not event streams. The validator runs before the stream
+    /// reads the body. So the server's error body is still unread, and its text can become part of the error.
     private func validator(_ didOpen: @escaping @Sendable () -> Void) -> ResponseValidator {
         ResponseValidator { [weak self] exchange in
             guard let head = exchange.head else { return }
@@ -180,7 +184,8 @@ final class EventSource: Sendable {
         return stream
     }
 
-    /// Notifies the followers, on one thread at a time, so that the latest state is the last one delivered.
+    /// Notifies the followers. Only one thread at a time does so. Otherwise a follower could receive an older state
+    /// after the latest state.
     private func notifyFollowers() {
         while let (state, followers) = box.withLock({ $0.nextNotification() }) {
             let ended = followers.filter { !$0.tell(state) }

@@ -1,4 +1,4 @@
-/// A response's body in parts, with its content codings undone. It can be iterated once.
+/// A response's body in parts, with its content codings, such as gzip, decoded. The body can be iterated once.
 struct HopBody: AsyncSequence, Sendable {
     private let channel: ByteChannel
     private let hop: Hop
@@ -14,8 +14,8 @@ struct HopBody: AsyncSequence, Sendable {
     func makeAsyncIterator() -> Iterator { Iterator(channel, hop) }
 
     final class Iterator: AsyncIteratorProtocol {
-        /// The number of encoded bytes to decode at a time. It is small, because the decoded bytes stay in memory until
-        /// the reader requests them.
+        /// The number of encoded bytes to decode at a time. This number is small, because the decoded bytes stay in
+        /// memory until the reader requests them.
         private static let pieceSize = 4 * 1024
 
         private let channel: ByteChannel

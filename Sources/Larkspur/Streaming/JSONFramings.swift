@@ -13,7 +13,7 @@ public struct JSONLinesFraming: MessageFraming {
 
     public mutating func end() throws -> Data? { try splitter.end(Self.message) ?? nil }
 
-    /// Returns nil for a line of only white space.
+    /// Returns the line as a message; nil for a line of only white space.
     private static func message(_ line: UnsafeRawBufferPointer) -> Data? {
         line.allSatisfy(JSONSequenceFraming.isBlank) ? nil : Data(line)
     }
@@ -21,13 +21,13 @@ public struct JSONLinesFraming: MessageFraming {
 
 /// A framing of JSON texts that each begin with a record separator, 0x1E, and end with a line feed (RFC 7464).
 ///
-/// A text is delivered when its line feed has arrived, before the next text begins. A truncated text fails with
-/// `.incompleteMessage`. A text is truncated if a bracket or a string is open, or if no white space follows a number or
-/// a word: `12` can be the beginning of `1234`.
+/// A text is delivered as soon as its line feed has arrived. A truncated text fails with `.incompleteMessage`. A text
+/// is truncated if a bracket or a string is still open at its end, or if no white space follows a number or a word:
+/// `12` can be the beginning of `1234`.
 public struct JSONSequenceFraming: MessageFraming {
     private var remainder: Remainder
     private var isInText = false
-    /// The state of the current text.
+    /// The first byte of the current text that is not white space; nil if there is none yet.
     private var first: UInt8?
     private var last: UInt8 = 0
     private var depth = 0
@@ -42,7 +42,8 @@ public struct JSONSequenceFraming: MessageFraming {
             let byte = bytes[index]
             index += 1
             if byte == 0x1E {
-                // A record separator begins the next text. It also ends the current one if no line feed did.
+                // A record separator begins the next text. It also ends the current text if no line feed has ended that
+                // text.
                 let text = bytes.take(index - 1)
                 _ = bytes.take(1)
                 index = 0
@@ -69,7 +70,8 @@ public struct JSONSequenceFraming: MessageFraming {
 
     public mutating func end() throws -> Data? { try finish(UnsafeRawBufferPointer(start: nil, count: 0)) }
 
-    /// Returns the current text, which ends with these bytes; nil if it is blank.
+    /// Returns the current text, which ends with these bytes; nil if it has only white space. Throws if it is
+    /// truncated.
     private mutating func finish(_ bytes: UnsafeRawBufferPointer) throws -> Data? {
         let text = try remainder.completed(with: bytes)
         guard let first else {
@@ -94,7 +96,7 @@ public struct JSONSequenceFraming: MessageFraming {
             switch byte {
             case UInt8(ascii: "\""): isInString = true
             case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
-            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth = max(0, depth - 1)  // extra brackets fail in decoding
+            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth = max(0, depth - 1)  // the decoder rejects extra brackets
             default: break
             }
         }

@@ -8,7 +8,7 @@
 public struct LiveBody: AsyncSequence, Sendable {
     private let open: @Sendable () -> Iterator
 
-    /// Creates a body from an asynchronous sequence. Each iteration makes its own iterator.
+    /// Creates a body from an asynchronous sequence. Each iteration of the body makes another iterator of the sequence.
     public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks) where Chunks.Element == Data {
         open = {
             var iterator = chunks.makeAsyncIterator()

@@ -28,7 +28,7 @@ extension MessageFraming where Self == JSONSequenceFraming {
 }
 
 extension MessageFraming where Self == LengthPrefixedFraming {
-    /// Returns a framing of messages that begin with their length, an unsigned integer.
+    /// Returns a framing of messages that each begin with their length as an unsigned integer.
     ///
     /// - Parameters:
     ///   - bytes: The size of the length in bytes, from 1 to 8; 4 by default.
@@ -42,9 +42,9 @@ extension MessageFraming where Self == LengthPrefixedFraming {
 }
 
 extension MessageFraming where Self == ServerSentEventFraming {
-    /// A framing of the data of server-sent events.
+    /// A framing whose messages are the data of server-sent events.
     public static var serverSentEvents: Self { serverSentEvents() }
-    /// Returns a framing of the data of server-sent events.
+    /// Returns a framing whose messages are the data of server-sent events.
     ///
     /// - Parameter maximumSize: The maximum size of an event in bytes; 16 MiB by default.
     public static func serverSentEvents(maximumSize: Int = defaultMaximumSize) -> Self { Self(limit: maximumSize) }
@@ -52,7 +52,7 @@ extension MessageFraming where Self == ServerSentEventFraming {
 
 extension MessageFraming where Self == CustomFraming {
     /// Returns a framing whose messages the closure finds. The closure gets all bytes that were not consumed yet. It
-    /// returns the range of the first message and the end of its frame, or nil if it needs more bytes.
+    /// returns the range of the first message and the end of that message's frame, or nil if it needs more bytes.
     ///
     ///     .custom { bytes in
     ///         bytes.firstIndex(of: 0).map { (0..<$0, $0 + 1) }  // zero bytes between messages
@@ -65,7 +65,7 @@ extension MessageFraming where Self == CustomFraming {
     }
 }
 
-/// A framing of the data of server-sent events, without their other fields.
+/// A framing whose messages are the data of server-sent events, without the events' other fields.
 public struct ServerSentEventFraming: MessageFraming {
     private var parser: ServerSentEventParser
 

@@ -1,8 +1,9 @@
 /// The values that a parser reads from a sequence of chunks.
 ///
-/// The sequence requests a chunk only when all bytes of the last chunk are parsed and the reader wants another value.
-/// So a slow reader slows the sender down. The sequence ends with the first error. Errors of the base sequence are
-/// thrown unchanged. Errors of the parser become a ``RequestError`` with the number of the element, counted from 1.
+/// The sequence requests a chunk only when all bytes of the last chunk are parsed and the reader requests another
+/// value. So a slow reader slows the sender down. The sequence ends with the first error. Errors of the base sequence
+/// are thrown unchanged. An error of the parser becomes a ``RequestError`` with the number of the element that could
+/// not be parsed, counted from 1.
 public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSequence where Base.Element == Data {
     public typealias Element = Parser.Output
 
@@ -41,8 +42,8 @@ public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSe
             }
         }
 
-        /// Returns the next value. Does not run on the caller's actor, because the base sequence cannot do so on older
-        /// systems.
+        /// Returns the next value. This function does not run on the caller's actor, because on older systems the base
+        /// sequence cannot run there.
         @inlinable
         @concurrent public mutating func next() async throws -> Parser.Output? {
             while true {
@@ -61,17 +62,18 @@ public struct ParsedSequence<Base: AsyncSequence, Parser: StreamParser>: AsyncSe
 
 extension ParsedSequence: Sendable where Base: Sendable {}
 
-/// The part of an iterator that does not wait: the parser, the current chunk, and the number of its parsed bytes. It is
-/// inlinable like the iterator, because unspecialized code would double the cost of small values.
+/// The part of an iterator that does not wait: the parser, the current chunk, and the number of parsed bytes in that
+/// chunk. This type is inlinable like the iterator, because unspecialized code would double the cost of small values.
 @usableFromInline
 struct ParsedElements<Parser: StreamParser> {
     @usableFromInline
     enum Place { case open, ending, closed }
 
     @usableFromInline var parser: Parser
-    /// The request whose body is parsed. Errors get the head and the attempts of its exchange.
+    /// The request whose body is parsed; nil for other chunks. The head and the attempts of the request's exchange are
+    /// added to errors.
     @usableFromInline let request: DataStreamRequest?
-    /// The flag that is raised when the request is cancelled.
+    /// The flag that is raised when the request is cancelled; nil without a request.
     @usableFromInline let isCut: AtomicFlag?
     @usableFromInline var place = Place.open
     @usableFromInline var chunk = Data()
@@ -87,7 +89,7 @@ struct ParsedElements<Parser: StreamParser> {
     /// Returns whether further chunks can follow.
     @inlinable var isOpen: Bool { place == .open }
 
-    /// Stores the next chunk, or nil at the end.
+    /// Stores the next chunk. Nil means that no further chunk follows.
     @inlinable
     mutating func receive(_ next: Data?) {
         chunk = next ?? Data()
@@ -105,7 +107,8 @@ struct ParsedElements<Parser: StreamParser> {
     @inlinable
     mutating func next() throws -> Parser.Output? {
         if let isCut, place == .open, isCut.isRaised || Task.isCancelled {
-            // The base sequence throws the reason of the cancel, and has already dropped its waiting chunks.
+            // The rest of the current chunk is dropped. The base sequence has dropped its waiting chunks too, and its
+            // next call throws the reason of the cancel.
             (chunk, used) = (Data(), 0)
             return nil
         }
@@ -161,8 +164,8 @@ extension AsyncSequence where Element == Data {
         ParsedSequence(self, parser)
     }
 
-    /// The lines, without their ends `\n` or `\r\n`. Empty lines are included. A line end at the end of the stream is
-    /// not followed by an empty line.
+    /// The lines, without their ends `\n` or `\r\n`. Empty lines are included. If the stream ends with a line end, no
+    /// empty line follows.
     public var lines: ParsedSequence<Self, LineParser> { parsed(by: LineParser()) }
 
     /// Returns the lines.

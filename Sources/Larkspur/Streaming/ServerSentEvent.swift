@@ -7,7 +7,7 @@ public struct ServerSentEvent: Sendable, Hashable {
     public var event: String
     /// The event's data. Several `data` lines are joined with line feeds.
     public var data: String
-    /// The reconnection time that was sent with the event.
+    /// The reconnection time that the server has sent with the event; nil if there was none.
     public var retry: Duration?
 
     /// Creates an event, for previews and tests.
@@ -18,7 +18,7 @@ public struct ServerSentEvent: Sendable, Hashable {
         self.retry = retry
     }
 
-    /// Returns the data, decoded as a value of a type.
+    /// Returns the event's data, decoded as a value of the given type.
     ///
     /// - Throws: ``RequestError`` with the code `.decodingFailed`.
     public func decode<Value: Decodable>(
@@ -39,8 +39,8 @@ public struct ServerSentEvent: Sendable, Hashable {
 ///     var parser = ServerSentEventParser()
 ///     for event in try parser.parse(chunk) { print(event.data) }
 ///
-/// Lines end with `\r\n`, `\n` or `\r`. An event ends with an empty line; an unfinished event at the end of the stream
-/// is dropped. Bytes that are not UTF-8 become U+FFFD.
+/// Lines end with `\r\n`, `\n` or `\r`. An event ends with an empty line; the parser drops an unfinished event at the
+/// end of the stream. Bytes that are not UTF-8 become U+FFFD.
 public struct ServerSentEventParser: StreamParser {
     /// The default maximum size of an event: 16 MiB.
     public static let defaultMaximumEventSize = 16 << 20
@@ -51,19 +51,19 @@ public struct ServerSentEventParser: StreamParser {
     /// The last reconnection time from the server; nil if there was none.
     public private(set) var reconnectionTime: Duration?
 
-    /// A closure that is called with each comment, a line that begins with a colon, without the colon and one space
-    /// after it. Servers send comments to keep a connection alive.
+    /// A closure that is called with each comment. A comment is a line that begins with a colon; the closure gets the
+    /// text without the colon and one space after it. Servers send comments to keep a connection alive.
     public var onComment: (@Sendable (String) -> Void)?
 
     private var remainder: Remainder
     private var isAtStart = true
-    /// Whether the last byte was a carriage return. A line feed after it belongs to the same line end, even if it is in
-    /// the next chunk.
+    /// Whether the last byte was a carriage return. A line feed that follows is part of the same line end, even if that
+    /// line feed is in the next chunk.
     private var skipsLineFeed = false
 
-    // The block of lines that is being read
+    // The state of the block of lines that is being read, which becomes one event
     private var data = ""
-    /// The size of all data lines with their ends, in bytes as received; 0 without data lines.
+    /// The size of the block's data lines in bytes as received, plus one byte for each line end; 0 without data lines.
     private var dataSize = 0
     private var type = ""
     private var id: String
@@ -73,8 +73,8 @@ public struct ServerSentEventParser: StreamParser {
     ///
     /// - Parameters:
     ///   - lastEventID: The last event ID of the previous connection; empty by default.
-    ///   - maximumEventSize: The maximum size of an event's data and of a line, in bytes; 16 MiB by default. Larger
-    ///     ones fail with `.messageTooLarge`.
+    ///   - maximumEventSize: The maximum size of an event's data and of a line, in bytes; 16 MiB by default. A larger
+    ///     event or line fails with `.messageTooLarge`.
     public init(lastEventID: String = "", maximumEventSize: Int = defaultMaximumEventSize) {
         self.lastEventID = lastEventID
         id = lastEventID
@@ -101,7 +101,7 @@ public struct ServerSentEventParser: StreamParser {
         return nil
     }
 
-    /// Returns nil, because an unfinished event is incomplete.
+    /// Returns nil, because an event that no empty line has ended is dropped.
     public mutating func end() -> ServerSentEvent? { nil }
 
     /// A parser for the next connection, with the last event ID and the settings of this one.
@@ -112,7 +112,7 @@ public struct ServerSentEventParser: StreamParser {
         return next
     }
 
-    /// Reads a line. An empty line ends the event.
+    /// Reads a line. An empty line ends the event, which is then returned.
     private mutating func read(_ line: UnsafeRawBufferPointer) throws -> ServerSentEvent? {
         var value = line
         if isAtStart {
@@ -168,7 +168,8 @@ public struct ServerSentEventParser: StreamParser {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The bytes after `data:` and one optional space, for the most frequent field; nil for other lines.
+    /// The bytes after `data:` and one optional space; nil for other lines. Most lines are `data:` lines, and this
+    /// check is faster than the general comparison of field names.
     @inline(__always)
     fileprivate var data: UnsafeRawBufferPointer? {
         let data = UInt32(bigEndian: 0x6461_7461)

@@ -1,10 +1,10 @@
-/// The end of a connection of an event stream that will connect again.
+/// The facts about a connection that has ended, if its event stream will connect again.
 public struct ServerSentEventsInterruption: Sendable {
     /// The error of the connection; nil if the server ended the body normally.
     public let error: RequestError?
-    /// The pause before the next connection, including its jitter.
+    /// The pause before the next connection, including the jitter of that pause.
     public let delay: Duration
-    /// The `Last-Event-ID` of the next connection; empty if the stream has none.
+    /// The last event ID, which the next connection sends as `Last-Event-ID`; empty if the stream has none.
     public let lastEventID: String
 }
 
@@ -14,8 +14,9 @@ extension ServerSentEvents {
     ///
     ///     let events = await session.streamRequest(url).serverSentEvents().onComment { print("alive:", $0) }
     ///
-    /// Servers send comments to keep a connection alive. The loop's task calls the closure, before the event that
-    /// follows the comment. Set it before the loop begins; a later closure has no effect.
+    /// Servers send comments to keep a connection alive. The task of the loop over the events calls the closure, before
+    /// the event that follows the comment. Set the closure before the loop begins: a closure that is set later has no
+    /// effect.
     @discardableResult
     public func onComment(_ handler: @escaping @Sendable (String) -> Void) -> Self {
         source.setCommentHandler(handler)
@@ -26,8 +27,8 @@ extension ServerSentEvents {
     ///
     ///     events.onReconnect { print("again in \($0.delay), after \($0.error?.description ?? "the server's end")") }
     ///
-    /// The loop's task calls the closure. Set it before the loop begins; a later closure replaces it. The closure is
-    /// not called for an error that ends the stream: the loop throws that error.
+    /// The task of the loop over the events calls the closure. Set the closure before the loop begins; another call
+    /// replaces the closure. The closure is not called for an error that ends the stream: the loop throws that error.
     @discardableResult
     public func onReconnect(_ handler: @escaping @Sendable (ServerSentEventsInterruption) -> Void) -> Self {
         source.setReconnectHandler(handler)

@@ -4,14 +4,14 @@
 ///     let events = await session.streamRequest(url).serverSentEvents()
 ///     for try await event in events { print(event.event, event.data) }
 ///
-/// The stream ends when the server answers with status 204. It fails if another connection would fail too: for a status
-/// other than 200, another content type, or an error that is not a network error. The stream reads and reconnects only
-/// while the caller awaits the next event. Leaving the loop or cancelling its task ends the stream at once, also during
-/// a pause. Each connection is a request of its own. Cancelling a request ends the stream only if the stream is
-/// currently reading from that request.
+/// The stream ends when the server answers with status 204. The stream fails if another connection would fail too:
+/// after a status other than 200, another content type, or an error that is not a network error. The stream reads and
+/// reconnects only while the caller awaits the next event. Leaving the loop or cancelling its task ends the stream at
+/// once, also during a pause. Each connection is a separate request. Cancelling a request ends the stream only if the
+/// stream is currently reading from that request.
 ///
-/// The stream can be iterated once and starts its request itself. If the request was started before, iteration fails
-/// with `.alreadyStarted`.
+/// The stream can be iterated once. Iterating it starts the request. If the request was already started before,
+/// iterating the stream fails with `.alreadyStarted`.
 public struct ServerSentEvents<Element: Sendable>: AsyncSequence, Sendable {
     let source: EventSource
     private let value: @Sendable (ServerSentEvent) throws -> Element
@@ -24,7 +24,7 @@ public struct ServerSentEvents<Element: Sendable>: AsyncSequence, Sendable {
     /// The current state of the stream.
     public var state: ServerSentEventsState { source.state }
 
-    /// The current state, and then each change until the stream is closed. A slow reader gets only the latest state.
+    /// The current state, and then each new state until the stream is closed. A slow reader gets only the latest state.
     public var states: AsyncStream<ServerSentEventsState> { source.follow() }
 
     public func makeAsyncIterator() -> Iterator { Iterator(reader: EventReader(source), value: value) }
@@ -38,15 +38,16 @@ public struct ServerSentEvents<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// Reads an event stream on the task of its iterator. Each step performs the next action of the reconnection.
+/// A reader of an event stream, which works on the task that iterates the stream. Each step performs the next action of
+/// the reconnection.
 final class EventReader {
     private let source: EventSource
     private let isFirst: Bool
-    /// The next action when another event is requested.
+    /// The next action to perform when the caller requests another event.
     private var action: ServerSentEventsReconnection.Action
     private var connection: EventConnection?
     private var elements: ParsedElements<ServerSentEventParser>
-    /// The error of the last connection; nil if it ended normally.
+    /// The error of the last connection; nil if that connection ended normally.
     private var failure: RequestError?
 
     init(_ source: EventSource) {

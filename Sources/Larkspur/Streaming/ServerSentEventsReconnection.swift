@@ -13,17 +13,18 @@ public enum ServerSentEventsState: Sendable {
 
 /// The reconnection settings of a stream of server-sent events.
 public struct ServerSentEventsPolicy: Sendable {
-    /// The pause before a reconnection, 3 seconds by default. A server can change it (`retry:`).
+    /// The pause before a reconnection, 3 seconds by default. A server can change this pause by a `retry:` field.
     public var reconnectionTime = Duration.seconds(3)
-    /// The minimum of a pause, 100 milliseconds by default. It limits the reconnection rate that a server can request.
+    /// The minimum pause, 100 milliseconds by default. It limits how often a server can make the client reconnect.
     public var minimumDelay = Duration.milliseconds(100)
-    /// The maximum of a pause before jitter is added, 300 seconds by default. It also limits `retry:`. Each successive
-    /// connection without a byte doubles the pause, up to this maximum. A longer `Retry-After` ends the stream.
+    /// The maximum pause before jitter is added, 300 seconds by default. It also limits the value of a `retry:` field.
+    /// Each successive connection without a byte doubles the pause, up to this maximum. A longer `Retry-After` ends the
+    /// stream.
     public var maximumDelay = Duration.seconds(300)
-    /// The maximum random part added to a pause, as a fraction of it, so that clients do not reconnect at the same
-    /// time. 0.25 by default.
+    /// The maximum random time that is added to a pause, as a fraction of that pause; 0.25 by default. The random time
+    /// keeps many clients from reconnecting at the same moment.
     public var jitter = 0.25
-    /// The maximum number of successive reconnections without a received byte. Nil, the default, means no limit, 0
+    /// The maximum number of successive reconnections without a received byte. Nil, the default, means no limit; 0
     /// means a single connection.
     public var maximumAttempts: Int?
     /// The maximum time without a byte, after which a connection is considered lost. Nil, the default, means no limit.
@@ -32,17 +33,18 @@ public struct ServerSentEventsPolicy: Sendable {
     /// Statuses after which the stream connects again. By default it is empty: any status except 200 ends the stream.
     public var retriedStatusCodes: Set<Int> = []
 
-    /// A single connection without reconnection, for finite responses of events.
+    /// A policy for a single connection without reconnection, for responses with a finite number of events.
     public static let once = ServerSentEventsPolicy { $0.maximumAttempts = 0 }
 
     /// Creates a policy with default values, which the closure can change.
     public init(_ configure: (inout ServerSentEventsPolicy) -> Void = { _ in }) { configure(&self) }
 }
 
-/// Decides when a stream of server-sent events connects, reconnects and ends, by the HTML standard's rules.
+/// A state machine that decides when a stream of server-sent events connects, reconnects and ends, by the rules of the
+/// HTML standard.
 ///
-/// A state machine without side effects: it receives events and returns actions. The caller waits and draws random
-/// numbers, so that tests can cover every path. Redirects and credentials are handled by the requests.
+/// The state machine has no side effects: it receives events and returns actions. The caller waits and draws random
+/// numbers, so that tests can cover every path. The requests of the connections handle redirects and credentials.
 struct ServerSentEventsReconnection: Sendable {
     enum Event: Sendable {
         case started
@@ -55,15 +57,16 @@ struct ServerSentEventsReconnection: Sendable {
         /// The stream must end with this error, for example because the request's body cannot be sent again or an
         /// event could not be decoded.
         case refused(RequestError)
+        /// The pause is over.
         case waited
-        /// The pause is over, but the session does not allow a connection now; the error says why.
+        /// The pause is over, but the session's retry budget does not allow a connection now; the error says why.
         case postponed(RequestError)
         /// The reader has left or its task was cancelled.
         case cancelled
     }
 
     enum Action: Sendable {
-        /// Send the request with these additional fields.
+        /// Send the request with these additional header fields.
         case connect(HTTPHeaders)
         case read
         /// Release the connection if it still exists, wait for a random time in the range, then handle `waited`.
@@ -113,7 +116,7 @@ struct ServerSentEventsReconnection: Sendable {
         case (.open, .receivedBytes):
             failures = 0
             return .none
-        // Late events of a released connection.
+        // These events arrive late from a released connection, and have no effect.
         case (.waiting, .responded), (.waiting, .receivedBytes), (.waiting, .ended): return .none
         case (_, .started), (_, .waited), (_, .postponed), (.idle, _): return .none
         case (.requesting, .receivedBytes), (.open, .responded): return .none
@@ -124,8 +127,9 @@ struct ServerSentEventsReconnection: Sendable {
         phase = .requesting
         parser = parser.forNextBody
         var headers: HTTPHeaders = ["Accept": "text/event-stream", "Cache-Control": "no-cache"]
-        // An ID with a control character is omitted: a field with it is invalid, and the stream could never connect
-        // again. Spaces and tabs at its ends are not part of a field's value.
+        // An ID with a control character is omitted: it would make the header field invalid, and the stream could never
+        // connect again. Spaces and tabs at both ends of the ID are removed, because they are not part of a field's
+        // value.
         let id = parser.lastEventID.trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
         if !id.isEmpty, id.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) { headers["Last-Event-ID"] = id }
         return .connect(headers)
@@ -154,8 +158,8 @@ struct ServerSentEventsReconnection: Sendable {
         return RequestError(.unacceptableContentType, "the response is \(what), expected text/event-stream")
     }
 
-    /// Reconnects after network errors and after the statuses that the policy lists. Other errors end the stream,
-    /// because another connection would fail too.
+    /// Handles the end of a connection. The stream reconnects after a normal end, after network errors, and after the
+    /// statuses that the policy lists. Other errors end the stream, because another connection would fail too.
     private mutating func lose(_ error: RequestError?) -> Action {
         guard let error else { return wait(after: nil) }
         let isPassing = error.code == .unacceptableStatus && policy.retriedStatusCodes.contains(error.statusCode ?? 0)

@@ -1,8 +1,8 @@
-/// Delivers a body to any number of readers, as fast as the slowest of them reads.
+/// A hub that delivers a body to any number of readers, at the speed of the slowest reader.
 ///
-/// A reader gets the bytes that arrive after its registration. The body waits for the first reader; when all readers
-/// have left, the body is discarded. Only the readers' channels keep bytes, so a request is not retried after its first
-/// byte was delivered.
+/// A reader gets the bytes that arrive after its registration. The body waits for the first reader. When all readers
+/// have left, the rest of the body is discarded. After the first byte was delivered, the request is not retried,
+/// because its readers would get the start of the body twice.
 final class StreamHub: BodyReceiver {
     /// A reader's channel, and the position in the body up to which it has room.
     private struct Reader {
@@ -11,11 +11,13 @@ final class StreamHub: BodyReceiver {
         let base: UInt64
         var room: UInt64
         var hasBegun = false
-        /// The hub's expectation before this reader was registered.
+        /// The hub's expectation before this reader was registered. The hub restores this expectation if the reader
+        /// leaves an unstarted request without reading.
         let before: ReaderExpectation
     }
 
-    /// The treatment of the body while there are no readers: with `expected` it waits for a reader, otherwise it is
+    /// The treatment of the body while there are no readers. With `expected`, the body waits for a reader. With `gone`,
+    /// all readers have left, and with `unneeded`, a caller awaits only the end of the request; then the body is
     /// discarded.
     private enum ReaderExpectation { case expected, gone, unneeded }
 
@@ -29,9 +31,9 @@ final class StreamHub: BodyReceiver {
         var readers: [ObjectIdentifier: Reader] = [:]
         var expectation = ReaderExpectation.expected
         var sent: UInt64 = 0
-        /// Continues the delivery when there is room.
+        /// Continues the delivery when the readers have room; nil unless the delivery waits for room.
         var continuation: (@Sendable () -> Void)?
-        /// Whether the request was cancelled, so that nothing more is delivered.
+        /// Whether the request was cancelled, so that no more bytes are delivered.
         var isCancelled = false
 
         var hasRoom: Bool {
@@ -43,9 +45,10 @@ final class StreamHub: BodyReceiver {
         mutating func takeContinuation() -> (@Sendable () -> Void)? { hasRoom ? continuation.take() : nil }
     }
 
-    /// The maximum number of bytes to hold. Three quarters wait in the hop's channel, because all readers share them.
+    /// The maximum number of body bytes to hold. Up to three quarters wait in the hop's channel, which all readers
+    /// share. Up to a quarter waits in each reader's own channel.
     let limit: UInt64
-    /// Raised when the request is cancelled. Readers check it before each element.
+    /// A flag that is raised when the request is cancelled. Readers check the flag before each element.
     let isCut = AtomicFlag()
     private let box = Protected(State())
 
@@ -72,10 +75,11 @@ final class StreamHub: BodyReceiver {
         box.withLock { $0.readers[ObjectIdentifier(channel)]?.hasBegun = true }
     }
 
-    /// Removes a reader. Returns true if no reader needs the body any more: this was the last reader, and it had begun
-    /// to read or the started request waited for it.
+    /// Removes a reader. Returns true if no reader needs the body any more. This is the case for the last reader, if
+    /// that reader had begun to read, or if the started request was waiting for it.
     ///
-    /// - Parameter isStarted: Whether the request has started. Before that, it may still get other readers.
+    /// - Parameter isStarted: Whether the request has started. A request that has not started may still get other
+    ///   readers.
     func leave(_ channel: ByteChannel, isStarted: Bool) -> Bool {
         let (isLast, continuation) = box.withLock { state -> (Bool, (@Sendable () -> Void)?) in
             guard let reader = state.readers.removeValue(forKey: ObjectIdentifier(channel)), state.readers.isEmpty
@@ -96,7 +100,8 @@ final class StreamHub: BodyReceiver {
 
     var isUnread: Bool { box.withLock { $0.readers.isEmpty } }
 
-    /// Stops waiting for readers, because a caller awaits the end of the request.
+    /// Stops waiting for readers, because a caller awaits the end of the request. Without readers, the body is
+    /// discarded.
     func stopExpectingReaders() {
         let continuation = box.withLock { state in
             state.expectation = .unneeded
@@ -139,7 +144,8 @@ final class StreamHub: BodyReceiver {
         return true
     }
 
-    /// Returns whether all readers have room. If not, the closure is called when they have.
+    /// Returns whether the next bytes can be delivered. If not, stores the closure, which is called once all readers
+    /// have room.
     private func hasRoom(or later: @escaping @Sendable () -> Void) -> Bool {
         box.withLock { state in
             if !state.hasRoom { state.continuation = later }
@@ -164,8 +170,8 @@ final class StreamHub: BodyReceiver {
             return (state.readers.values.map(\.channel), state.takeContinuation())
         }
         for channel in channels { channel.discardRest(.requestCancelled) }
-        // Raise the flag last. A reader that sees the flag drops its bytes and reads from its channel; it must find the
-        // error of the cancel there, not the end of the body.
+        // Raise the flag last. A reader that sees the flag drops its bytes and reads from its channel. The reader must
+        // then find the error of the cancel there, and not the end of the body.
         isCut.raise()
         continuation?()
     }

@@ -1,7 +1,7 @@
 /// A parser that reads values, such as lines, events or messages, from a stream of bytes in chunks of any size.
 ///
-/// A parser is a value: `parsed(by:)` gives each iteration a copy of an unused parser. After an error it must not be
-/// used again.
+/// A parser is a value: `parsed(by:)` gives each iteration its own copy of the unused parser. A parser that has thrown
+/// an error must not be used again.
 public protocol StreamParser<Output>: Sendable {
     /// The type of the values.
     associatedtype Output: Sendable
@@ -10,14 +10,14 @@ public protocol StreamParser<Output>: Sendable {
     /// all bytes and returns nil. The bytes are valid only during the call.
     mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Output?
 
-    /// Returns the last value after the last byte, or nil if there is none. Throws if the stream ended within a value.
-    /// Called once.
+    /// Returns the value that the end of the stream completes, or nil if there is none. Throws if the stream ended
+    /// within a value. Called once, after the last byte.
     mutating func end() throws -> Output?
 }
 
 extension StreamParser {
-    /// Returns all values that the chunk completes. If it throws, the values before the error are lost; iterate to keep
-    /// them.
+    /// Returns all values that the chunk completes. If this function throws, the chunk's values before the error are
+    /// lost. To get these values too, iterate a sequence made by `parsed(by:)`.
     public mutating func parse(_ chunk: Data) throws -> [Output] {
         try chunk.withUnsafeBytes { bytes in
             var rest = bytes
@@ -35,18 +35,18 @@ struct Remainder: Sendable {
 
     var isEmpty: Bool { bytes.isEmpty }
 
-    /// Returns whether `last` is a whole line or message within the limit, so that no stored bytes have to be joined
-    /// with it.
+    /// Returns whether `last` is a whole line or message within the limit. Then no stored bytes have to be joined with
+    /// it.
     func isWhole(_ last: UnsafeRawBufferPointer) -> Bool { bytes.isEmpty && last.count <= limit }
 
-    /// Appends the bytes to the stored ones and removes them from `more`. Throws `.messageTooLarge` if the limit
-    /// would be exceeded.
+    /// Moves all bytes from `more` to the end of the stored bytes. Throws `.messageTooLarge` if the limit would be
+    /// exceeded.
     mutating func keep(_ more: inout UnsafeRawBufferPointer) throws {
         guard bytes.count + more.count <= limit else { throw Self.tooLarge(limit) }
         bytes.append(contentsOf: more.take(more.count))
     }
 
-    /// Returns all bytes of the line or message that ends with the given bytes.
+    /// Returns all bytes of the line or message that ends with the given bytes, and removes the stored bytes.
     mutating func completed(with last: UnsafeRawBufferPointer) throws -> [UInt8] {
         var last = last
         try keep(&last)
@@ -61,7 +61,7 @@ struct Remainder: Sendable {
     }
 }
 
-// Always inlined, because they are called several times per line.
+// These functions are always inlined, because parsers call them several times per line.
 extension UnsafeRawBufferPointer {
     /// Removes the given number of bytes from the front and returns them.
     @inline(__always)
@@ -77,12 +77,13 @@ extension UnsafeRawBufferPointer {
         return UnsafeRawPointer(found) - start
     }
 
-    /// Returns the index of the first carriage return or line feed. It searches in blocks of 256 bytes: in a stream
-    /// with only one of the two, a search for the other would scan the whole chunk for each line.
+    /// Returns the index of the first carriage return or line feed. The function searches block by block, with 256
+    /// bytes in a block. Many streams contain only one of the two characters, and without blocks, the search for the
+    /// other would scan the whole chunk for each line.
     @inline(__always)
     func firstLineEnd() -> Int? {
         guard let start = baseAddress else { return nil }
-        if count > 0, self[0] == 0x0A { return 0 }  // an empty line, as every second line of an event stream
+        if count > 0, self[0] == 0x0A { return 0 }  // an empty line, which ends each event of an event stream
         var position = start
         while position < start + count {
             let stretch = Swift.min(256, start + count - position)

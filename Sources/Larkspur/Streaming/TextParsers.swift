@@ -1,7 +1,8 @@
-/// A parser of lines of UTF-8 text that end with `\n` or `\r\n`. A carriage return elsewhere belongs to its line.
+/// A parser of lines of UTF-8 text that end with `\n` or `\r\n`. A carriage return in another place is part of the
+/// line.
 ///
-/// Empty lines are included. The last line needs no line end. A line end at the end of the stream is not followed by an
-/// empty line.
+/// Empty lines are included. The last line needs no line end. If the stream ends with a line end, the parser adds no
+/// empty line after it.
 public struct LineParser: StreamParser {
     /// The default maximum length of a line: 16 MiB.
     public static let defaultMaximumLength = 16 << 20
@@ -24,15 +25,15 @@ public struct LineParser: StreamParser {
     }
 }
 
-/// A parser that returns text as it arrives. It holds back up to three bytes at the end of a chunk, so that no
-/// character is split.
+/// A parser that returns text as it arrives. The parser keeps up to three bytes at the end of a chunk for the next
+/// chunk, so that no character is split.
 ///
-/// Bytes that are not UTF-8 become U+FFFD. The joined texts equal the text of the joined chunks.
+/// Bytes that are not UTF-8 become U+FFFD. The texts together equal the text of all chunks together.
 public struct TextParser: StreamParser {
-    /// The first bytes of a character whose other bytes have not arrived.
+    /// The first bytes of a character whose other bytes have not arrived yet.
     private var beginning: [UInt8] = []
 
-    /// Creates a parser for the beginning of a text.
+    /// Creates a parser.
     public init() {}
 
     public mutating func next(in bytes: inout UnsafeRawBufferPointer) -> String? {
@@ -64,7 +65,7 @@ public struct TextParser: StreamParser {
     }
 }
 
-/// Splits bytes into lines that end with `\n` or `\r\n`, and returns them without their ends.
+/// A splitter of bytes into lines that end with `\n` or `\r\n`. It returns the lines without their line ends.
 struct LineSplitter: Sendable {
     private var remainder: Remainder
 

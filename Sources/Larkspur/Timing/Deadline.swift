@@ -1,16 +1,16 @@
-/// A timeout that spans hops: of an attempt or of the whole request.
+/// The timeout of an attempt or of a whole request, both of which can have several hops.
 final class Deadline: Sendable {
     enum Scope: String, Sendable { case attempt, total }
 
-    /// Stops waiting for the user's code and throws this error.
+    /// Makes the caller stop waiting for the user's code and throw this error.
     private typealias Interruption = @Sendable (any Error) -> Void
 
     private enum Status {
         case running(timer: DeadlineTimer?, interruption: Interruption?)
         case passed
         case stopped
-        /// The deadline was replaced by another deadline, or removed. Work that started under it continues under the
-        /// new deadline.
+        /// The deadline was replaced by another deadline, or removed. Work that started under the old deadline
+        /// continues under the new one, or without a deadline.
         case replaced(by: Deadline?)
     }
 
@@ -25,7 +25,7 @@ final class Deadline: Sendable {
 
     /// Creates a deadline.
     ///
-    /// - Parameter earlier: A deadline whose start time the new one takes over.
+    /// - Parameter earlier: An earlier deadline, from whose start time the new deadline is measured.
     init(_ scope: Scope, _ limit: Duration, on clock: any Clock<Duration>, replacing earlier: Deadline? = nil) {
         self.scope = scope
         self.limit = limit
@@ -38,7 +38,8 @@ final class Deadline: Sendable {
     /// Whether the timeout has passed or is about to pass.
     ///
     /// A transport gets the remaining time and may measure it from a slightly earlier moment. The transport can
-    /// therefore end a hop shortly before the timeout passes on this clock.
+    /// therefore end a hop shortly before the timeout passes on this clock. Such an end is also attributed to this
+    /// deadline.
     var isDue: Bool { timeLeft < max(.milliseconds(2), min(.milliseconds(20), limit / 16)) }
 
     var hasPassed: Bool {
@@ -49,10 +50,11 @@ final class Deadline: Sendable {
         RequestError(.timedOut, "the \(scope.rawValue) timeout of \(limit) has passed")
     }
 
-    /// Calls the closure when the timeout passes, unless the deadline is stopped before.
+    /// Calls the closure when the timeout passes, unless the deadline was stopped or replaced before.
     func start(_ act: @escaping @Sendable () -> Void) {
         let timer = DeadlineTimer(on: clock, after: { self.timeLeft }) { [self] in
-            // A suspending clock stops while the system sleeps; the queue's clock does not.
+            // A suspending clock stops while the system sleeps, but the clock of the timer queue continues. So time may
+            // be left on the suspending clock; then start another timer.
             if clock is SuspendingClock, timeLeft > .zero { return start(act) }
             guard let interruption = pass() else { return }
             interruption(error)
@@ -66,7 +68,8 @@ final class Deadline: Sendable {
         if !isRunning { timer.cancel() }
     }
 
-    /// Marks the deadline as passed and returns the interruption; nil if the deadline was stopped or replaced.
+    /// Marks the deadline as passed and returns the interruption, which does nothing if no work runs. Returns nil if
+    /// the deadline was stopped or replaced.
     private func pass() -> Interruption? {
         status.withLock { status in
             guard case .running(_, let interruption) = status else { return nil }
@@ -86,7 +89,8 @@ final class Deadline: Sendable {
         interruption?(error)
     }
 
-    /// Stops the deadline. The work that runs under it continues under the next deadline, if there is one.
+    /// Stops the deadline without interrupting the work that runs under it. The work continues under the next deadline,
+    /// if there is one. If the next deadline has already ended, the work is interrupted.
     func retire(for next: Deadline?) {
         let (timer, late) = status.withLock { status -> (DeadlineTimer?, Interruption?) in
             guard case .running(let timer, let interruption) = status else { return (nil, nil) }
@@ -112,13 +116,14 @@ final class Deadline: Sendable {
         return try result.get()
     }
 
-    /// Sets the interruption; calls it at once if the timeout has already passed.
+    /// Sets the interruption. Calls it at once if the deadline has already passed or was stopped.
     private func setInterruption(_ interruption: Interruption?) {
         if !take(interruption) { interruption?(error) }
     }
 
-    /// Stores the interruption; returns false if the deadline has passed or stopped. Deadlines that replace each other
-    /// are locked in the order of their creation.
+    /// Stores the interruption in this deadline, or in the deadline that has replaced it. Returns false if that
+    /// deadline has passed or was stopped. The lock of an older deadline is held while a newer one is locked, and never
+    /// the reverse, so threads cannot deadlock.
     private func take(_ interruption: Interruption?) -> Bool {
         status.withLock { status in
             switch status {
@@ -147,7 +152,7 @@ private final class InterruptibleWork<Value: Sendable>: Sendable {
         box.withLock { $0.task = task }
     }
 
-    /// Cancels the code and stops waiting for it.
+    /// Resumes the waiting caller with the error, and cancels the code.
     func abandon(_ error: any Error) {
         answer(.failure(error))
         box.withLock { $0.task }?.cancel()
@@ -160,7 +165,7 @@ private final class InterruptibleWork<Value: Sendable>: Sendable {
 }
 
 extension Clock where Duration == Swift.Duration {
-    /// Returns a function that returns the time since this call.
+    /// Returns a closure that returns the time since `stopwatch()` was called.
     func stopwatch() -> @Sendable () -> Duration {
         let start = now
         return { start.duration(to: now) }

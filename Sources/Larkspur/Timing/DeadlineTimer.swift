@@ -1,13 +1,14 @@
 /// A timer that calls a closure once, on a task of its own.
 enum DeadlineTimer: Sendable {
-    /// The timer waits in the queue of the process.
+    /// The timer waits in `TimerQueue.shared`, the queue of the process.
     case queued(TimerQueue.ID)
     /// A task sleeps on a clock that is not the system's, because only that clock knows when the time has passed.
     case sleeping(Task<Void, Never>)
 
     /// Starts a timer.
     ///
-    /// - Parameter delay: Returns the delay. If a task sleeps, the closure is called when that task starts.
+    /// - Parameter delay: Returns the delay. For a clock that is not the system's, this closure is called when the
+    ///   sleeping task starts.
     init(
         on clock: any Clock<Duration>, after delay: @escaping @Sendable () -> Duration,
         _ act: @escaping @Sendable () -> Void
@@ -33,10 +34,11 @@ enum DeadlineTimer: Sendable {
     }
 }
 
-/// The timers of the system's clocks, in a heap behind one timer of the system.
+/// A queue of the timers on the system's clocks. The timers share one timer of the system, which fires when the
+/// earliest timer is due.
 ///
-/// A sleeping task for each timer would cost more: after a cancel, the runtime keeps the sleep until its time has
-/// passed. Adding and removing a timer take O(log n).
+/// A sleeping task for each timer would need more memory: the runtime keeps a cancelled sleep until its time has
+/// passed. Adding a timer and removing a timer each take O(log n).
 final class TimerQueue: Sendable {
     typealias ID = TimerHeap<Action>.ID
     typealias Action = @Sendable () -> Void
@@ -46,18 +48,19 @@ final class TimerQueue: Sendable {
     private struct State {
         let timer: any DispatchSourceTimer
         var heap = TimerHeap<Action>()
-        /// The time when the system's timer fires; nil if it is not set.
+        /// The time when the system's timer fires; nil if that timer is not set.
         var wakeTime: ContinuousClock.Instant?
 
-        /// Sets the system's timer. Call it under the lock: otherwise a slower thread could overwrite a newer time with
-        /// an older one.
+        /// Sets the system's timer. Call this function under the queue's lock: otherwise a slower thread could
+        /// overwrite a newer time with an older time.
         mutating func wake(at time: ContinuousClock.Instant?) {
             wakeTime = time
             timer.schedule(deadline: time.map(TimerQueue.deadline) ?? .distantFuture, leeway: .nanoseconds(0))
         }
     }
 
-    /// The maximum wait. The system's timer may stop while the system sleeps, so the clock is read at least this often.
+    /// The longest time for which the system's timer is set. That timer may stop while the system sleeps, so the queue
+    /// reads the continuous clock at least this often.
     private static let longestWait = Duration.seconds(10)
 
     private let box: Protected<State>
@@ -73,7 +76,7 @@ final class TimerQueue: Sendable {
 
     deinit { box.withLock { $0.timer.cancel() } }
 
-    /// The number of waiting timers.
+    /// The number of timers that have not fired yet.
     var count: Int { box.withLock { $0.heap.count } }
 
     /// Starts a timer that calls the closure on a task of its own after the delay.
@@ -85,8 +88,8 @@ final class TimerQueue: Sendable {
         }
     }
 
-    /// Removes a timer that has not fired. The system's timer is not changed here: if it fires too early, `fire()` sets
-    /// it again.
+    /// Removes a timer that has not fired. The system's timer is not changed here: if that timer fires too early,
+    /// `fire()` sets it again.
     func remove(_ id: ID) {
         _ = box.withLock { $0.heap.remove(id) }  // the closure is released after unlocking
     }
@@ -99,7 +102,8 @@ final class TimerQueue: Sendable {
             state.wake(at: state.heap.firstTime)
             return due
         }
-        // The tasks are unstructured, because a closure may run the user's cancellation handler, which may block.
+        // Each closure runs in an unstructured task. A closure may run the user's cancellation handler, which may
+        // block, and must not delay the other timers.
         for action in due { Task { action() } }
     }
 

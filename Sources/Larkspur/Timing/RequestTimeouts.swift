@@ -3,16 +3,17 @@
 ///     configuration.options.timeouts.total = .seconds(30)
 ///     request.timeout(.connect(.milliseconds(300)), .total(.seconds(5)))
 ///
-/// ``connect``, ``firstByte`` and ``idle`` limit each hop. The transport measures them from the start of the hop:
-/// waiting for a free connection to the host does not count, and neither does a pause by the caller. ``attempt`` and
-/// ``total`` span hops and count all time on the session's clock. When a limit passes, the error's code is `.timedOut`,
-/// and its message names the limit.
+/// ``connect``, ``firstByte`` and ``idle`` limit each hop. The transport measures them from the start of the hop. They
+/// include neither the wait for a free connection to the host nor pauses by the caller. ``attempt`` and ``total`` span
+/// hops and count all time on the session's clock. When a limit passes, the error's code is `.timedOut`, and its
+/// message names the limit.
 public struct RequestTimeouts: Sendable, Hashable {
-    /// The time from the start of a hop until it is connected, including the TLS handshake; 30 seconds by default.
+    /// The time from the start of a hop until its connection is established, including the TLS handshake; 30 seconds by
+    /// default.
     @CompactDuration(seconds: 30) public var connect: Duration?
 
-    /// The time until the response's head, from the start of a hop or from the end of the request's body if that is
-    /// later; 60 seconds by default.
+    /// The time until the response's head arrives, from the start of a hop or, if later, from the end of the request's
+    /// body; 60 seconds by default.
     @CompactDuration(seconds: 60) public var firstByte: Duration?
 
     /// The time between two parts of a body, sent or received, except while the reader pauses; 60 seconds by default.
@@ -20,15 +21,17 @@ public struct RequestTimeouts: Sendable, Hashable {
 
     /// The time of one attempt, from building its request to the end of its last serializer; no limit by default.
     ///
-    /// An attempt that takes longer fails. Retriers are asked, and a next attempt has the whole time again.
+    /// An attempt that takes longer fails. The retriers then decide about another attempt, which has the whole time
+    /// again.
     @CompactDuration public var attempt: Duration?
 
     /// The time of the request from its start to its end, with all attempts and the delays between them; no limit by
     /// default.
     ///
-    /// The limit ends the request at any stage, even in code that ignores cancellation, and retriers are not asked. A
-    /// retry whose delay would exceed the limit is not made. The time starts with the request. If only a modifier, an
-    /// adapter or a complete request sets the limit, the time starts when that request is built.
+    /// The limit ends the request at any stage, even while user code ignores cancellation, and without asking the
+    /// retriers. A retry whose delay would exceed the limit is not made. The time starts when the request starts. If
+    /// only a modifier, an adapter or a complete request sets the limit, the time starts when the first attempt's
+    /// request has been built.
     @CompactDuration public var total: Duration?
 
     /// Creates the default limits.
@@ -55,14 +58,14 @@ public struct RequestTimeouts: Sendable, Hashable {
         return timeouts
     }
 
-    /// One limit with its value, for `request.timeout(_:)`.
+    /// One of the limits with its value, for `request.timeout(_:)`.
     public struct Limit: Sendable {
         private let limit: WritableKeyPath<RequestTimeouts, Duration?> & Sendable
         private let duration: Duration?
 
-        /// Returns a limit for each hop until it is connected.
+        /// Returns a limit for the time until the connection of a hop is established.
         public static func connect(_ duration: Duration?) -> Limit { Limit(limit: \.connect, duration: duration) }
-        /// Returns a limit for each hop until its response begins.
+        /// Returns a limit for the time until the response of a hop begins.
         public static func firstByte(_ duration: Duration?) -> Limit { Limit(limit: \.firstByte, duration: duration) }
         /// Returns a limit for the time between two parts of a body.
         public static func idle(_ duration: Duration?) -> Limit { Limit(limit: \.idle, duration: duration) }

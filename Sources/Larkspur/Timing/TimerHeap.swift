@@ -1,4 +1,5 @@
-/// Elements ordered by time. Adding one, removing one and taking the earliest take O(log n).
+/// A heap of elements that are ordered by time. Adding an element, removing an element and removing the earliest
+/// element each take O(log n).
 struct TimerHeap<Element> {
     /// Identifies an element until it is removed. A later element never has the same identifier.
     struct ID: Hashable, Sendable {

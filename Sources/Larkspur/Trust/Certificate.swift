@@ -6,7 +6,7 @@ public struct Certificate: Hashable, Sendable {
     public let subject: String
     /// The issuer, as text.
     public let issuer: String
-    /// The subject alternative names: IP addresses and host names, which may begin with `*`.
+    /// The subject alternative names: IP addresses and host names. A host name may begin with the wildcard `*`.
     public let hosts: [String]
     /// The start of the validity period (`notBefore`).
     public let validFrom: Date
@@ -83,7 +83,8 @@ public struct Certificate: Hashable, Sendable {
         [0x55, 4, 11]: "OU",
     ]
 
-    /// Returns the known attributes of a distinguished name, in reverse order (RFC 4514).
+    /// Returns the known attributes of a distinguished name as text, in the reverse of their order in the certificate
+    /// (RFC 4514).
     private static func name(_ value: DERReader.Value) throws(DERReader.Malformed) -> String {
         var (sets, parts) = (value.reader, [String]())
         while !sets.isAtEnd {
@@ -98,7 +99,7 @@ public struct Certificate: Hashable, Sendable {
         return parts.reversed().joined(separator: ",")
     }
 
-    /// Returns the text of an attribute. Escapes special characters and replaces control characters, because a server
+    /// Returns the text of an attribute. Escapes special characters and replaces control characters, because the server
     /// controls the text.
     private static func text(_ value: DERReader.Value) -> String {
         let text =
@@ -116,7 +117,8 @@ public struct Certificate: Hashable, Sendable {
         }
     }
 
-    /// A UTCTime has a two-digit year: 00 to 49 mean 20xx, 50 to 99 mean 19xx (RFC 5280, section 4.1.2.5).
+    /// Returns the date of a UTCTime or GeneralizedTime. A UTCTime has a two-digit year: 00 to 49 mean 20xx, 50 to 99
+    /// mean 19xx (RFC 5280, section 4.1.2.5).
     private static func time(_ value: DERReader.Value) throws(DERReader.Malformed) -> Date {
         var digits = String(decoding: value.content, as: UTF8.self)
         if value.tag == DERReader.Tag.utcTime { digits = (digits < "5" ? "20" : "19") + digits }

@@ -1,4 +1,5 @@
-/// A reader that returns one DER value (X.690) after another. It copies no bytes, and checks every length.
+/// A reader that returns one DER value (X.690) after another. The reader copies no bytes, and checks every length
+/// before it uses the value.
 struct DERReader {
     struct Malformed: Error {}
 

@@ -1,5 +1,5 @@
-/// A server's certificates and the system's verdict on them, for a trust evaluator. No byte of the request was sent
-/// yet.
+/// A server's certificates and the system's verdict on them, for a trust evaluator. No byte of the request has been
+/// sent yet.
 public struct ServerTrust: Sendable {
     /// The host that the request is for.
     public let host: String
@@ -7,11 +7,11 @@ public struct ServerTrust: Sendable {
     public let port: Int
     /// The certificate chain as the system's verification has built it, beginning with the server's own certificate.
     /// The server has proved that it has the private key of this first certificate. If there is a `chainError`, nothing
-    /// proves that the other certificates belong to it.
+    /// proves that the other certificates belong to the first.
     public let certificates: [Certificate]
     /// The system's error about the chain; nil if the chain leads to a trusted authority.
     public let chainError: TransportError?
-    /// The system's error about the name; nil if the certificate is for the host.
+    /// The system's error about the host name; nil if the certificate is valid for the host.
     public let hostError: TransportError?
 
     /// Creates a value for tests of evaluators.
@@ -55,18 +55,19 @@ public struct TrustError: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// Evaluates the trust in servers, before the first byte of a request is sent, on new and on reused connections.
+/// An evaluator that decides whether a server is trusted. It runs before the first byte of a request is sent, on new
+/// and on reused connections.
 ///
-/// Built-in evaluators run while the connection waits. Other evaluators can take long, so the connection is closed, and
-/// the evaluator is called once for all waiting requests to the server. Afterwards the requests use new connections.
-/// The session keeps the verdict for ten minutes, for that host and those certificates;
-/// ``Session/forgetTrustVerdicts(for:)`` removes the verdict.
+/// A built-in evaluator runs while the connection waits. Any other evaluator can take long. The transport therefore
+/// closes the connection, and the session calls the evaluator once for all requests that wait for this server. After
+/// the verdict, the requests use new connections. The session keeps the verdict for ten minutes, for the same host and
+/// the same certificates; ``Session/forgetTrustVerdicts(for:)`` removes the verdict.
 public protocol ServerTrustEvaluating: Sendable {
     /// Throws if the server is not trusted, so that nothing is sent to it.
     ///
     /// A ``TrustError`` is a verdict: requests fail with its code, and the session keeps the verdict. Any other error
     /// means that the evaluation itself failed. Requests then fail with the code `.untrusted` and this error as the
     /// underlying error, and the next request starts another evaluation. If no request waits for the evaluation any
-    /// longer, its task is cancelled and its result is ignored.
+    /// longer, the evaluation's task is cancelled and its result is ignored.
     func evaluate(_ trust: ServerTrust) async throws
 }

@@ -7,16 +7,16 @@
 ///
 /// A pattern is a host, a suffix or `*`. `*.example.com` matches names with one more label. `**.example.com` matches
 /// `example.com` and all names below it. `*` matches all other hosts. If several patterns match, the most specific one
-/// applies: the host itself, then the longest suffix, `*.` before `**.`. A pattern has no port and applies to all
-/// ports. An invalid or duplicate pattern makes every host fail.
+/// applies: the host itself, then the longest suffix, and for equal suffixes `*.` before `**.`. A pattern has no port
+/// and applies to all ports. An invalid or duplicate pattern makes every host fail.
 public struct ServerTrustManager: Sendable {
     private let exact: [String: any ServerTrustEvaluating]
     /// The suffix patterns, the most specific one first.
     private let patterns: [Pattern]
     private let fallback: (any ServerTrustEvaluating)?
     private let allHostsMustBeEvaluated: Bool
-    /// The error about an invalid or duplicate pattern. With such a pattern no server is trusted, because the intended
-    /// host is unknown.
+    /// The error about an invalid or duplicate pattern. If there is such a pattern, no server is trusted, because the
+    /// pattern's intended host is unknown.
     private let problem: String?
 
     private struct Pattern {

@@ -8,10 +8,10 @@ extension Session {
     ///     session.forgetTrustVerdicts(for: "api.example.com")
     ///
     /// Requests that wait for a running evaluation still get its result, but later requests start another evaluation.
-    /// Verdicts of other sessions are kept, including sessions that ``extending(_:)`` has made. Can be called from any
-    /// thread.
+    /// Other sessions keep their verdicts, including sessions that ``extending(_:)`` has made. You can call this method
+    /// from any thread.
     ///
-    /// - Parameter host: The host whose verdicts are removed, as a URL names it; nil removes all verdicts.
+    /// - Parameter host: The host whose verdicts are removed, written as in a URL; nil removes all verdicts.
     public nonisolated func forgetTrustVerdicts(for host: String? = nil) {
         context.trust?.forget(host)
     }

@@ -1,5 +1,5 @@
-/// An evaluator that neither waits nor runs user code. So it may run on the transport's thread, where rule R2 in
-/// Concurrency.md allows neither.
+/// An evaluator that neither waits nor runs user code. It can therefore run on the transport's thread, which must do
+/// neither (rule R2 in Concurrency.md).
 protocol ImmediateTrustEvaluating: ServerTrustEvaluating {
     func judge(_ trust: ServerTrust) throws(TrustError)
 }
@@ -8,8 +8,8 @@ extension ImmediateTrustEvaluating {
     public func evaluate(_ trust: ServerTrust) async throws { try judge(trust) }
 }
 
-/// Uses only the system's verdict: the chain must lead to a trusted authority, and the certificate must be for the
-/// host.
+/// An evaluator that uses only the system's verdict: the chain must lead to a trusted authority, and the certificate
+/// must be for the host.
 public struct DefaultTrustEvaluator: ImmediateTrustEvaluating {
     private let validateHost: Bool
 
@@ -21,7 +21,8 @@ public struct DefaultTrustEvaluator: ImmediateTrustEvaluating {
     func judge(_ trust: ServerTrust) throws(TrustError) { try trust.verify(host: validateHost) }
 }
 
-/// Trusts every server. Only for development: an attacker on the network can read and change everything.
+/// An evaluator that trusts every server. Use it only for development: an attacker on the network can read and change
+/// all data.
 public struct DisabledTrustEvaluator: ImmediateTrustEvaluating {
     /// Creates the evaluator; `.disabled` is equivalent.
     public init() {}
@@ -29,7 +30,7 @@ public struct DisabledTrustEvaluator: ImmediateTrustEvaluating {
     func judge(_ trust: ServerTrust) throws(TrustError) {}
 }
 
-/// Requires one of the pinned public keys in the server's certificate chain.
+/// An evaluator that requires one of the pinned public keys in the server's certificate chain.
 ///
 /// Add at least one backup pin of a key that is stored in another place. If a server loses its only pinned key,
 /// installed copies of the app cannot connect to the server.
@@ -47,10 +48,11 @@ public struct PinnedKeysTrustEvaluator: ImmediateTrustEvaluating {
     ///   - expires: The date from which the pins are ignored, so that an app without updates continues to work. By
     ///     default the pins do not expire.
     ///   - performDefaultValidation: Whether the system's verification must succeed too; true by default. If false,
-    ///     only the key of the server's own certificate is compared, because nothing proves the other certificates.
+    ///     only the key of the server's own certificate is compared, because nothing proves that the other certificates
+    ///     of the chain are genuine.
     ///   - validateHost: Whether the system's verification checks the host's name; true by default.
-    ///   - reportOnly: A closure that is called when no pin matches, in a task of its own; the request then continues.
-    ///     Use it to test pins.
+    ///   - reportOnly: A closure that is called in a task of its own when no pin matches. With such a closure, a
+    ///     request continues although no pin matches. Use it to test pins. Nil, the default, makes the request fail.
     public init(
         _ pins: [PublicKeyPin], expires: Date? = nil, performDefaultValidation: Bool = true, validateHost: Bool = true,
         reportOnly: (@Sendable (TrustError, ServerTrust) -> Void)? = nil
@@ -77,12 +79,12 @@ public struct PinnedKeysTrustEvaluator: ImmediateTrustEvaluating {
             "no certificate of \(trust.host) has one of the \(pins.count) pinned keys; the server's keys are \(keys); "
                 + "if the server has a new key, add its pin")
         guard let report else { throw error }
-        // An unstructured task, because user code must not run on the transport's thread.
+        // The closure runs in an unstructured task, because user code must not run on the transport's thread.
         Task { report(error, trust) }
     }
 }
 
-/// Requires one of the pinned certificates in the server's chain.
+/// An evaluator that requires one of the pinned certificates in the server's chain.
 public struct PinnedCertificatesTrustEvaluator: ImmediateTrustEvaluating {
     private let certificates: Set<Certificate>
     private let performDefaultValidation: Bool
@@ -112,7 +114,7 @@ public struct PinnedCertificatesTrustEvaluator: ImmediateTrustEvaluating {
     }
 }
 
-/// Requires all of its evaluators to succeed. The first error ends the evaluation.
+/// An evaluator that requires all of its evaluators to succeed. The first error ends the evaluation.
 public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     let evaluators: [any ServerTrustEvaluating]
 
@@ -124,7 +126,7 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     }
 }
 
-/// Evaluates trust with a closure.
+/// An evaluator that calls a closure.
 public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     private let judge: @Sendable (ServerTrust) async throws -> Void
 
@@ -135,7 +137,7 @@ public struct ClosureTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating {
-    /// Returns the result if no user code has to run; nil otherwise.
+    /// Evaluates the trust at once and returns the result, if no user code has to run for it. Otherwise returns nil.
     func immediately(_ trust: ServerTrust) -> Result<Void, TrustError>? {
         if let composite = self as? CompositeTrustEvaluator {
             for evaluator in composite.evaluators {
@@ -150,22 +152,22 @@ extension ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
-    /// Uses only the system's verdict.
+    /// An evaluator that uses only the system's verdict.
     public static var `default`: Self { DefaultTrustEvaluator() }
 }
 
 extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
-    /// Trusts every server; for development only.
+    /// An evaluator that trusts every server; for development only.
     public static var disabled: Self { DisabledTrustEvaluator() }
 }
 
 extension ServerTrustEvaluating where Self == PinnedKeysTrustEvaluator {
-    /// Requires one of the pinned keys, in addition to the system's verification.
+    /// Returns an evaluator that requires one of the pinned keys, in addition to the system's verification.
     public static func pinnedKeys(_ pins: PublicKeyPin...) -> Self { PinnedKeysTrustEvaluator(pins) }
 }
 
 extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
-    /// Requires one of the pinned certificates, in addition to the system's verification.
+    /// Returns an evaluator that requires one of the pinned certificates, in addition to the system's verification.
     public static func pinnedCertificates(_ certificates: [Certificate]) -> Self {
         PinnedCertificatesTrustEvaluator(certificates)
     }

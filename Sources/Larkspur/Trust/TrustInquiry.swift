@@ -20,17 +20,19 @@ package struct TrustInquiry: Sendable {
     }
 }
 
-/// The inquiries of one request. Their count is limited, because a server could present a new certificate each time.
+/// The inquiries of one request. Their number is limited, because a server could present a new certificate on each
+/// connection, and the request would never end.
 struct TrustInquiries {
-    /// The maximum number of repeated inquiries about a peer that this request has already inquired about.
+    /// The maximum number of inquiries about peers that this request has inquired about before, for all such peers
+    /// together.
     private static let repeats = 5
-    /// The maximum number of peers. One host may have many certificates, for example one per machine.
+    /// The maximum number of different peers. One host may have many certificates, for example one per machine.
     private static let peers = 100
 
     private var asked: Set<TrustPeer> = []
     private var repeated = 0
 
-    /// Counts the inquiry. Returns an error if the limit is exceeded.
+    /// Counts the inquiry. Returns an error if one of the two limits is exceeded.
     mutating func refusal(of inquiry: TrustInquiry) -> TransportError? {
         let host = inquiry.peer.host
         if !asked.insert(inquiry.peer).inserted {

@@ -1,4 +1,4 @@
-/// The facts of a server that an evaluation depends on: host and port, certificates, and the system's errors.
+/// The facts about a server on which an evaluation depends: host and port, certificates, and the system's errors.
 struct TrustPeer: Hashable {
     let host: String
     let port: Int
@@ -15,8 +15,8 @@ struct TrustPeer: Hashable {
 /// The verdicts of a session's evaluators, and the running evaluations. Requests to the same peer join the same
 /// evaluation.
 ///
-/// A state machine without side effects: each event returns an `Action`, the work to do after unlocking. Each waiter is
-/// in exactly one `Action`, so it is resumed once (rule R4 in Concurrency.md).
+/// A state machine without side effects: `join`, `withdraw` and `end` return an `Action`, the work to do after
+/// unlocking. Each waiter is in exactly one `Action`, so each waiter is resumed once (rule R4 in Concurrency.md).
 struct TrustMemory {
     typealias Waiter = Continuation<TransportError?>
 
@@ -36,7 +36,7 @@ struct TrustMemory {
 
     private struct RunningEvaluation {
         let peer: TrustPeer
-        /// The identity of the evaluation. The task of the evaluation carries it as a task-local value.
+        /// The identity of the evaluation. The evaluation's task carries this identity as a task-local value.
         let evaluation: SharedWork
         var waiters: [Int: Waiter]
         var task: Task<Void, Never>?
@@ -47,7 +47,7 @@ struct TrustMemory {
 
     private var verdicts: [TrustPeer: Verdict] = [:]
     private var running: [ObjectIdentifier: RunningEvaluation] = [:]
-    /// The evaluation that further requests for the peer join.
+    /// For each peer, the running evaluation that further requests to this peer join.
     private var current: [TrustPeer: SharedWork] = [:]
     private var lastTicket = 0
 
@@ -92,7 +92,8 @@ struct TrustMemory {
         return true
     }
 
-    /// Removes a waiting request. If no other request waits for the evaluation, cancels it and ignores its result.
+    /// Removes a waiting request. If no other request waits for the same evaluation, the evaluation is cancelled and
+    /// its result is ignored.
     mutating func withdraw(_ ticket: Int) -> Action {
         guard let id = running.first(where: { $0.value.waiters[ticket] != nil })?.key,
             let waiter = running[id]?.waiters.removeValue(forKey: ticket)
@@ -115,8 +116,8 @@ struct TrustMemory {
         return Action(answered: Array(ended.waiters.values), answer: error)
     }
 
-    /// Removes the verdicts of some hosts. Running evaluations still answer their waiters, but their results are not
-    /// stored.
+    /// Removes the verdicts of the hosts for which the closure returns true. The running evaluations of these hosts
+    /// still answer their waiters, but their results are not stored.
     mutating func forget(where isForgotten: (_ host: String) -> Bool) {
         verdicts = verdicts.filter { !isForgotten($0.key.host) }
         current = current.filter { !isForgotten($0.key.host) }

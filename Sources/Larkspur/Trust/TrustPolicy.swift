@@ -1,8 +1,8 @@
 /// A session's trust manager with the verdicts of its evaluators.
 ///
-/// The transport calls the policy on its own thread for each request. If an evaluator has to run user code, the policy
-/// returns an inquiry, and the transport ends the hop. The pipeline awaits the verdict of the inquiry, and the next hop
-/// uses the stored verdict.
+/// The policy is asked on the transport's thread, before a request uses a TLS connection. If an evaluator has to run
+/// user code, the policy returns an inquiry, and the transport ends the hop. The request's pipeline then awaits the
+/// verdict of the inquiry. The next hop finds the verdict in `memory`.
 package final class TrustPolicy: Sendable {
     package enum Verdict: Sendable {
         case decided(TrustDecision)
@@ -14,7 +14,7 @@ package final class TrustPolicy: Sendable {
 
     init(_ manager: ServerTrustManager) { self.manager = manager }
 
-    /// Returns whether the transport must call this policy for the host. If false, the system's verdict is final.
+    /// Returns whether the transport must ask this policy about the host. If not, the system's verdict is final.
     func covers(_ host: String) -> Bool {
         do { return try manager.evaluator(for: host) != nil } catch { return true }
     }
@@ -48,7 +48,8 @@ package final class TrustPolicy: Sendable {
         }
     }
 
-    /// Waits for the verdict of a new or running evaluation. Returns an error if the server is not trusted.
+    /// Joins the running evaluation or starts a new one, and waits for its verdict. Returns an error if the server is
+    /// not trusted.
     func settle(_ inquiry: TrustInquiry) async -> TransportError? {
         let (ticket, marks) = (memory.withLock { $0.nextTicket() }, SharedWork.current)
         return await suspended { waiter in
@@ -65,8 +66,8 @@ package final class TrustPolicy: Sendable {
         if let evaluation = action.begun, let inquiry { begin(evaluation, inquiry) }
     }
 
-    /// Starts an evaluation in an unstructured task, because all waiting requests share it and the first request may be
-    /// cancelled.
+    /// Starts an evaluation in an unstructured task. All waiting requests share the evaluation, so it must continue if
+    /// the first request is cancelled.
     ///
     /// The task carries the identity of the evaluation. So if the evaluator makes a request to the same peer, that
     /// request fails instead of waiting for its own evaluation.
@@ -91,7 +92,7 @@ extension TransportError {
 }
 
 extension TransportError {
-    /// The error that an evaluator threw other than ``TrustError``, which made the evaluation fail; nil otherwise.
+    /// The error with which an evaluator failed, if that error is not a ``TrustError``; nil otherwise.
     var errorOfEvaluator: (any Error)? { code == .untrusted && phase == .securing ? underlying : nil }
 }
 

@@ -1,4 +1,4 @@
-/// An upload that resumes after a lost connection. With its ``record`` it also resumes in another run of the program.
+/// An upload that resumes after a lost connection. A saved ``record`` resumes the upload in another run of the program.
 ///
 ///     let upload = await session.resumableUpload(file, to: url, using: .tus, metadata: ["filename": "a.mov"])
 ///     for await progress in upload.progress { print(progress) }
@@ -12,7 +12,7 @@ public final class ResumableUpload: Sendable {
 
     private enum Phase {
         case idle
-        /// The task is nil until `resume` has created it.
+        /// The upload's task runs. The task is nil until `resume()` has created it.
         case running(Task<Void, Never>?)
         case finished(Outcome)
     }
@@ -36,11 +36,13 @@ public final class ResumableUpload: Sendable {
         box = Protected(State(record: plan.record))
     }
 
-    /// The data needed to resume later. It is nil until the server has created the upload, which happens before the
-    /// first bytes of the file are sent. It is kept after a failure or a cancellation.
+    /// The data needed to resume the upload later. The record is nil until the server has created the upload, which
+    /// happens before the first bytes of the file are sent. The upload keeps its record after a failure or a
+    /// cancellation.
     public var record: ResumableUploadRecord? { box.withLock { $0.record } }
 
-    /// The progress over all requests. It never decreases, and the sequence ends with the upload.
+    /// The progress of the upload over all its requests. The progress never decreases, and the sequence ends with the
+    /// upload.
     public var progress: ProgressSequence {
         ProgressSequence(following: { [self] in
             defer { resume() }
@@ -51,8 +53,8 @@ public final class ResumableUpload: Sendable {
     /// The server's final response, with its body. If the final response was lost, this is the response to the request
     /// for the upload's offset. Throws `CancellationError` if the upload was cancelled, else a ``RequestError``.
     ///
-    /// If the awaiting task is cancelled, it gets the error at once. This also cancels the upload if no other task
-    /// awaits it.
+    /// If an awaiting task is cancelled, that task gets the error at once. If no other task awaits the value, the
+    /// upload is cancelled too.
     public var value: DataResponse<Data> {
         get async throws {
             let number = box.withLock { state in
@@ -82,7 +84,8 @@ public final class ResumableUpload: Sendable {
             return true
         }
         guard starts else { return }
-        // Unstructured: the upload continues even if no task awaits it. This is its only task.
+        // The task is unstructured, because the upload continues even if no task awaits its value. This task performs
+        // the upload's requests one after another.
         let task = Task {
             var run = ResumableUploadRun(self)
             do throws(RequestError) { finish(.success(try await run.run())) } catch {

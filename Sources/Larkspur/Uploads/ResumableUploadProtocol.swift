@@ -7,13 +7,14 @@ public struct ResumableUploadProtocol: Hashable, Sendable, Codable {
 
     private let kind: Kind
 
-    /// tus 1.0 with its extension Creation.
+    /// The protocol tus 1.0 with its extension Creation.
     public static let tus = ResumableUploadProtocol(kind: .tus)
 
     /// The latest supported version of the IETF draft Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload).
     public static let ietf = ietf(interopVersion: 8)
 
-    /// Returns the protocol of a specific version of the draft. Versions before 5 use other header fields.
+    /// Returns the protocol of a specific version of the draft. Versions before 5 do not work, because they use other
+    /// header fields.
     ///
     /// An empty POST with `Upload-Complete: ?0` creates the upload, which costs one round trip. A server could send the
     /// upload's URL earlier, in an interim response to the first bytes, but the library does not read interim
@@ -23,7 +24,7 @@ public struct ResumableUploadProtocol: Hashable, Sendable, Codable {
     }
 }
 
-// The header fields of both protocols. No function here has side effects.
+// This extension makes and reads the header fields of both protocols. Its functions have no side effects.
 extension ResumableUploadProtocol {
     private var isTus: Bool { kind == .tus }
 
@@ -76,21 +77,22 @@ extension ResumableUploadProtocol {
     /// Returns whether this response shows that the upload is complete. `offset` is the number of bytes that the server
     /// has.
     ///
-    /// With tus, the upload is complete when all bytes have arrived. In the draft, the response field `Upload-Complete`
-    /// shows it.
+    /// With tus, the upload is complete when the server has all bytes. With the draft, a complete upload has
+    /// `Upload-Complete: ?1` in the response.
     func isComplete(_ head: ResponseHead, offset: UInt64?, of length: UInt64) -> Bool {
         isTus ? offset == length : head["Upload-Complete"]?.prefix { $0 != ";" } == "?1"
     }
 
-    /// Returns the server's offset after an accepted append; nil if the protocol requires it in the response and it is
-    /// missing.
+    /// Returns the server's offset after an accepted request that sent the bytes up to `end`. With the draft, a
+    /// response without `Upload-Offset` confirms all these bytes. With tus, the response must have the field; the
+    /// result is nil if the field is missing or invalid.
     func offset(in head: ResponseHead, afterSendingTo end: UInt64) -> UInt64? {
         if head["Upload-Offset"] == nil, !isTus { return end }
         return head.count("Upload-Offset")
     }
 
-    /// Returns whether the response comes from the resource that processes the complete file, and is not about the
-    /// upload's state.
+    /// Returns whether the response comes from the resource that processes the complete file. Other responses report
+    /// only the upload's state. With tus, all responses do.
     func isOfTarget(_ head: ResponseHead) -> Bool { !isTus && isComplete(head, offset: nil, of: 0) }
 
     private static func text(of metadata: [String: String]) throws(RequestError) -> String {

@@ -3,7 +3,7 @@
 ///
 ///     try JSONEncoder().encode(upload.record).write(to: place)
 ///
-/// The record contains no header fields. A person or program that knows its URL can write to the upload.
+/// The record contains no header fields. A person or program that knows the upload's URL can write to the upload.
 public struct ResumableUploadRecord: Hashable, Sendable, Codable {
     let method: ResumableUploadProtocol
     /// The URL to which the bytes are sent.
@@ -15,7 +15,7 @@ public struct ResumableUploadRecord: Hashable, Sendable, Codable {
     public internal(set) var offset: UInt64
 }
 
-/// The file of an upload, with its version when the upload began.
+/// The file of an upload, with the version that it had when the run of the upload began.
 struct ResumableFile {
     let url: URL
     let path: String
@@ -31,7 +31,7 @@ struct ResumableFile {
         if let record { try expect(length == record.length && version.modification == record.modification) }
     }
 
-    /// Throws `.fileChanged` if the file has changed.
+    /// Throws `.fileChanged` if the file has changed since the run began.
     func check() throws(RequestError) {
         let now = try ResumableFile(url, expecting: nil)
         try expect(now.length == length && now.version == version)
@@ -53,8 +53,8 @@ extension RequestURL {
     /// Returns the URL of an upload. `location` comes from the server's response to a request to this URL, or from a
     /// record.
     ///
-    /// Throws `.uploadURLRefused` if the URL is not valid, or if it is not https although this URL or `isSecure`
-    /// requires it.
+    /// Throws `.uploadURLRefused` if the upload's URL is not valid, or if it is http although this URL is https or
+    /// `isSecure` is true.
     func upload(at location: String, isSecure: Bool) throws(RequestError) -> RequestURL {
         guard !location.isEmpty, let url = try? resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo,
             url.isHTTP, url.host?.isEmpty == false

@@ -11,17 +11,20 @@ struct ResumableUploadPlan: Sendable {
     let record: ResumableUploadRecord?
 }
 
-/// The sequence of one upload's requests, on the upload's task: create the upload, request its offset, send the rest.
+/// The requests of one upload, in order, on the upload's task: create the upload, request its offset, send the rest of
+/// the file.
 ///
-/// The offset always comes from the server. It is requested after each failure, and bytes are sent only from this
-/// offset on. So a byte may be sent twice, but never to a wrong position.
+/// The offset is the number of bytes that the server has confirmed, and the run sends bytes only from there on. After
+/// each failure, the run requests the offset from the server again. So a byte may be sent twice, but never to a wrong
+/// position.
 struct ResumableUploadRun {
     private typealias Response = DataResponse<Data>
 
     private let upload: ResumableUpload
     private var plan: ResumableUploadPlan { upload.plan }
 
-    /// The upload on the server; nil until the server has created it.
+    /// The upload on the server; nil until the server has created it. `isElsewhere` is true if the upload's URL has
+    /// another origin than the URL that creates uploads.
     private var created: (record: ResumableUploadRecord, url: RequestURL, isElsewhere: Bool)?
     /// The offset of the next byte to send; nil if it must be requested from the server.
     private var offset: UInt64?
@@ -53,7 +56,7 @@ struct ResumableUploadRun {
         }
     }
 
-    /// Performs one request. Returns the response if it ends the upload, else nil.
+    /// Performs one request. Returns the response if the upload has ended with it, else nil.
     private mutating func step(_ file: ResumableFile) async throws(RequestError) -> Response? {
         guard let created else { return try await create(file) }
         guard let offset else { return try await ask(created.url, file) }
@@ -112,12 +115,13 @@ struct ResumableUploadRun {
         _ method: HTTPMethod, _ url: RequestURL, _ headers: HTTPHeaders, _ body: TransportBody = .none
     ) -> RequestSource {
         var request = OutgoingRequest(method: method, url: url, headers: headers, body: body)
-        // Redirects are not followed, because the bytes must be sent to this URL only.
+        // Redirects are not followed, because the file's bytes must be sent to the upload's URL only.
         request.options.redirects = .deliver
         return RequestSource(.convertible(request), isElsewhere: created?.isElsewhere == true)
     }
 
-    /// Sends a request of the upload, and throws if it fails. The progress counts bytes from the offset `start` on.
+    /// Sends a request of the upload, and throws if it fails. If `start` is given, reports the progress of the sent
+    /// bytes, counted from that offset on.
     private mutating func send(
         _ source: RequestSource, sending start: UInt64? = nil, of file: ResumableFile? = nil, isLast: Bool = false
     ) async throws(RequestError) -> Response {
@@ -135,13 +139,15 @@ struct ResumableUploadRun {
         }
         let response = await task.response
         if let error = response.error, !error.isValidation { throw error }
-        // The response to the whole file is the upload's final response, even if its status is an error.
+        // The response of the resource that received the complete file is the upload's final response, even if its
+        // status is an error.
         if isLast, let head = response.head, plan.method.isOfTarget(head) { return response }
         if let refusal = Self.refusal(response) { throw refusal }
         return response
     }
 
-    /// Returns the URL that creates uploads as it is before adapters, because an adapter may add a key to the URL.
+    /// Returns the URL that creates uploads, without the changes of adapters, because an adapter may add a secret key
+    /// to the URL.
     private func endpoint(of source: RequestSource) throws(RequestError) -> RequestURL {
         try source.build(in: plan.session.context).url.withoutUserInfo
     }
@@ -166,7 +172,7 @@ struct ResumableUploadRun {
         upload.keep(record)
     }
 
-    /// Stores the server's offset; returns true if the upload is complete.
+    /// Stores the server's offset. Returns true if the upload is complete. Throws if the offset is not possible.
     private mutating func updateOffset(
         _ reported: UInt64, _ file: ResumableFile, _ response: Response
     ) throws(RequestError) -> Bool {
@@ -189,7 +195,8 @@ struct ResumableUploadRun {
 
     // MARK: Failures
 
-    /// Handles a failure: waits before a retry, starts the upload over once, or throws the error.
+    /// Handles a failed request. If the server has lost the upload, prepares to start over, but only once. After a
+    /// temporary error, waits for the retry. Otherwise throws the error.
     private mutating func recover(from error: RequestError, _ file: ResumableFile) async throws(RequestError) {
         if Task.isCancelled { throw .requestCancelled }
         try file.check()

@@ -5,7 +5,8 @@ extension Session {
     /// offset and continues from there. If the server no longer has the upload, the upload starts over once. If the
     /// file changes during the upload, the upload fails with `.fileChanged`.
     ///
-    /// A saved record continues the upload in another run of the program. The same call creates or continues an upload:
+    /// A saved record continues the upload in another run of the program. The same call creates an upload or, with a
+    /// record, continues one:
     ///
     ///     let saved: ResumableUploadRecord? = …
     ///     let upload = await session.resumableUpload(file, to: url, using: .tus, resuming: saved)
@@ -26,7 +27,7 @@ extension Session {
     ///     replaces the delay. Each retry counts against the session's ``RetryBudget``.
     ///   - maximumRetryAfter: The longest accepted `Retry-After`. If the server sends a longer time, the upload fails,
     ///     and its record can resume it later.
-    ///   - interceptor: An interceptor for each request, called after the session's interceptor.
+    ///   - interceptor: An interceptor for each request, called after the session's interceptors.
     public func resumableUpload(
         _ file: URL, to url: any URLConvertible, using method: ResumableUploadProtocol,
         metadata: [String: String] = [:], headers: HTTPHeaders = [:], resuming record: ResumableUploadRecord? = nil,
@@ -42,7 +43,8 @@ extension Session {
 }
 
 extension RetrySchedule {
-    /// Returns the schedule of retries. It applies to all methods, because the protocol makes each request repeatable.
+    /// Returns the schedule of retries. The schedule applies to all HTTP methods, because the upload protocols make
+    /// each request repeatable.
     fileprivate static func upload(_ limit: Int, _ maximumRetryAfter: Duration) -> RetrySchedule {
         RetrySchedule(
             limit: limit, backoff: RetryPolicy.Backoff(scale: .milliseconds(250), cap: .seconds(30)),

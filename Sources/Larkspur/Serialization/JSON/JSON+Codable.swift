@@ -1,14 +1,17 @@
 extension JSON: Codable {
-    /// The maximum depth for `Encoder` and `Decoder`. They recurse and need about five kilobytes of stack per level.
+    /// The maximum nesting of values that any `Encoder` or `Decoder` reads or writes. Encoders and decoders recurse,
+    /// and need about five kilobytes of stack per level.
     private static let maximumCodingDepth = 64
     private static let tooDeep = "The JSON is too deep for coders; parse it with init(data:) and write it with data()."
 
-    /// Decodes a value from any decoder, down to 64 levels.
+    /// Decodes a value with any decoder. Arrays and objects may be nested up to 64 levels deep.
     ///
-    /// If every digit or the order of members matters, use ``init(data:duplicateKeys:)`` and ``data(_:)`` instead.
+    /// A decoder may lose the order of members and digits of numbers. Use ``init(data:duplicateKeys:)`` and
+    /// ``data(_:)`` to keep both.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // A decoder reveals the type of a value only by failing for other types. Exact number types come first.
+        // A decoder does not tell the type of the next value, so each type is tried until the decoder accepts it. The
+        // integer types come before `Double`, because they are exact.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(Bool.self) {
@@ -30,8 +33,9 @@ extension JSON: Codable {
         }
     }
 
-    /// Encodes the value with any encoder, down to 64 levels. A number that fits no 64-bit integer becomes a `Double`.
-    /// The form encoder instead keeps all digits and the order of members.
+    /// Encodes the value with any encoder. Arrays and objects may be nested up to 64 levels deep. A number that fits no
+    /// 64-bit integer is encoded as a `Double`. The form encoder of this library keeps all digits and the order of
+    /// members.
     public func encode(to encoder: any Encoder) throws {
         if let form = encoder as? FormNode { return try form.encode(self) }
         var container = encoder.singleValueContainer()
@@ -42,7 +46,8 @@ extension JSON: Codable {
         case .number(let number):
             if let value = number.integer(as: Int64.self) { return try container.encode(value) }
             if let value = number.integer(as: UInt64.self) { return try container.encode(value) }
-            // Most encoders reject an infinity, and others have a strategy for it.
+            // A number beyond the range of `Double` is encoded as infinity. Most encoders reject infinity, and the
+            // others have a strategy for it.
             try container.encode(number.double ?? .infinity)
         case .array where encoder.codingPath.count > Self.maximumCodingDepth,
             .object where encoder.codingPath.count > Self.maximumCodingDepth:
@@ -54,7 +59,7 @@ extension JSON: Codable {
         }
     }
 
-    /// Decodes the value, or a part of it, as another type: `try reply["user"].decode(User.self)`.
+    /// Returns this value decoded as another type, for example `try reply["user"].decode(User.self)`.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
     ) throws -> Value {

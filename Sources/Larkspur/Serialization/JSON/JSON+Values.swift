@@ -1,15 +1,15 @@
 extension JSON {
     /// Creates an object from a dictionary. Its members are sorted by key, because a dictionary has no order.
     ///
-    /// The values can be Booleans, strings, numbers of all types, `NSNumber`, `NSNull`, ``JSON``, optionals of these,
-    /// and arrays and dictionaries of them. Other values fail with `.encodingFailed`. Dates fail too, because services
-    /// differ in their date formats.
+    /// The values can be Booleans, strings, numbers of all types, `NSNumber`, `NSNull`, ``JSON``, optionals of these
+    /// types, and arrays and dictionaries of these types. Other values fail with `.encodingFailed`. Dates fail too,
+    /// because services differ in their date formats.
     public init(_ members: [String: any Sendable]) throws(RequestError) {
         var reader = ValueReader()
         self = try reader.object(members)
     }
 
-    /// Creates an array from values of the types that a dictionary may contain.
+    /// Creates an array. Its elements can have the types that the initializer for dictionaries accepts as values.
     public init(_ elements: [any Sendable]) throws(RequestError) {
         var reader = ValueReader()
         self = try reader.array(elements)
@@ -18,7 +18,7 @@ extension JSON {
 
 /// Converts values whose types are known only at run time.
 private struct ValueReader {
-    /// The path of the current value, for errors.
+    /// The path of the current value, for error messages.
     private var path: [String] = []
 
     mutating func array(_ elements: [Any]) throws(RequestError) -> JSON {
@@ -47,7 +47,7 @@ private struct ValueReader {
     }
 
     private func scalar(_ value: Any) throws(RequestError) -> JSON? {
-        // Before Bool, because any NSNumber of 0 or 1 can be cast to Bool.
+        // `NSNumber` comes before `Bool`, because any `NSNumber` of 0 or 1 can be cast to `Bool`.
         if type(of: value) is NSNumber.Type { return try written(value) }
         switch value {
         case let value as JSON: return value
@@ -55,7 +55,8 @@ private struct ValueReader {
         case let value as String: return .string(value)
         case let value as any StringProtocol: return .string(String(value))
         case let value as any BinaryInteger: return JSON(value)
-        // Converted through text, because 0.1 as a Float is another number than 0.1 as a Double.
+        // The value is converted to text and then to `Double`. A direct conversion would turn the `Float` 0.1 into the
+        // `Double` 0.10000000149011612.
         case let value as any BinaryFloatingPoint: return try number(Double("\(value)") ?? .nan)
         case let value as Decimal: return value.isNaN ? try number(.nan) : try? JSON(text: "\(value)")
         case is NSNull: return .null
@@ -68,7 +69,8 @@ private struct ValueReader {
         return JSON(value)
     }
 
-    /// Returns the value of an `NSNumber`. Only Foundation can tell on every platform whether it is a Boolean.
+    /// Returns the value of an `NSNumber`: Foundation writes the number as JSON, and the parser reads that text. Only
+    /// Foundation can tell on every platform whether an `NSNumber` is a Boolean.
     private func written(_ number: Any) throws(RequestError) -> JSON {
         guard JSONSerialization.isValidJSONObject([number]),
             let data = try? JSONSerialization.data(withJSONObject: [number]), let list = try? JSON(data: data)
@@ -81,7 +83,7 @@ private struct ValueReader {
     }
 }
 
-/// An optional of unknown type.
+/// An `Optional` whose type is known only at run time.
 private protocol Wrapping {
     var content: Any { get }
 }

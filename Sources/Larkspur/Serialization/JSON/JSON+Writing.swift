@@ -13,8 +13,9 @@ extension JSON: CustomStringConvertible {
 
     /// Returns the value as UTF-8 data, for a request's body or a file.
     ///
-    /// Numbers keep the digits of the text from which they were parsed. The exception is a number stored as `Double`,
-    /// which has its shortest form: `1e2` becomes `100.0`. Strings have only the necessary escapes.
+    /// Numbers keep the digits of the text from which they were parsed. The exception is a number that is stored as a
+    /// `Double`, which is written in its shortest form: `1e2` becomes `100.0`. Strings are written with only the
+    /// necessary escapes.
     public func data(_ options: WritingOptions = []) -> Data { Data(JSONWriter(self, options).bytes) }
 
     /// Returns the value as JSON text, on one line by default.
@@ -22,7 +23,7 @@ extension JSON: CustomStringConvertible {
         String(decoding: JSONWriter(self, options).bytes, as: UTF8.self)
     }
 
-    /// The value on one line, with sorted keys.
+    /// The value as JSON text on one line, with sorted keys.
     public var description: String { text(.sortedKeys) }
 }
 

@@ -9,7 +9,7 @@
 ///
 /// Two values are equal if they have the same content: `1 == 1.0`, and the order of members does not matter.
 public enum JSON: Sendable, Hashable {
-    /// A null. Reading a missing key or index also returns it.
+    /// A null. Reading a missing key or index also returns this case.
     case null
     /// A Boolean.
     case bool(Bool)
@@ -30,24 +30,27 @@ public enum JSON: Sendable, Hashable {
 
     /// The handling of duplicate keys in an object, which RFC 8259 leaves open.
     public enum DuplicateKeyPolicy: Sendable {
-        /// Uses the last value, as browsers do, at the position of the first.
+        /// Keeps the last value of the key, at the position of the key's first occurrence, as browsers do.
         case keepLast
-        /// Fails with ``JSONError/Reason/duplicateKey``. Use it where another program may read the same bytes and use
-        /// the other value.
+        /// Fails with ``JSONError/Reason/duplicateKey``. Use this policy if another program also reads the bytes and
+        /// may keep another value of the key.
         case refuse
     }
 
     /// The maximum nesting of arrays and objects in a document.
     ///
-    /// Values are parsed, compared and written recursively. This depth fits on a stack of 512 KiB in debug builds.
+    /// Values are parsed, compared and written recursively, so a deeper value could overflow the stack. This depth fits
+    /// on a stack of 512 KiB in debug builds.
     public static let maximumDepth = 128
 
     /// Parses a document strictly by RFC 8259: a single value in UTF-8, surrounded only by white space.
     ///
     /// A byte order mark at the start is skipped, because some servers send it. An escape of a lone surrogate is an
-    /// error, because a `String` cannot represent it. Any input produces a value or an error.
+    /// error, because a `String` cannot represent it. Any input produces a value or an error; no input can crash the
+    /// parser.
     public init(data: Data, duplicateKeys: DuplicateKeyPolicy = .keepLast) throws(JSONError) {
-        // The closure returns a result, because `withUnsafeBytes` would lose the error's type.
+        // The closure returns a `Result`. If the closure threw the error, `withUnsafeBytes` would rethrow it as
+        // `any Error`.
         self = try data.withUnsafeBytes { bytes in
             Result { () throws(JSONError) in
                 var parser = JSONParser(text: bytes.bindMemory(to: UInt8.self), duplicateKeys: duplicateKeys)
@@ -56,7 +59,7 @@ public enum JSON: Sendable, Hashable {
         }.get()
     }
 
-    /// Parses a document in a string. Columns of errors count UTF-8 bytes.
+    /// Parses a document in a string. The columns in errors are counted in UTF-8 bytes.
     public init(text: String, duplicateKeys: DuplicateKeyPolicy = .keepLast) throws(JSONError) {
         try self.init(data: Data(text.utf8), duplicateKeys: duplicateKeys)
     }
@@ -70,7 +73,7 @@ public enum JSON: Sendable, Hashable {
     /// The number; nil for other types.
     public var number: Number? { if case .number(let value) = self { value } else { nil } }
 
-    /// The number as an integer, if it is whole and fits: 3 for `3`, `3.0` and `3e0`, nil for `3.5`.
+    /// The number as an integer, if it is whole and fits into `Int`: 3 for `3`, `3.0` and `3e0`, nil for `3.5`.
     public var int: Int? { number?.integer(as: Int.self) }
 
     /// The number as the nearest `Double`; nil for other types and for numbers beyond the range of `Double`, such as
@@ -88,8 +91,9 @@ public enum JSON: Sendable, Hashable {
 
     /// The member with the key; `.null` if it is missing or this is not an object.
     ///
-    /// Assigning to a member of `null` creates an object, so that `json["a"]["b"] = 1` builds the path. Values of other
-    /// types are not changed. Assigning `.null` stores a null; ``removeValue(forKey:)`` removes the member.
+    /// Assigning to a member of `null` creates an object, so that `json["a"]["b"] = 1` builds the path. Assigning to a
+    /// member of an array, string, number or Boolean has no effect. Assigning `.null` stores a null;
+    /// ``removeValue(forKey:)`` removes the member.
     public subscript(key: String) -> JSON {
         get { object?[key] ?? .null }
         // `_modify` and not `set`, because a setter would copy every container on the path.
@@ -99,7 +103,7 @@ public enum JSON: Sendable, Hashable {
                 yield &ignored
                 return
             }
-            self = .null  // leaves `members` as the only owner
+            self = .null  // `members` is now the only reference, so the change copies nothing
             defer { self = .object(members) }
             yield &members[adding: key]
         }
@@ -107,8 +111,8 @@ public enum JSON: Sendable, Hashable {
 
     /// The element at the index; `.null` if it is missing or this is not an array.
     ///
-    /// Assigning replaces the element. At the index one past the end it appends the element; a `null` counts as an
-    /// empty array. Assigning at other indices, or to values of other types, has no effect.
+    /// Assigning replaces the element. Assigning at the index after the last element appends the element. A `null`
+    /// counts as an empty array. Assigning at other indices, or to values of other types, has no effect.
     public subscript(index: Int) -> JSON {
         get { array.flatMap { $0.indices.contains(index) ? $0[index] : nil } ?? .null }
         _modify {

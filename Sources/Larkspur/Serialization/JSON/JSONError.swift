@@ -1,4 +1,5 @@
-/// An error of a text that is not JSON, with its position: `unexpected "}" at line 3, column 14: expected a value`.
+/// The error for a text that is not valid JSON, with the position of the first fault. Example of a description:
+/// `unexpected "}" at line 3, column 14: expected a value`.
 ///
 /// The description shows at most one character of the text, so that logs contain no secrets of a body.
 public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -15,7 +16,7 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let malformedNumber = Reason(rawValue: "malformedNumber")
         /// An unescaped control character, such as a line break, in a string.
         public static let controlCharacter = Reason(rawValue: "controlCharacter")
-        /// A backslash before a character that cannot be escaped.
+        /// A backslash before a character that cannot be escaped, or `\u` without four hexadecimal digits.
         public static let malformedEscape = Reason(rawValue: "malformedEscape")
         /// An escape of a lone surrogate, such as `\ud800`, which a `String` cannot represent.
         public static let loneSurrogate = Reason(rawValue: "loneSurrogate")
@@ -29,15 +30,15 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// The kind of the error.
     public let reason: Reason
-    /// The position in bytes, from 0.
+    /// The position of the error in bytes, counted from 0.
     public let offset: Int
-    /// The line, from 1. Lines end with LF, CR or both.
+    /// The line of the error, counted from 1. Lines end with LF, CR or CRLF.
     public let line: Int
-    /// The column in bytes, from 1.
+    /// The column of the error in bytes, counted from 1.
     public let column: Int
     public let description: String
 
-    /// Creates an error at the offset, which is the end of the text if the text ends too early.
+    /// Creates an error for the position `offset`. If the text ends too early, `offset` is the size of the text.
     init(_ reason: Reason, at offset: Int, of text: UnsafeBufferPointer<UInt8>, expected: String) {
         var line = 1
         var lineStart = text.starts(with: JSONParser.byteOrderMark) ? JSONParser.byteOrderMark.count : 0

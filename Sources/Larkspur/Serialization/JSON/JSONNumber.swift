@@ -1,17 +1,17 @@
 extension JSON {
     /// A JSON number with all its digits.
     ///
-    /// Identifiers and amounts must not change when they are read and written again. So an integer is stored as
-    /// `Int64`, and any other number as `Double`. If that type would lose digits, the number is stored as its text in
-    /// the document.
+    /// An integer is stored as `Int64`, and any other number as `Double`. If that type would lose digits, the number is
+    /// stored as its text in the document. So identifiers and amounts do not change when they are read and written
+    /// again.
     ///
     /// Integers are compared digit by digit, other numbers as the nearest `Double`. Numbers beyond the range of
     /// `Double` are compared by their text. So `1 == 1.0` and `0.1 == 0.1000000000000000000001`, but `1e30` differs
-    /// from the same integer with all its digits.
+    /// from the same integer written with all its 31 digits.
     public struct Number: Sendable {
         private enum Storage: Hashable {
             case integer(Int64)
-            case double(Double)  // finite
+            case double(Double)  // always finite
             case text(String)
         }
 
@@ -26,8 +26,9 @@ extension JSON.Number {
 
     init(_ value: Double) { storage = .double(value) }
 
-    /// Creates a number from text that the parser has checked. If `isShort` is true, a normal `Double` keeps all its
-    /// digits.
+    /// Creates a number from text that the parser has checked.
+    ///
+    /// - Parameter isShort: Whether the number has so few digits that any normal `Double` keeps all of them.
     init(checked text: String, isInteger: Bool, isShort: Bool) {
         if isInteger {
             storage = Int64(text).map(Storage.integer) ?? .text(text)
@@ -38,7 +39,7 @@ extension JSON.Number {
         }
     }
 
-    /// The nearest `Double`: zero for a number too small, nil for a number too large.
+    /// The nearest `Double`: zero for a number too close to zero, nil for a number beyond the range of `Double`.
     public var double: Double? {
         switch storage {
         case .integer(let value): Double(value)
@@ -47,10 +48,10 @@ extension JSON.Number {
         }
     }
 
-    /// Returns the number as an integer type, if it is whole and fits.
+    /// Returns the number as an integer of the type, or nil if it is not whole or does not fit.
     ///
-    /// A number with a fraction or an exponent is converted only up to 2^53, because larger values of `Double` skip
-    /// integers.
+    /// A number with a fraction or an exponent is converted only up to 2^53, because beyond that `Double` cannot
+    /// represent every integer.
     public func integer<Integer: FixedWidthInteger>(as type: Integer.Type) -> Integer? {
         switch storage {
         case .integer(let value): Integer(exactly: value)
@@ -61,7 +62,7 @@ extension JSON.Number {
 }
 
 extension JSON.Number: Hashable, CustomStringConvertible {
-    /// The form for comparisons. Equal numbers have equal forms.
+    /// The form by which numbers are compared. Equal numbers have equal forms.
     private var comparisonForm: Storage {
         switch storage {
         case .text(let text) where !text.utf8.contains { ".eE".utf8.contains($0) }: storage

@@ -8,15 +8,15 @@ extension JSON {
             var value: JSON
         }
 
-        /// The maximum number of members that are searched linearly. Most objects are small, and hashing all their keys
-        /// costs more.
+        /// The maximum number of members among which a key is searched linearly. Most objects are small, and for a
+        /// small object an index by hash costs more than a linear search.
         static let searchLimit = 16
 
         private var members: [Member] = []
         /// The index in `members` of each key; empty while there are at most `searchLimit` members.
         private var positions: [String: Int] = [:]
 
-        /// Creates an object. For a duplicate key, the last value is used at the position of the first.
+        /// Creates an object. A duplicate key keeps the position of its first occurrence, and gets its last value.
         public init(_ members: some Sequence<(String, JSON)>) {
             for (key, value) in members { self[adding: key] = value }
         }
@@ -32,7 +32,7 @@ extension JSON.Object {
     /// The value of the key; nil if the key is missing.
     public subscript(key: String) -> JSON? { position(of: key).map { members[$0].value } }
 
-    /// The value of the key, to change in place. Changing a missing key first adds it with `null`.
+    /// The value of the key, to change in place. If the key is missing, a member with the value `null` is added first.
     subscript(adding key: String) -> JSON {
         get { self[key] ?? .null }
         _modify {
@@ -56,7 +56,8 @@ extension JSON.Object {
         positions.isEmpty ? members.firstIndex { $0.key == key } : positions[key]
     }
 
-    /// Adds the last member to the index, or all members if the index is empty.
+    /// Adds the last member to `positions`, or all members if `positions` is empty. Does nothing for at most
+    /// `searchLimit` members.
     private mutating func indexMembers() {
         guard count > Self.searchLimit else { return }
         for position in (positions.isEmpty ? 0 : count - 1)..<count { positions[members[position].key] = position }
@@ -78,7 +79,7 @@ extension JSON.Object: Hashable, ExpressibleByDictionaryLiteral {
     }
 
     public func hash(into hasher: inout Hasher) {
-        // Each member is hashed separately, so that the order does not matter.
+        // Each member is hashed separately, and the hashes are combined by XOR, so that the order does not matter.
         var sum = 0
         for (key, value) in self {
             var memberHasher = hasher

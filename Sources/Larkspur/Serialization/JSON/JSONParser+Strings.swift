@@ -1,5 +1,5 @@
 extension JSONParser {
-    /// Parses a string from its opening quotation mark on.
+    /// Parses a string, whose opening quotation mark is at `position`.
     @inline(__always)
     mutating func string() throws(JSONError) -> String {
         position &+= 1
@@ -12,7 +12,7 @@ extension JSONParser {
     }
 
     /// Parses the rest of a string whose text begins at `start`. All bytes before `position` are plain text. The byte
-    /// at `position` is a backslash, a control character or not ASCII, or the input ends there.
+    /// at `position` is a backslash, a control character or a byte beyond ASCII, or the input ends there.
     @inline(never)
     private mutating func restOfString(from start: Int) throws(JSONError) -> String {
         unescaped.removeAll(keepingCapacity: true)
@@ -23,7 +23,8 @@ extension JSONParser {
                 unescaped.append(contentsOf: UnsafeBufferPointer(rebasing: text[pending..<position]))
                 position &+= 1
                 var string = String(decoding: unescaped, as: UTF8.self)
-                // Decoding replaces invalid bytes, so a difference shows that the text is not UTF-8.
+                // Decoding replaces invalid UTF-8 with U+FFFD. So if the decoded text differs from the bytes, the bytes
+                // are not UTF-8.
                 let isIntact = string.withUTF8 { utf8 in
                     utf8.count == unescaped.count && utf8.baseAddress.map { memcmp($0, unescaped, utf8.count) } == 0
                 }
@@ -41,12 +42,13 @@ extension JSONParser {
         throw expected("the string's closing quotation mark")
     }
 
-    /// Moves to the next byte that is not plain text: a quotation mark, a backslash, a control character or beyond
-    /// ASCII.
+    /// Moves to the next byte that is not plain text: a quotation mark, a backslash, a control character or a byte
+    /// beyond ASCII.
     @inline(__always)
     private mutating func skipPlainText() {
-        // Eight bytes at a time. Each term sets the top bit of each byte that it looks for. A borrow can wrongly set
-        // the top bit of the next higher byte, but never of a lower byte. So the lowest set bit is always right.
+        // Tests eight bytes at a time. Each term of `found` sets the top bit of each byte that the term looks for. The
+        // borrow of a subtraction can also set the top bit of the next higher byte, although that byte is plain. But a
+        // borrow begins only at a byte that is not plain. So the lowest set bit always marks such a byte.
         let ones: UInt64 = 0x0101_0101_0101_0101
         while let start = UnsafeRawPointer(text.baseAddress), end - position >= 8 {
             let word = UInt64(littleEndian: (start + position).loadUnaligned(as: UInt64.self))
@@ -64,7 +66,7 @@ extension JSONParser {
         while position < end, (0x20..<0x80).contains(current), current != 0x22, current != 0x5C { position &+= 1 }
     }
 
-    /// Parses an escape from its backslash on, and appends its character to `unescaped`.
+    /// Parses an escape, whose backslash is at `position`, and appends its character to `unescaped`.
     private mutating func escape() throws(JSONError) {
         position &+= 1
         switch position < end ? current : 0 {
@@ -80,7 +82,8 @@ extension JSONParser {
         position &+= 1
     }
 
-    /// Parses `u` and four digits, twice for a surrogate pair.
+    /// Parses an escape from its `u` on: four hexadecimal digits, and for a surrogate pair a second such escape.
+    /// Appends the character to `unescaped`.
     private mutating func escapedScalar() throws(JSONError) {
         let start = position - 1
         let first = try hexadecimalUnit()
@@ -96,7 +99,7 @@ extension JSONParser {
         unescaped.append(contentsOf: utf8)
     }
 
-    /// Parses the four digits after the `u` at `position`.
+    /// Parses the four hexadecimal digits after the `u`, which is at `position`.
     private mutating func hexadecimalUnit() throws(JSONError) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<4 {

@@ -1,4 +1,5 @@
-/// A parser of one JSON document in UTF-8. Every position is compared with `end` before the byte at it is read.
+/// A parser of one JSON document in UTF-8. The parser compares each position with `end` before it reads the byte there,
+/// so it never reads beyond the text.
 struct JSONParser {
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
@@ -9,7 +10,8 @@ struct JSONParser {
     var depth = 0
     /// Whether the last string was ASCII without escapes.
     var isPlain = true
-    /// The decoded text of the current string if it has escapes. It is a property so that its storage is reused.
+    /// The decoded text of the current string if it has escapes. It is a property, so that later strings reuse its
+    /// storage.
     var unescaped: [UInt8] = []
 
     var usual = UsualCounts()
@@ -48,8 +50,8 @@ struct JSONParser {
         return true
     }
 
-    // In debug builds every case and error of a function needs stack. So the recursive functions delegate everything
-    // else to other functions.
+    // In debug builds, each case and each error of a function makes its stack frame larger. So the recursive functions
+    // `value`, `array` and `object` leave all other work to other functions.
     private mutating func value() throws(JSONError) -> JSON {
         skipWhitespace()
         switch position < end ? current : 0 {
@@ -82,7 +84,7 @@ struct JSONParser {
         return .object(JSON.Object(members.map { ($0.key, $0.value) }))
     }
 
-    /// Skips an opening bracket. Returns false if the closing bracket follows directly, which is then skipped too.
+    /// Skips an opening bracket. If the closing bracket follows directly, skips that bracket too and returns false.
     private mutating func open(_ closing: Unicode.Scalar) throws(JSONError) -> Bool {
         guard depth < JSON.maximumDepth else {
             throw expected("a lower nesting of arrays and objects; see JSON.maximumDepth", .tooDeep)
@@ -104,7 +106,7 @@ struct JSONParser {
     }
 
     /// The sizes of the last array and object at each depth. Neighbouring arrays or objects often have equal sizes, so
-    /// the storage of the next one is allocated at once with this size.
+    /// the parser reserves this size for the next array or object of the same depth.
     struct UsualCounts {
         static let limit = 16
         var elements = Array(repeating: 4, count: JSON.maximumDepth + 1)
@@ -112,10 +114,11 @@ struct JSONParser {
     }
 
     private struct Keys {
-        /// A bit set of the keys' hashes. A missing bit shows without a search that a key is new.
+        /// The bits that the keys' hashes select. If the bit of a key is not set yet, the key is new, and no search is
+        /// needed.
         var tags: UInt64 = 0
         var mayRepeat = false
-        /// The keys themselves, if duplicates are not allowed.
+        /// The keys themselves, if duplicate keys are not allowed.
         var unique: Set<String> = []
     }
 
@@ -166,8 +169,8 @@ struct JSONParser {
         }
         var fractionDigits = 0
         if skip(UInt8(ascii: ".")) { fractionDigits = try digits(&magnitude, "a digit after the decimal point") }
-        let isExact = wholeDigits + fractionDigits <= 18  // else the magnitude may have overflowed
-        // A normal Double keeps up to fifteen digits.
+        let isExact = wholeDigits + fractionDigits <= 18  // with more digits, `magnitude` may have overflowed
+        // A normal `Double` keeps up to fifteen digits exactly.
         let isShort = isExact && magnitude < 1_000_000_000_000_000
         let hasExponent = position < end && current | 0x20 == UInt8(ascii: "e")
         if hasExponent {
@@ -178,7 +181,8 @@ struct JSONParser {
         } else if isExact, fractionDigits == 0, magnitude != 0 || !isNegative {
             return JSON.Number(isNegative ? -Int64(magnitude) : Int64(magnitude))
         } else if isShort {
-            // Both operands are exact, so the quotient is the nearest Double.
+            // `magnitude` and the power of ten are exact as `Double`, so their quotient is the `Double` nearest to the
+            // number.
             var value = 1.0
             for _ in 0..<fractionDigits { value *= 10 }
             value = Double(magnitude) / value
@@ -189,7 +193,7 @@ struct JSONParser {
             isInteger: fractionDigits == 0 && !hasExponent, isShort: isShort)
     }
 
-    /// Parses one digit or more, appends them to `value`, and returns the count of digits.
+    /// Parses one or more digits, appends them to the decimal number `value`, and returns their count.
     @inline(__always)
     private mutating func digits(_ value: inout UInt64, _ what: StaticString) throws(JSONError) -> Int {
         let start = position
