@@ -5,6 +5,8 @@ import PackageDescription
 /// main-actor caller awaits a value that is there.
 let settings: [SwiftSetting] = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
+let apple: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
+
 /// Folders and files that a build of `LarkspurTests` leaves out, with commas between them: builds for sanitizers are
 /// slow, and need not have tests that are not run with them.
 let leftOut = Context.environment["LARKSPUR_TESTS_LEFT_OUT"]?.split(separator: ",").map(String.init) ?? []
@@ -15,6 +17,8 @@ let package = Package(
     products: [
         .library(name: "Larkspur", targets: ["Larkspur"]),
         .library(name: "LarkspurXML", targets: ["LarkspurXML"]),
+        .library(name: "LarkspurURLSession", targets: ["LarkspurURLSession"]),
+        .library(name: "LarkspurCurl", targets: ["LarkspurCurl"]),
         .library(name: "LarkspurTesting", targets: ["LarkspurTesting"]),
     ],
     // Each module depends on those above it alone. The guide "Contributing" says what each holds.
@@ -25,11 +29,13 @@ let package = Package(
         .target(name: "LarkspurHTTP", dependencies: ["LarkspurBase"], swiftSettings: settings),
         .target(name: "LarkspurTransport", dependencies: ["LarkspurHTTP"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
+        .target(name: "LarkspurURLSession", dependencies: ["LarkspurTransport"], swiftSettings: settings),
         .target(
             name: "Larkspur",
             dependencies: [
                 "CLarkspur", "LarkspurTransport",
                 .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
+                .target(name: "LarkspurURLSession", condition: .when(platforms: apple)),
             ],
             swiftSettings: settings),
         // Annexes use the public API of Larkspur alone, as a module of another package would.
@@ -45,7 +51,7 @@ let package = Package(
         .testTarget(
             name: "TransportContractTests",
             dependencies: [
-                "CTestWidth", "CLarkspur", "LarkspurTesting",
+                "CTestWidth", "CLarkspur", "LarkspurTesting", "LarkspurURLSession",
                 .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
             ]),
     ],

@@ -8,6 +8,8 @@
     @_exported import FoundationNetworking
 #endif
 
-#if os(Linux)
+#if canImport(Darwin)
+    @_exported public import LarkspurURLSession
+#elseif os(Linux)
     @_exported public import LarkspurCurl
 #endif

@@ -126,8 +126,7 @@ public struct RetryPolicy: RequestInterceptor {
 
 /// An interceptor that retries a request only if the connection was lost while the request was in flight.
 ///
-/// In all other respects this type works like a ``RetryPolicy``. Set the policy as an interceptor. If it is added by
-/// `retry(using:)`, it adds no idempotency keys and deposits nothing in the retry budget.
+/// In all other respects this type works like a ``RetryPolicy``.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// The policy that decides, with the codes `connectionLost` and `truncated` and no statuses.
     public var policy: RetryPolicy

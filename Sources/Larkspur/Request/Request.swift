@@ -158,11 +158,12 @@ extension Request {
     ///
     ///     request.retry(using: RetryPolicy(limit: 3))
     ///
-    /// A ``RetryPolicy`` is also added as an adapter, because it sets the idempotency key and uses the session's
-    /// ``RetryBudget``. Any other type is added as a retrier only.
+    /// A ``RetryPolicy`` or ``ConnectionLostRetryPolicy`` is also added as an adapter, because it sets the idempotency
+    /// key and uses the session's ``RetryBudget``. Any other type is added as a retrier only.
     @discardableResult
     public func retry(using retrier: any RequestRetrier) -> Self {
-        interceptor(retrier as? RetryPolicy ?? Interceptor(adapter: nil, retrier: retrier))
+        let policy = (retrier as? ConnectionLostRetryPolicy)?.policy ?? retrier as? RetryPolicy
+        return interceptor(policy ?? Interceptor(adapter: nil, retrier: retrier))
     }
 
     /// Adds a monitor for this request. The monitor receives the events that occur from now on.

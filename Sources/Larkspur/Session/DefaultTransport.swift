@@ -2,7 +2,9 @@
 /// on other systems.
 enum DefaultTransport {
     static func make() -> any Transport {
-        #if os(Linux)
+        #if canImport(Darwin)
+            URLSessionTransport()
+        #elseif os(Linux)
             CurlTransport()
         #else
             UnavailableTransport()

@@ -300,11 +300,16 @@ struct RetryPolicyTests {
         #expect(log.requests[2]["X-Key"] == log.requests[3]["X-Key"] && log.requests[2]["X-Key"] != "mine")
     }
 
-    @Test("A policy that a request gets as its retrier sets the key too")
-    func retrierWithKey() async {
+    @Test(
+        "A policy that a request gets as its retrier sets the key too",
+        arguments: [
+            RetryPolicy(limit: 1, idempotencyKey: .automatic()),
+            ConnectionLostRetryPolicy(limit: 1, idempotencyKey: .automatic()),
+        ] as [any RequestRetrier])
+    func retrierWithKey(policy: any RequestRetrier) async {
         let session = session(Interceptor(adapter: nil, retrier: nil)) { _, _ in .failure(.connectionLost) }
         let request = await session.request("http://h/", method: .post)
-        _ = await response(request.retry(using: RetryPolicy(limit: 1, idempotencyKey: .automatic())))
+        _ = await response(request.retry(using: policy))
         let keys = log.requests.map { $0["Idempotency-Key"] }
         #expect(keys.count == 2 && keys[0] != nil && keys[0] == keys[1])
     }

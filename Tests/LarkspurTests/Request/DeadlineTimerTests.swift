@@ -1,4 +1,5 @@
 import CTestWidth
+import LarkspurBase
 import LarkspurTesting
 import Testing
 

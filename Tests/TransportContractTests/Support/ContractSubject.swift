@@ -1,5 +1,6 @@
 import CTestWidth
 import Larkspur
+import LarkspurURLSession
 import Testing
 
 /// A transport under test: its name, its abilities, and a way to make it together with its peer.
@@ -18,23 +19,39 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     let abilities: Set<Ability>
     /// The maximum number of body bytes in one event: "one buffer" in the contract.
     let buffer: Int
+    /// The sentences that the transport keeps although not every engine can.
+    let capabilities: TransportCapabilities
     let makePeer: @Sendable () async throws -> any ContractPeer
 
     var testDescription: String { name }
 
-    static let all = [stub] + engines
+    /// All transports; in a process that is started for one engine, only that engine.
+    static let all = EngineProcess.isEngine ? [urlSession] : [stub] + engines
 
-    private static let stub = ContractSubject(name: "stub", abilities: [], buffer: StubPeer.buffer) { StubPeer() }
+    private static let stub = ContractSubject(
+        name: "stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
+    ) { StubPeer() }
+
+    private static let urlSession = ContractSubject(
+        name: "URLSession", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
+        capabilities: URLSessionTransport().capabilities
+    ) { try ServerPeer(URLSessionTransport()) }
 
     #if os(Linux)
         private static let engines = [
-            ContractSubject(name: "libcurl", abilities: [.pullsBodies, .keepsTime], buffer: CurlPeer.buffer) {
-                try CurlPeer()
-            }
+            ContractSubject(
+                name: "libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
+                capabilities: CurlTransport().capabilities
+            ) { try ServerPeer(CurlTransport()) }
         ]
     #else
-        private static let engines: [ContractSubject] = []
+        private static let engines = [urlSession]
     #endif
+
+    /// Returns the transports that state these capabilities.
+    static func all(with capabilities: TransportCapabilities) -> [ContractSubject] {
+        all.filter { $0.capabilities.isSuperset(of: capabilities) }
+    }
 
     static func all(with ability: Ability) -> [ContractSubject] {
         all.filter { $0.abilities.contains(ability) }

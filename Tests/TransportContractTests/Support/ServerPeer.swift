@@ -2,16 +2,17 @@
     import Larkspur
     import LarkspurTesting
 
-    /// Plays scripts to `CurlTransport` over real sockets, each at its own path.
-    final class CurlPeer: ContractPeer {
-        /// The maximum number of bytes in one event.
+    /// Plays scripts to an engine over real sockets, each at its own path.
+    final class ServerPeer: ContractPeer {
+        /// The maximum number of bytes in one event of an engine.
         static let buffer = 256 * 1_024
 
-        let transport: any Transport = CurlTransport()
+        let transport: any Transport
         private let server: MockServer
         private let pages = Protected(0)
 
-        init() throws {
+        init(_ transport: any Transport) throws {
+            self.transport = transport
             server = try MockServer()
         }
 

@@ -1,13 +1,13 @@
 /// A heap of elements that are ordered by time. Adding an element, removing an element and removing the earliest
 /// element each take O(log n).
-struct TimerHeap<Element> {
+package struct TimerHeap<Element> {
     /// Identifies an element until it is removed. A later element never has the same identifier.
-    struct ID: Hashable, Sendable {
+    package struct ID: Hashable, Sendable {
         fileprivate let slot: Int
         fileprivate let use: UInt64
     }
 
-    typealias Time = ContinuousClock.Instant
+    package typealias Time = ContinuousClock.Instant
 
     private struct Slot {
         var use: UInt64 = 0
@@ -20,12 +20,14 @@ struct TimerHeap<Element> {
     private var slots: [Slot] = []
     private var free: [Int] = []
 
-    var count: Int { nodes.count }
+    package init() {}
+
+    package var count: Int { nodes.count }
 
     /// The earliest time; nil if the heap is empty.
-    var firstTime: Time? { nodes.first?.time }
+    package var firstTime: Time? { nodes.first?.time }
 
-    mutating func insert(_ element: Element, at time: Time) -> ID {
+    package mutating func insert(_ element: Element, at time: Time) -> ID {
         let slot = free.popLast() ?? slots.count
         if slot == slots.count { slots.append(Slot()) }
         slots[slot].use += 1
@@ -36,7 +38,7 @@ struct TimerHeap<Element> {
     }
 
     /// Removes the element and returns it; nil if it was removed before.
-    mutating func remove(_ id: ID) -> Element? {
+    package mutating func remove(_ id: ID) -> Element? {
         guard slots[id.slot].use == id.use, let element = slots[id.slot].element.take() else { return nil }
         free.append(id.slot)
         let hole = slots[id.slot].node
@@ -50,7 +52,7 @@ struct TimerHeap<Element> {
     }
 
     /// Removes the earliest element and returns it; nil if its time is later than `time`.
-    mutating func removeFirst(until time: Time) -> Element? {
+    package mutating func removeFirst(until time: Time) -> Element? {
         guard let first = nodes.first, first.time <= time else { return nil }
         return remove(ID(slot: first.slot, use: slots[first.slot].use))
     }

@@ -1,0 +1,80 @@
+import Dispatch
+
+/// A queue of the timers on the system's clocks. The timers share one timer of the system, which fires when the
+/// earliest timer is due.
+///
+/// A sleeping task for each timer would need more memory: the runtime keeps a cancelled sleep until its time has
+/// passed. Adding a timer and removing a timer each take O(log n).
+package final class TimerQueue: Sendable {
+    package typealias ID = TimerHeap<Action>.ID
+    package typealias Action = @Sendable () -> Void
+
+    package static let shared = TimerQueue()
+
+    private struct State {
+        let timer: any DispatchSourceTimer
+        var heap = TimerHeap<Action>()
+        /// The time when the system's timer fires; nil if that timer is not set.
+        var wakeTime: ContinuousClock.Instant?
+
+        /// Sets the system's timer. Call this function under the queue's lock: otherwise a slower thread could
+        /// overwrite a newer time with an older time.
+        mutating func wake(at time: ContinuousClock.Instant?) {
+            wakeTime = time
+            timer.schedule(deadline: time.map(TimerQueue.deadline) ?? .distantFuture, leeway: .nanoseconds(0))
+        }
+    }
+
+    /// The longest time for which the system's timer is set. That timer may stop while the system sleeps, so the queue
+    /// reads the continuous clock at least this often.
+    private static let longestWait = Duration.seconds(10)
+
+    private let box: Protected<State>
+
+    package init() {
+        let queue = DispatchQueue(label: "Larkspur timers")
+        box = Protected(State(timer: DispatchSource.makeTimerSource(flags: .strict, queue: queue)))
+        box.withLock { state in
+            state.timer.setEventHandler { [weak self] in self?.fire() }
+            state.timer.activate()
+        }
+    }
+
+    deinit { box.withLock { $0.timer.cancel() } }
+
+    /// The number of timers that have not fired yet.
+    package var count: Int { box.withLock { $0.heap.count } }
+
+    /// Starts a timer that calls the closure on a task of its own after the delay.
+    package func add(after delay: Duration, _ act: @escaping Action) -> ID {
+        let time = ContinuousClock.now.advanced(by: delay)
+        return box.withLock { state in
+            if state.wakeTime.map({ time < $0 }) ?? true { state.wake(at: time) }
+            return state.heap.insert(act, at: time)
+        }
+    }
+
+    /// Removes a timer that has not fired. The system's timer is not changed here: if that timer fires too early,
+    /// `fire()` sets it again.
+    package func remove(_ id: ID) {
+        _ = box.withLock { $0.heap.remove(id) }  // the closure is released after unlocking
+    }
+
+    private func fire() {
+        let now = ContinuousClock.now
+        let due = box.withLock { state in
+            var due: [Action] = []
+            while let action = state.heap.removeFirst(until: now) { due.append(action) }
+            state.wake(at: state.heap.firstTime)
+            return due
+        }
+        // Each closure runs in an unstructured task. A closure may run the user's cancellation handler, which may
+        // block, and must not delay the other timers.
+        for action in due { Task { action() } }
+    }
+
+    private static func deadline(_ time: ContinuousClock.Instant) -> DispatchTime {
+        let left = min(max(ContinuousClock.now.duration(to: time), .zero), longestWait)
+        return .now() + .nanoseconds(Int((left / .nanoseconds(1)).rounded(.up)))
+    }
+}

@@ -1,0 +1,31 @@
+/// The sentences of the contract of ``Transport`` that a transport keeps although not every engine can.
+///
+/// libcurl keeps all of them. URLSession hides parts of the protocol. An engine on it states what it keeps, so that the
+/// framework refuses what would be unsafe.
+public struct TransportCapabilities: OptionSet, Sendable {
+    public let rawValue: UInt32
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// A request is sent once, and again only if the peer has certainly not processed it (T2, T20).
+    public static let sendsOnce = TransportCapabilities(rawValue: 1 << 0)
+    /// Target, method, field order and repeats of a request are sent as given (T3).
+    public static let keepsRequest = TransportCapabilities(rawValue: 1 << 1)
+    /// Order, repeats and bytes of a response's fields are delivered as received (T8).
+    public static let keepsResponseFields = TransportCapabilities(rawValue: 1 << 2)
+    /// A body that may not be delivered yet is not read from the network either (T16).
+    public static let holdsBackPeer = TransportCapabilities(rawValue: 1 << 3)
+    /// The limit for connecting is kept (T23).
+    public static let observesConnecting = TransportCapabilities(rawValue: 1 << 4)
+    /// The delegate judges the peers of new connections (T25).
+    public static let asksForTrust = TransportCapabilities(rawValue: 1 << 5)
+    /// The delegate judges the peers of reused connections again (T25).
+    public static let asksOnReuse = TransportCapabilities(rawValue: 1 << 6)
+    /// The transport sends the request with the HTTP version that it names.
+    public static let choosesVersion = TransportCapabilities(rawValue: 1 << 7)
+
+    /// All capabilities: the whole contract.
+    public static let all: TransportCapabilities = [
+        .sendsOnce, .keepsRequest, .keepsResponseFields, .holdsBackPeer, .observesConnecting, .asksForTrust,
+        .asksOnReuse, .choosesVersion,
+    ]
+}

@@ -1,0 +1,260 @@
+/// The state of a hop over `URLSession`: facts in, events out.
+struct HopState {
+    private enum Phase { case created, running, ended }
+
+    /// What a hop holds until it ends.
+    struct Remains {
+        var task: URLSessionTask?
+        var body: OutgoingBody?
+        var timer: TimerQueue.ID?
+    }
+
+    /// A limit and the time at which the hop passes it.
+    struct Deadline {
+        let time: ContinuousClock.Instant
+        let name: String
+        let limit: Duration
+        let phase: TransportError.Phase
+    }
+
+    /// The maximum number of bytes in one event.
+    static let maximumPiece = 256 << 10
+    /// The number of undelivered bytes from which on the platform's task is suspended.
+    private static let maximumHeld: UInt64 = 64 << 10
+
+    private(set) var delegate: (any TransportDelegate)?
+    private let timeouts: TransportTimeouts
+    private let bodyLength: UInt64?
+    private let isHeadRequest: Bool
+
+    private var phase = Phase.created
+    private var task: URLSessionTask?
+    var body: OutgoingBody?
+    var timer: (id: TimerQueue.ID, time: ContinuousClock.Instant)?
+
+    // Control
+    var isSuspended = false {
+        didSet { if !isSuspended { lastProgress = .now } }
+    }
+    private var allowance: UInt64
+    private var isHeld = false
+
+    // Facts
+    private var start: ContinuousClock.Instant?
+    private var lastProgress = ContinuousClock.now
+    private var head: ResponseHead?
+    private(set) var hasHead = false
+    private var declaredLength: UInt64?
+    private var pieces: ArraySlice<Data> = []
+    private var received: UInt64 = 0
+    private var delivered: UInt64 = 0
+    private var undeliveredCount: UInt64?
+    private var sent: UInt64 = 0
+    /// The platform's own metrics.
+    var measured: TransportMetrics?
+    private var firstByte: ContinuousClock.Instant?
+    private var requestSent: ContinuousClock.Instant?
+    /// Whether the platform waits for a network.
+    var isWaiting = false
+    /// The end that follows the facts; its error is nil for a success.
+    private var end: TransportError??
+
+    // Delivery
+    private var isDelivering = false
+    private var hasMetrics = false
+
+    init(_ request: TransportRequest, _ delegate: any TransportDelegate) {
+        self.delegate = delegate
+        timeouts = request.timeouts
+        bodyLength = request.body.length
+        isHeadRequest = request.method == "HEAD"
+        allowance = request.initialAllowance
+    }
+
+    // MARK: Control
+
+    /// Returns whether the hop starts.
+    mutating func resume() -> Bool {
+        isSuspended = false
+        guard phase == .created else { return false }
+        phase = .running
+        start = .now
+        lastProgress = .now
+        return true
+    }
+
+    mutating func allow(upTo position: UInt64) -> Bool {
+        guard position > allowance else { return false }
+        allowance = position
+        lastProgress = .now
+        return true
+    }
+
+    /// Ends the hop at once: facts that were not delivered are dropped. Returns nil if it has ended.
+    mutating func end(_ error: TransportError) -> Remains? {
+        guard phase != .ended else { return nil }
+        phase = .ended
+        end = .some(error)
+        (head, pieces, undeliveredCount) = (nil, [], nil)
+        return takeRemains()
+    }
+
+    private mutating func takeRemains() -> Remains {
+        defer { (task, body, timer) = (nil, nil, nil) }
+        return Remains(task: task, body: body, timer: timer?.id)
+    }
+
+    // MARK: Facts
+
+    /// Whether the platform's events still change the hop.
+    private var isOpen: Bool { phase == .running && end == nil }
+
+    mutating func didCreate(_ task: URLSessionTask) -> Bool {
+        guard isOpen else { return false }
+        self.task = task
+        return true
+    }
+
+    mutating func didReceive(_ head: ResponseHead) -> Bool {
+        guard isOpen, !hasHead else { return false }
+        self.head = head
+        hasHead = true
+        isWaiting = false
+        let hasBody = !isHeadRequest && head.status != 204 && head.status != 304
+        if hasBody, !head.bodyIsDecoded, head["Transfer-Encoding"] == nil, head["Content-Length"] != nil {
+            declaredLength = head.contentLength
+            if declaredLength == nil { end = .some(Self.invalidLength) }
+        }
+        firstByte = .now
+        lastProgress = .now
+        return true
+    }
+
+    private static let invalidLength = TransportError(
+        .protocolViolation, "the response's Content-Length is not one number", phase: .receiving)
+
+    mutating func didReceive(_ data: Data) -> Bool {
+        guard isOpen, hasHead, !data.isEmpty else { return false }
+        received += UInt64(data.count)
+        var start = data.startIndex
+        while start < data.endIndex {
+            let end = min(start + Self.maximumPiece, data.endIndex)
+            pieces.append(data[start..<end])
+            start = end
+        }
+        lastProgress = .now
+        return true
+    }
+
+    mutating func didSend(_ count: UInt64) -> Bool {
+        guard isOpen else { return false }
+        (sent, undeliveredCount) = (count, count)
+        requestSent = .now
+        lastProgress = .now
+        isWaiting = false
+        return true
+    }
+
+    mutating func didComplete(_ error: TransportError?) -> Remains? {
+        guard phase == .running else { return nil }
+        if end == nil {
+            if let error {
+                end = .some(error)
+            } else if !hasHead {
+                end = .some(TransportError(.connectionLost, "the peer sent no response", phase: .waiting))
+            } else if let declaredLength, received < declaredLength {
+                let message = "the body ended after \(received) of \(declaredLength) bytes"
+                end = .some(TransportError(.truncated, message, phase: .receiving))
+            } else {
+                end = .some(nil)
+            }
+        }
+        return takeRemains()
+    }
+
+    // MARK: Delivery
+
+    /// Returns whether the caller delivers.
+    mutating func beginDelivery() -> Bool {
+        guard !isDelivering else { return false }
+        isDelivering = true
+        return true
+    }
+
+    /// Returns the next event; nil ends the delivery.
+    mutating func next() -> (TransportEvent, any TransportDelegate)? {
+        guard let delegate, let event = nextEvent() else {
+            isDelivering = false
+            return nil
+        }
+        if case .completed = event { (self.delegate, phase) = (nil, .ended) }
+        return (event, delegate)
+    }
+
+    private mutating func nextEvent() -> TransportEvent? {
+        if phase != .ended, isSuspended { return nil }
+        if let count = undeliveredCount.take() { return .bodySent(count) }
+        if let head = head.take() { return .head(head) }
+        if let piece = pieces.first {
+            guard delivered < allowance else { return nil }
+            pieces.removeFirst()
+            delivered += UInt64(piece.count)
+            return .body(piece)
+        }
+        guard let end else { return nil }
+        if let start, !hasMetrics {
+            hasMetrics = true
+            return .metrics(metrics(since: start))
+        }
+        return .completed(end)
+    }
+
+    private func metrics(since start: ContinuousClock.Instant) -> TransportMetrics {
+        var metrics = measured ?? TransportMetrics()
+        metrics.total = start.duration(to: .now)
+        metrics.firstByte = metrics.firstByte ?? firstByte.map { start.duration(to: $0) }
+        metrics.requestSent = metrics.requestSent ?? requestSent.map { start.duration(to: $0) }
+        metrics.requestBodyBytes = sent
+        metrics.responseBodyBytes = delivered
+        return metrics
+    }
+
+    // MARK: Back pressure
+
+    private var isFull: Bool {
+        phase == .running && !pieces.isEmpty && (isSuspended || received >= max(delivered, allowance))
+            && received - delivered >= Self.maximumHeld
+    }
+
+    /// Whether the platform's task has to be suspended or resumed.
+    var isHoldDue: Bool { task != nil && isHeld != isFull }
+
+    /// Notes that the platform's task is suspended or resumed now. Returns the task and whether it is suspended.
+    mutating func hold() -> (URLSessionTask, Bool)? {
+        guard let task, isHeld != isFull else { return nil }
+        isHeld.toggle()
+        return (task, isHeld)
+    }
+
+    // MARK: Time
+
+    /// The next deadline; nil if no limit applies.
+    var deadline: Deadline? {
+        guard isOpen, let start else { return nil }
+        let isSending = !hasHead && (bodyLength.map { sent < $0 } ?? !(body?.hasEnded ?? true))
+        let place: TransportError.Phase = hasHead ? .receiving : isSending ? .sending : .waiting
+        var deadlines: [Deadline] = []
+        func add(_ limit: Duration?, _ name: String, from begin: ContinuousClock.Instant) {
+            guard let limit else { return }
+            deadlines.append(Deadline(time: begin.advanced(by: limit), name: name, limit: limit, phase: place))
+        }
+        add(timeouts.total, "total", from: start)
+        if hasHead || isSending {
+            let isPaused = isSuspended || (hasHead && delivered >= allowance)
+            if !isPaused, !isWaiting { add(timeouts.idle, "idle", from: max(start, lastProgress)) }
+        } else if !isWaiting, !isSuspended {
+            add(timeouts.firstByte, "first byte", from: max(start, requestSent ?? start))
+        }
+        return deadlines.min { $0.time < $1.time }
+    }
+}

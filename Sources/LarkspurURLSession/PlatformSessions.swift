@@ -1,0 +1,122 @@
+/// The platform's sessions of a transport.
+///
+/// `URLSession` judges the trust of a server only when it opens a connection. It also uses one HTTP/2 connection for
+/// several hosts with the same certificate. Requests with their own trust evaluation therefore use a session for each
+/// delegate, host and port, so that each connection was judged by the evaluators of the request that uses it.
+struct PlatformSessions {
+    /// What a session is used for.
+    enum Use {
+        /// Requests without trust evaluation. On Apple's platforms each delegate has its own session, because the
+        /// delegate also chooses the client identity of a connection.
+        case plain(any TransportDelegate)
+        /// Requests whose peer the delegate judges.
+        case judged(any TransportDelegate, host: String, port: Int)
+        /// A streamed upload. On Linux, a session that waits for bytes of a body handles no other request meanwhile.
+        case upload(any TransportDelegate)
+    }
+
+    /// The maximum number of sessions that are kept. Sessions beyond it end when their requests have ended.
+    private static let limit = 64
+
+    private struct Key: Hashable {
+        let delegate: ObjectIdentifier?
+        let host: String
+        let port: Int
+    }
+
+    private final class Entry {
+        let session: PlatformSession
+        /// The delegate, unless the session is for every delegate. The identifier of a released object may be given to
+        /// another object.
+        weak var delegate: (any TransportDelegate)?
+        let hasDelegate: Bool
+
+        init(_ session: PlatformSession, _ delegate: (any TransportDelegate)?) {
+            self.session = session
+            self.delegate = delegate
+            hasDelegate = delegate != nil
+        }
+
+        var isStale: Bool { hasDelegate && delegate == nil }
+    }
+
+    private var entries: [Key: Entry] = [:]
+    /// The keys in the order of their last use.
+    private var order: [Key] = []
+
+    /// Returns the session for the use, and sessions that are no longer needed.
+    mutating func session(for use: Use, _ template: SessionTemplate) -> (PlatformSession, [PlatformSession]) {
+        let key: Key
+        let owner: (any TransportDelegate)?
+        switch use {
+        case .upload(let delegate):
+            #if canImport(Darwin)
+                return session(for: .plain(delegate), template)
+            #else
+                _ = delegate
+                return (PlatformSession(template, isForOneTask: true), [])
+            #endif
+        case .plain(let delegate):
+            #if canImport(Darwin)
+                (key, owner) = (Key(delegate: ObjectIdentifier(delegate), host: "", port: 0), delegate)
+            #else
+                _ = delegate
+                (key, owner) = (Key(delegate: nil, host: "", port: 0), nil)
+            #endif
+        case .judged(let delegate, let host, let port):
+            (key, owner) = (Key(delegate: ObjectIdentifier(delegate), host: host, port: port), delegate)
+        }
+        var superseded = removeStale()
+        if order.last != key {
+            order.removeAll { $0 == key }
+            order.append(key)
+        }
+        if let entry = entries[key] { return (entry.session, superseded) }
+        if order.count > Self.limit, let oldest = entries.removeValue(forKey: order.removeFirst()) {
+            superseded.append(oldest.session)
+        }
+        let session = PlatformSession(template, isForOneTask: false)
+        entries[key] = Entry(session, owner)
+        return (session, superseded)
+    }
+
+    mutating func removeAll() -> [PlatformSession] {
+        defer { (entries, order) = ([:], []) }
+        return entries.values.map(\.session)
+    }
+
+    private mutating func removeStale() -> [PlatformSession] {
+        let stale = entries.filter { $0.value.isStale }
+        guard !stale.isEmpty else { return [] }
+        for key in stale.keys { entries[key] = nil }
+        order.removeAll { stale[$0] != nil }
+        return stale.values.map(\.session)
+    }
+}
+
+/// A `URLSession` together with its delegate.
+final class PlatformSession: Sendable {
+    private let events = URLSessionEvents()
+    private let session: URLSession
+    private let isForOneTask: Bool
+
+    /// - Parameter isForOneTask: Whether the session ends together with its first task.
+    init(_ template: SessionTemplate, isForOneTask: Bool) {
+        session = template.makeSession(events)
+        self.isForOneTask = isForOneTask
+    }
+
+    /// Creates the platform's task, whose events go to the hop. The task has not started.
+    func task(for request: URLRequest, file: String?, _ hop: URLSessionHop) -> URLSessionTask {
+        let task =
+            file.map { session.uploadTask(with: request, fromFile: URL(fileURLWithPath: $0)) }
+            ?? session.dataTask(with: request)
+        events.add(hop, for: task)
+        return task
+    }
+
+    func didStart() { if isForOneTask { end() } }
+
+    /// Ends the session when its tasks have ended. Until then `URLSession` keeps its delegate.
+    func end() { session.finishTasksAndInvalidate() }
+}

@@ -1,0 +1,157 @@
+#if canImport(Darwin)
+    import Security
+
+    extension URLSessionHop {
+        /// Answers a question of the platform about the trust of the server or the identity of the client.
+        func answer(
+            _ challenge: URLAuthenticationChallenge
+        ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            let space = challenge.protectionSpace
+            switch space.authenticationMethod {
+            case NSURLAuthenticationMethodServerTrust: return judge(space)
+            case NSURLAuthenticationMethodClientCertificate: return identify(space)
+            default: return (.performDefaultHandling, nil)  // a 401 is delivered as it is (T2)
+            }
+        }
+
+        private func judge(
+            _ space: URLProtectionSpace
+        ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            guard request.asksForTrust else { return (.performDefaultHandling, nil) }
+            guard let trust = space.serverTrust else {
+                end(TransportError(.untrusted, "the system has no certificates of the peer", phase: .securing))
+                return (.cancelAuthenticationChallenge, nil)
+            }
+            let peer = PeerTrust(trust, host: space.host, port: space.port)
+            let reply = TransportReply<TrustDecision>()
+            ask(.serverTrust(peer, reply))
+            if let fault = peer.fault(after: reply.value) {
+                end(fault)
+                return (.cancelAuthenticationChallenge, nil)
+            }
+            // With the default handling, rules of the app such as App Transport Security still apply.
+            if case .trusted = reply.value { return (.useCredential, URLCredential(trust: trust)) }
+            return (.performDefaultHandling, nil)
+        }
+
+        private func identify(
+            _ space: URLProtectionSpace
+        ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            let reply = TransportReply<ClientIdentity>()
+            ask(.clientIdentity(host: space.host, reply))
+            guard let identity = reply.value else { return (.performDefaultHandling, nil) }
+            do {
+                return (.useCredential, try URLCredential(identity))
+            } catch {
+                end(error)
+                return (.cancelAuthenticationChallenge, nil)
+            }
+        }
+    }
+
+    extension PeerTrust {
+        /// Creates a description of the peer, with the system's verdict on the chain and on the host name.
+        init(_ trust: SecTrust, host: String, port: Int) {
+            let certificates = Self.certificates(of: trust)
+            SecTrustSetPolicies(trust, SecPolicyCreateBasicX509())
+            var chainError = Self.verdict(on: trust)
+            SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, CFString.make(host)))
+            var hostError: TransportError?
+            if chainError == nil, let error = Self.verdict(on: trust) {
+                // The policy for TLS also has rules for keys and lifetimes.
+                if error.code == .wrongHost { hostError = error } else { chainError = error }
+            }
+            self.init(
+                host: host, port: port, certificates: certificates, chainError: chainError, hostError: hostError)
+        }
+
+        private static func certificates(of trust: SecTrust) -> [[UInt8]] {
+            guard let chain = SecTrustCopyCertificateChain(trust) else { return [] }
+            return (0..<CFArrayGetCount(chain)).compactMap { index in
+                guard let item = CFArrayGetValueAtIndex(chain, index) else { return nil }
+                let data = SecCertificateCopyData(Unmanaged<SecCertificate>.fromOpaque(item).takeUnretainedValue())
+                return Array(UnsafeBufferPointer(start: CFDataGetBytePtr(data), count: CFDataGetLength(data)))
+            }
+        }
+
+        private static func verdict(on trust: SecTrust) -> TransportError? {
+            var failure: CFError?
+            if SecTrustEvaluateWithError(trust, &failure) { return nil }
+            guard let failure else { return TransportError(.untrusted, "the system refuses it", phase: .securing) }
+            let code = OSStatus(truncatingIfNeeded: CFErrorGetCode(failure))
+            return TransportError(
+                codes[code] ?? .untrusted, "\((failure as any Error).localizedDescription)", phase: .securing,
+                underlying: failure)
+        }
+
+        private static var codes: [OSStatus: TransportError.Code] {
+            [
+                errSecHostNameMismatch: .wrongHost, errSecCertificateExpired: .certificateExpired,
+                errSecCertificateNotValidYet: .certificateNotYetValid, errSecCertificateRevoked: .certificateRevoked,
+                errSecCreateChainFailed: .unknownIssuer, errSecNotTrusted: .unknownIssuer,
+            ]
+        }
+    }
+
+    extension URLCredential {
+        /// Creates a credential from the contents of a PKCS #12 file.
+        fileprivate convenience init(_ identity: ClientIdentity) throws(TransportError) {
+            guard case .pkcs12(let bytes) = identity.content else {
+                throw TransportError(
+                    .invalidIdentity, "URLSession takes client identities in PKCS #12 format only", phase: .securing)
+            }
+            guard let imported = Self.identity(in: bytes, identity.password) else {
+                throw TransportError(
+                    .invalidIdentity, "the PKCS #12 file or its password is wrong", phase: .securing)
+            }
+            self.init(identity: imported, certificates: nil, persistence: .none)
+        }
+
+        private static func identity(in bytes: [UInt8], _ password: String) -> SecIdentity? {
+            guard let data = CFDataCreate(nil, bytes, bytes.count), let password = CFString.make(password) else {
+                return nil
+            }
+            var key: UnsafeRawPointer? = UnsafeRawPointer(Unmanaged.passUnretained(kSecImportExportPassphrase).toOpaque())
+            var value: UnsafeRawPointer? = UnsafeRawPointer(Unmanaged.passUnretained(password).toOpaque())
+            var items: CFArray?
+            let isImported = withExtendedLifetime(password) {
+                // The callbacks are nil: key and value live longer than the dictionary.
+                guard let options = CFDictionaryCreate(nil, &key, &value, 1, nil, nil) else { return false }
+                return SecPKCS12Import(data, options, &items) == errSecSuccess
+            }
+            guard isImported, let items, CFArrayGetCount(items) > 0, let item = CFArrayGetValueAtIndex(items, 0) else {
+                return nil
+            }
+            let found = CFDictionaryGetValue(
+                Unmanaged<CFDictionary>.fromOpaque(item).takeUnretainedValue(),
+                Unmanaged.passUnretained(kSecImportItemIdentity).toOpaque())
+            return found.map { Unmanaged<SecIdentity>.fromOpaque($0).takeUnretainedValue() }
+        }
+    }
+
+    extension CFString {
+        fileprivate static func make(_ text: String) -> CFString? {
+            let bytes = Array(text.utf8)
+            return CFStringCreateWithBytes(
+                nil, bytes, bytes.count, CFStringBuiltInEncodings.UTF8.rawValue, false)
+        }
+    }
+
+    extension TransportMetrics {
+        /// Creates metrics from those of the platform.
+        init(_ transaction: URLSessionTaskTransactionMetrics) {
+            self.init()
+            guard let start = transaction.fetchStartDate else { return }
+            func since(_ date: Date?) -> Duration? { date.map { .seconds(max(0, $0.timeIntervalSince(start))) } }
+            nameLookup = since(transaction.domainLookupEndDate)
+            connected = since(transaction.connectEndDate)
+            secured = since(transaction.secureConnectionEndDate)
+            requestSent = since(transaction.requestEndDate)
+            firstByte = since(transaction.responseStartDate)
+            connectionWasReused = transaction.isReusedConnection
+            protocolName = transaction.networkProtocolName
+            localAddress = transaction.localAddress
+            remoteAddress = transaction.remoteAddress
+        }
+    }
+#endif

@@ -1,0 +1,38 @@
+extension ResponseHead {
+    /// Creates a head from Foundation's, which has neither the order of the fields nor their repeats.
+    init(_ response: HTTPURLResponse) {
+        var fields: [HeaderField] = []
+        for (name, value) in response.allHeaderFields {
+            let (name, value) = ("\(name)", "\(value)")
+            let isCookie = name.lowercased() == "set-cookie"
+            for value in isCookie ? Self.cookies(in: value) : [value] { fields.append(HeaderField(name: name, value: value)) }
+        }
+        fields.sort { ($0.name.lowercased(), $0.value) < ($1.name.lowercased(), $1.value) }
+        let coding = response.value(forHTTPHeaderField: "Content-Encoding")?.lowercased() ?? ""
+        let codings = coding.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        self.init(
+            status: response.statusCode, fields: fields,
+            bodyIsDecoded: !codings.isEmpty && codings.allSatisfy(Self.decodedCodings.contains))
+    }
+
+    /// The codings that `URLSession` removes without being asked.
+    private static let decodedCodings: Set<String> = ["gzip", "x-gzip", "deflate", "br"]
+
+    /// Returns the cookies of several `Set-Cookie` fields that Foundation has joined with commas.
+    ///
+    /// A comma separates two cookies if a name and `=` follow it. The comma in a date is followed by a number.
+    static func cookies(in joined: String) -> [String] {
+        var cookies: [String] = []
+        var rest = Substring(joined)
+        var start = rest.startIndex
+        while let comma = rest.firstIndex(of: ",") {
+            rest = rest[rest.index(after: comma)...]
+            let next = rest.drop { $0 == " " }
+            let name = next.prefix { $0 != "=" && $0 != ";" && $0 != "," && $0 != " " }
+            guard !name.isEmpty, next[name.endIndex...].first == "=" else { continue }
+            cookies.append(joined[start..<comma].trimmingCharacters(in: .whitespaces))
+            start = next.startIndex
+        }
+        return cookies + [joined[start...].trimmingCharacters(in: .whitespaces)]
+    }
+}

@@ -1,0 +1,100 @@
+/// A transport over Foundation's `URLSession`, the default on Apple's platforms.
+///
+///     let session = Session(transport: URLSessionTransport(configuration: .ephemeral))
+///
+/// `URLSession` moves the bytes. The framework applies all rules: redirects, cookies, credentials and caching of the
+/// given configuration are switched off. ``capabilities`` lists the sentences of the contract that `URLSession` makes
+/// possible on this platform.
+///
+/// On Linux, this transport exists to test code for Apple's platforms. Prefer `CurlTransport` there: a peer that closes
+/// a connection inside a response's head ends the process inside Foundation, and a body is kept in memory as fast as the
+/// peer sends it.
+public final class URLSessionTransport: Transport {
+    // Immutable
+    let template: SessionTemplate
+    /// The queue for commands to the platform's tasks. On Linux, `cancel()` waits for a queue on which a request's body
+    /// may just be read, so it must not be called from there.
+    let commands = DispatchQueue(label: "Larkspur URLSession commands")
+
+    // Mutable state, guarded by the lock of `Protected`
+    private let box = Protected(State())
+
+    private struct State {
+        var isInvalidated = false
+        var sessions = PlatformSessions()
+        /// The tasks that were resumed and have not ended.
+        var running: [ObjectIdentifier: URLSessionHop] = [:]
+    }
+
+    /// Creates a transport with an ephemeral configuration. It costs next to nothing before the first request.
+    public convenience init(options: Options = Options()) {
+        self.init(SessionTemplate(configuration: .ephemeral, options: options, ownsTimeouts: true))
+    }
+
+    /// Creates a transport with a configuration.
+    ///
+    /// The transport uses a copy without cookie storage, credential storage and cache. All other values stay, for
+    /// example the proxies, the protocol classes and the timeouts. The timeouts of requests apply in addition.
+    /// A background configuration cannot be used for single requests: every request fails with `.unavailable`.
+    public convenience init(configuration: URLSessionConfiguration, options: Options = Options()) {
+        self.init(SessionTemplate(configuration: configuration, options: options, ownsTimeouts: false))
+    }
+
+    private init(_ template: SessionTemplate) { self.template = template }
+
+    /// No task is left, because each of them holds the transport.
+    deinit {
+        for session in box.withLock({ $0.sessions.removeAll() }) { session.end() }
+    }
+
+    public var capabilities: TransportCapabilities {
+        #if canImport(Darwin)
+            [.holdsBackPeer, .asksForTrust]
+        #else
+            []
+        #endif
+    }
+
+    public func task(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> any TransportTask {
+        URLSessionHop(request, id, delegate, self)
+    }
+
+    public func invalidate() {
+        let (running, sessions) = box.withLock { state in
+            state.isInvalidated = true
+            return (Array(state.running.values), state.sessions.removeAll())
+        }
+        for hop in running { hop.end(TransportError(.invalidated)) }
+        for session in sessions { session.end() }
+    }
+
+    /// Returns the reason why a request cannot be sent by any task of this transport.
+    func fault(of request: TransportRequest) -> TransportError? {
+        if let problem = template.problem { return TransportError(.unavailable, problem) }
+        if request.version != .negotiated {
+            return TransportError(.unavailable, "URLSession chooses the HTTP version itself; use .negotiated")
+        }
+        if request.asksForTrust, request.url.isHTTPS, !capabilities.contains(.asksForTrust) {
+            return TransportError(
+                .unavailable, "URLSession on this platform cannot let the server's trust be evaluated")
+        }
+        return nil
+    }
+
+    /// Notes that the task runs. Returns the platform's session for it; nil if the transport was invalidated.
+    func begin(_ hop: URLSessionHop, for use: PlatformSessions.Use) -> PlatformSession? {
+        let (session, superseded) = box.withLock { state -> (PlatformSession?, [PlatformSession]) in
+            guard !state.isInvalidated else { return (nil, []) }
+            state.running[ObjectIdentifier(hop)] = hop
+            return state.sessions.session(for: use, template)
+        }
+        for session in superseded { session.end() }
+        return session
+    }
+
+    func didEnd(_ hop: URLSessionHop) {
+        _ = box.withLock { $0.running.removeValue(forKey: ObjectIdentifier(hop)) }
+    }
+}
