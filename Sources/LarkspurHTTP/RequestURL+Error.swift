@@ -1,6 +1,7 @@
-/// The reason why a text is not a URL that the library sends requests to.
+/// The reason why the library does not accept a text as a URL.
 ///
-/// The error has a position and never the text itself: the text may contain a password, and errors end up in logs.
+/// The error contains the position of the fault and never the text itself: the text may contain a password, and errors
+/// are often logged.
 public struct RequestURLError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kind of fault.
     public let reason: Reason
