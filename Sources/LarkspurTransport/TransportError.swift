@@ -21,7 +21,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let unreachable = Code(rawValue: "unreachable")
         /// The process or the system has no file descriptor left for a connection.
         public static let tooManyOpenFiles = Code(rawValue: "tooManyOpenFiles")
-        /// A proxy, or an exception from proxying, is not configured correctly.
+        /// The URL of a proxy, or an exception for hosts without a proxy, is not valid.
         public static let invalidProxy = Code(rawValue: "invalidProxy")
         /// The proxy cannot be reached, or did not connect to the host.
         public static let proxyFailed = Code(rawValue: "proxyFailed")
@@ -95,7 +95,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         /// Receiving the response's body.
         case receiving
 
-        /// The stage as it follows "while" in a sentence.
+        /// The stage in words that can follow "while", as in "while looking up the host".
         public var description: String {
             switch self {
             case .nameLookup: "looking up the host"
