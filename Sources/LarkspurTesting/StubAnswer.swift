@@ -4,9 +4,10 @@ import Larkspur
 public struct StubAnswer: Sendable {
     /// One action of the transport.
     public enum Step: Sendable {
-        /// Shows this TLS peer. If the request asks for trust, the delegate judges the peer before anything is sent.
+        /// Presents this TLS peer. If the request asks for trust, the delegate decides about the peer before anything
+        /// is sent. Otherwise the errors in `PeerTrust` decide.
         ///
-        /// This step comes first, and has no effect on a plain `http` request.
+        /// This step must be the first step. It has no effect on a plain `http` request.
         case peer(PeerTrust)
         /// Delivers status and fields.
         case head(ResponseHead)
@@ -59,6 +60,6 @@ public struct StubAnswer: Sendable {
     /// Returns this answer from a peer with these certificates.
     public func by(_ peer: PeerTrust) -> StubAnswer { StubAnswer([.peer(peer)] + steps) }
 
-    /// Returns this answer, begun after a delay.
+    /// Returns this answer with a delay before its first step.
     public func after(_ delay: Duration) -> StubAnswer { StubAnswer([.wait(delay)] + steps) }
 }
