@@ -108,8 +108,8 @@ static int on_begin_frame(void *session, const frame_head *head, void *user_data
     return refuse(session);
 }
 
-// Returns whether nghttp2 resets a stream with this code because the peer violated the protocol. When libcurl itself
-// cancels a stream, it uses other codes.
+// Returns whether nghttp2 resets a stream with this code because the peer violated the protocol. libcurl cancels
+// streams with other codes.
 static bool is_fault(uint32_t code) {
     return code == NGHTTP2_PROTOCOL_ERROR || code == NGHTTP2_FLOW_CONTROL_ERROR || code == NGHTTP2_FRAME_SIZE_ERROR
         || code == NGHTTP2_COMPRESSION_ERROR;

@@ -116,8 +116,8 @@ void clarkspur_turn_end(clarkspur_turn *turn) {
     turn->is_lent = false;
     pthread_mutex_unlock(&turn->lock);
     if (!is_lent) { return; }
-    // If SIGPIPE became pending during the turn, a write of this thread caused it, because the system sends SIGPIPE to
-    // the thread that writes. The signal is discarded.
+    // Discard a SIGPIPE that became pending during the turn. A write of this thread caused the signal, because the
+    // system sends SIGPIPE to the thread that writes.
     if (!had_signal) { take_pipe(); }
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }

@@ -126,7 +126,7 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
 // false if application data or too many messages are pending, or if the connection has failed.
 static bool takes_messages(void *ssl, int descriptor) {
     int left = 4;
-    // One call of SSL_peek reads all pending messages. Beyond the limit in `count_message`, it reads only one message.
+    // One call of SSL_peek reads all pending messages, but only one message after the limit in `count_message`.
     while (bound.SSL_has_pending(ssl) || !clarkspur_socket_is_empty(descriptor)) {
         char byte;
         bound.ERR_clear_error();

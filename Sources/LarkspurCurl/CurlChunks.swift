@@ -21,8 +21,8 @@ struct CurlChunks {
     /// Whether the bytes break the format of chunks.
     var isBroken: Bool { part == .broken }
 
-    /// Returns the next piece of content, and removes it and the bytes before it from `bytes`. Returns nil if `bytes`
-    /// has no further content.
+    /// Returns the next piece of content; nil if `bytes` has no further content. Removes the returned piece, and the
+    /// bytes before that piece, from `bytes`.
     mutating func next(in bytes: inout UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         while let byte = bytes.first, part != .over, part != .broken {
             if part == .data {

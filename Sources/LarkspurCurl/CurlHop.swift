@@ -58,7 +58,7 @@ final class CurlHop {
     private(set) var sends = 0
 
     var isConnected = false
-    /// The last socket that was opened for the hop; negative if none was.
+    /// The last socket that was opened for the hop; negative if no socket was opened.
     var socket: Int32 = -1
     var lastActivity: CurlClock.Instant
     private var lastSend: CurlClock.Instant

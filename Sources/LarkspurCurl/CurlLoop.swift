@@ -21,8 +21,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     // Mutable state, guarded by the lock of `Protected`
     private let queue = Protected(CurlTaskQueue())
 
-    // Guarded by the turn. Only one thread at a time uses these properties, and every event reads them, so exclusivity
-    // is not checked.
+    // Mutable state, guarded by the turn. Only one thread at a time uses these properties. Swift's exclusivity checks
+    // are turned off for most of them, because they would cost time at every event.
     @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var now = CurlClock.zero
     private(set) var keyLog: Int32 = -1

@@ -5,7 +5,7 @@ extension CurlTransport.Configuration {
     public enum HostPlace: Hashable, Sendable {
         /// One of these IP addresses.
         case addresses([String])
-        /// A Unix-domain socket in the file system, without a proxy.
+        /// A Unix-domain socket in the file system. The connection uses no proxy.
         case unixSocket(path: String)
     }
 

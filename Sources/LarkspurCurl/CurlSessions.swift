@@ -19,6 +19,7 @@ struct CurlSessions {
     /// ping therefore stays far below the limits.
     static let period: UInt64 = 30_000_000_000
 
+    /// The counts of one session, the time when they started, and the value of `uploads` at that time.
     private struct Budget {
         var frames = 0
         var bytes = 0

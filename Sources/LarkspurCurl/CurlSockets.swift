@@ -115,7 +115,8 @@ struct CurlSockets {
         entries[index(of: descriptor)] = Entry(isConnection: true)
     }
 
-    /// Removes the socket from the poller. The kernel removes a closed socket only if no child process holds it open.
+    /// Removes the socket from the poller. The kernel would do that when the socket is closed, but not if a child
+    /// process still has the socket open.
     mutating func willClose(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
         let index = index(of: descriptor)
         held.removeAll { $0 == descriptor }

@@ -6,7 +6,7 @@ struct CurlTaskQueue {
     private var lifecycle = Lifecycle.notStarted
     private var isAsleep = false
     private var posted: [CurlTask] = []
-    /// The error of tasks that are submitted after the end.
+    /// The error of tasks that are submitted after the loop was told to end.
     var reason = TransportError(.invalidated, "the transport was invalidated; make another one for new requests")
 
     // MARK: Any thread

@@ -8,7 +8,7 @@ final class CurlTransfer {
     private static let sendLimit = 5
 
     let slot: Slot
-    let loop: CurlLoop  // no lasting cycle: the loop releases its transfers when it ends
+    let loop: CurlLoop  // no lasting reference cycle: the loop releases its transfers when it ends
     private(set) var easy: UnsafeMutableRawPointer
     let errorText: UnsafeMutablePointer<CChar>
     @exclusivity(unchecked) private var options: CurlOptions

@@ -62,8 +62,8 @@ public final class CurlTransport: Transport {
 
         /// The trusted certificate authorities; the system's by default.
         public var certificateAuthorities = Authorities.system
-        /// The path of a PEM file of certificate revocation lists. If it is set, the file must contain the list of
-        /// every issuer.
+        /// The path of a PEM file of certificate revocation lists; nil means that revocation lists are not checked. The
+        /// file must contain the list of every issuer.
         public var revocationList: String?
         /// Whether each peer must staple a recent OCSP response, in which its authority states that the certificate is
         /// not revoked. If a peer sends no such response, the request fails with `.certificateStatusUnknown`. If this
@@ -73,7 +73,8 @@ public final class CurlTransport: Transport {
         public var minimumTLSVersion = TLSVersion.tls1_2
         /// The newest version of TLS that is offered; nil means libcurl's default.
         public var maximumTLSVersion: TLSVersion?
-        /// The ciphers up to TLS 1.2 by OpenSSL's names, separated by colons; nil means libcurl's default.
+        /// The ciphers for TLS 1.2 and older versions, as OpenSSL's names separated by colons; nil means libcurl's
+        /// default.
         public var ciphers: String?
         /// The client identity that is shown to every peer that asks for a client certificate.
         public var identity: ClientIdentity?

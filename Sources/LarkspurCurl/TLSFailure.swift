@@ -21,7 +21,8 @@ enum TLSFailure {
     private static let plainText = ["wrong version number", "packet length too long", "unexpected TLS packet"]
     private static let versions = ["alert protocol version", "unsupported protocol", "no protocols available"]
 
-    /// The explanations by the signs in a message. The first entry with a sign that occurs in the message is used.
+    /// The explanations, each with the texts that identify a message. The first entry with a text that occurs in the
+    /// message is used.
     private static let meanings: [(signs: [String], words: String)] = [
         (
             plainText,

@@ -89,7 +89,7 @@ public struct RequestURLError: Error, Sendable, Equatable, CustomStringConvertib
         public static let portInvalid = Reason(
             name: "portInvalid",
             advice: "A port is a number from 0 to 65535; correct it, or put an IPv6 address into brackets.")
-        /// The path would be read as a host.
+        /// The URL has no authority, but its path begins with `//`. The path would be read as a host.
         public static let pathAmbiguous = Reason(
             name: "pathAmbiguous",
             advice: "Without an authority a path cannot start with //, it would read as a host; remove a slash.")

@@ -22,7 +22,8 @@ public struct StubAnswer: Sendable {
         case stall
         /// Ends with this error.
         case fail(TransportError)
-        /// Reads the request's body from its first byte again, as after a lost connection.
+        /// Asks the delegate for a fresh stream of the request's body, as after a lost connection. The step has an
+        /// effect only if the body is a stream.
         case rewind
     }
 
@@ -57,7 +58,7 @@ public struct StubAnswer: Sendable {
         StubAnswer([.fail(TransportError(code))])
     }
 
-    /// Returns this answer from a peer with these certificates.
+    /// Returns this answer with a first step that presents this TLS peer.
     public func by(_ peer: PeerTrust) -> StubAnswer { StubAnswer([.peer(peer)] + steps) }
 
     /// Returns this answer with a delay before its first step.

@@ -1,6 +1,6 @@
 /// A question that a transport asks its delegate. Each question carries its reply.
 ///
-/// An unanswered question counts as refused (T19), so a delegate that forgets to answer fails safely.
+/// An unanswered question counts as refused (T19 in `Transport`), so a delegate that forgets to answer fails safely.
 #if compiler(>=6.3)
     @nonexhaustive(warn)
 #endif
@@ -8,7 +8,7 @@ public enum TransportQuestion: Sendable {
     /// Asks whether to trust this peer, before a request is sent to the peer. The transport asks only for requests with
     /// `asksForTrust` (T25 in `Transport`).
     case serverTrust(PeerTrust, TransportReply<TrustDecision>)
-    /// Asks for the client certificate that the peer requests, if there is one.
+    /// Asks for a client certificate, because the peer has requested a certificate.
     case clientIdentity(host: String, TransportReply<ClientIdentity>)
     /// Asks for a fresh stream, because a streamed request body must be sent again from its first byte. `offset` is the
     /// number of bytes that were read from the previous stream.

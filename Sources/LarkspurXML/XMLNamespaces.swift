@@ -13,7 +13,7 @@ struct XMLNamespaces: Sendable {
         static let declarations = Namespace(number: 2, name: "http://www.w3.org/2000/xmlns/")
     }
 
-    /// The namespace of a prefix before a declaration.
+    /// The namespace that a prefix had before a declaration changed it; nil if the prefix had none.
     struct Shadowed: Sendable {
         let prefix: String
         let namespace: Namespace?

@@ -14,8 +14,8 @@
 // process received bytes. On a thread without a watcher, the replacements only call the original functions.
 
 // Returns whether sessions can be watched. The first call replaces libcurl's pointers, so it must be made before the
-// first connection. Returns false if libcurl's nghttp2 is not a shared library, as in a static build, and on other
-// platforms than 64-bit Linux.
+// first connection. Returns false if libcurl's nghttp2 is not a shared library, as in a static build. Always returns
+// false on other platforms than 64-bit Linux.
 bool clarkspur_http2_is_watched(void);
 
 // The callbacks for events of sessions. libcurl is running when nghttp2 calls one of these functions, so the function

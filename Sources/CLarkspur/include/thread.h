@@ -21,7 +21,8 @@ void clarkspur_turn_begin(clarkspur_turn *turn);
 // Returns whether a thread waits for the turn.
 bool clarkspur_turn_is_wanted(clarkspur_turn *turn);
 // Borrows the turn for a thread of the program. Returns false if another thread has the turn or waits for it. Until
-// `clarkspur_turn_end`, the calling thread blocks the same signals as the dedicated thread. Threads that it starts
-// meanwhile inherit this. `clarkspur_turn_end` discards a SIGPIPE that the calling thread's writes have caused.
+// `clarkspur_turn_end`, the calling thread blocks the same signals as the dedicated thread. Threads that the calling
+// thread starts meanwhile inherit these blocked signals. `clarkspur_turn_end` discards a SIGPIPE that the calling
+// thread's writes have caused.
 bool clarkspur_turn_try_begin(clarkspur_turn *turn);
 void clarkspur_turn_end(clarkspur_turn *turn);
