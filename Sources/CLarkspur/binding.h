@@ -6,16 +6,20 @@
 #include <stddef.h>
 #include <stdio.h>
 
-// Binds a library at run time. The functions of a library are listed in a macro FUNCTIONS(F), one line F(name, result,
-// parameters) each. DEFINE_BINDING turns the list into `bound`, a table of pointers, and `is_bound()`, which fills the
-// table once. A function comes from the process if it is there already (a static build), otherwise from the library.
-// DEFINE_OPENSSL_BINDING uses only the OpenSSL that libcurl uses: the process may contain another OpenSSL, which cannot
-// work with libcurl's handles.
+// Finds the functions of a library at run time.
+//
+// The file that includes this header lists the functions in a macro FUNCTIONS(F), with one line F(name, result,
+// parameters) for each function. DEFINE_BINDING then defines two things: `bound`, a table of pointers to the functions,
+// and `is_bound()`. The first call of `is_bound()` fills the table. Each call returns whether all functions were found.
+//
+// In a static build, a function is already part of the program, and the table points to it there. Otherwise the table
+// points to the function in the shared library. DEFINE_OPENSSL_BINDING searches only the OpenSSL that libcurl uses: the
+// program may contain another OpenSSL, whose functions cannot work with libcurl's handles.
 
 #define DECLARE_MEMBER(name, result, parameters) result(*name) parameters;
 
 #if defined(__APPLE__)
-// The linker of Apple platforms requires a definition of weak symbols too.
+// On Apple platforms, the linker rejects a weak symbol without a definition. These macros therefore declare none.
 #define DECLARE_WEAK(name, result, parameters)
 #define WEAK(name) NULL
 #define LIBRARY_NAME(name, version) name "." version ".dylib"

@@ -69,7 +69,7 @@ static struct {
     FUNCTIONS(DECLARE_MEMBER)
 } curl;
 
-// Not available before libcurl 7.68.
+// curl_multi_wakeup; NULL if libcurl's shared library was not found, as in a static build.
 static int (*wake_multi)(void *);
 static char problem[256];
 static void *loaded;
@@ -82,8 +82,7 @@ static void *find(void *library, const char *name, void *weak) {
     return function;
 }
 
-// The exit handlers of OpenSSL free memory that a transport's thread may still use. OpenSSL is told not to install
-// them.
+// Initialises OpenSSL without its exit handlers: they would free memory that a transport's thread may still use.
 static void skip_openssl_exit_handlers(void *library, const version_info *version) {
     if (!library || !version->ssl_version || strncmp(version->ssl_version, "OpenSSL", 7) != 0) { return; }
     openssl = library;
@@ -235,9 +234,10 @@ void clarkspur_easy_on_progress(void *easy, clarkspur_progress_function function
 
 // MARK: Multi handles
 
-// The descriptor numbers that the kernel assigns next, as long as no other thread opens a descriptor.
+// The number of descriptors among which `keep_wakers_from_children` searches for libcurl's two.
 enum { candidate_count = 8 };
 
+// Finds the numbers that the kernel assigns to the next descriptors, as long as no other thread opens one meanwhile.
 static void find_next_descriptors(int numbers[candidate_count]) {
     for (int i = 0; i < candidate_count; i++) { numbers[i] = open("/dev/null", O_RDONLY | O_CLOEXEC); }
     for (int i = 0; i < candidate_count; i++) {
@@ -245,8 +245,8 @@ static void find_next_descriptors(int numbers[candidate_count]) {
     }
 }
 
-// Returns the number of bytes that wait in a pipe or a local socket pair, if the descriptor is one end of it. Returns
-// -1 for other descriptors and for those that child processes do not inherit.
+// Returns how many bytes wait in the pipe or local socket pair that the descriptor is one end of. Returns -1 for any
+// other descriptor, and for a descriptor that child processes do not inherit.
 static int bytes_waiting(int descriptor) {
     int flags = descriptor < 0 ? -1 : fcntl(descriptor, F_GETFD);
     struct stat status;
@@ -263,9 +263,10 @@ static int bytes_waiting(int descriptor) {
     return ioctl(descriptor, FIONREAD, &input) ? output : input + output;
 }
 
-// Before 8.8, libcurl opens two descriptors for wake-ups that child processes inherit, and does not reveal their
-// numbers. This function wakes libcurl and finds the descriptors by the byte that arrives. The byte may stay there:
-// only curl_multi_poll would read it, and this library does not call that function.
+// Before version 8.8, libcurl opens two descriptors for wake-ups and does not reveal their numbers. Child processes
+// inherit these descriptors. This function wakes libcurl, finds the descriptors by the byte that arrives in them, and
+// keeps child processes from inheriting them. The byte can stay in the descriptors: only curl_multi_poll would read it,
+// and this library does not call that function.
 static void keep_wakers_from_children(void *multi, const int numbers[candidate_count]) {
     int before[candidate_count];
     for (int i = 0; i < candidate_count; i++) { before[i] = bytes_waiting(numbers[i]); }

@@ -18,7 +18,7 @@
 
 // MARK: Declarations of nghttp2
 
-// nghttp2_frame_hd
+// The members of nghttp2_frame_hd.
 typedef struct {
     size_t length;
     int32_t stream;
@@ -95,7 +95,8 @@ static bool is_progress(void *session, const frame_head *head) {
     return nghttp2.nghttp2_session_get_stream_user_data(session, head->stream) != NULL;
 }
 
-// Ends a session whose peer sends too much. To libcurl this is an error while processing received bytes.
+// Ends a session whose peer sends too much. With the returned code, libcurl's call to process received bytes fails, and
+// libcurl closes the connection.
 static int refuse(void *session) {
     nghttp2.nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
     return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -107,7 +108,8 @@ static int on_begin_frame(void *session, const frame_head *head, void *user_data
     return refuse(session);
 }
 
-// Returns whether nghttp2 uses the code for a protocol violation of the peer. libcurl cancels streams with other codes.
+// Returns whether nghttp2 resets a stream with this code because the peer violated the protocol. libcurl cancels
+// streams with other codes.
 static bool is_fault(uint32_t code) {
     return code == NGHTTP2_PROTOCOL_ERROR || code == NGHTTP2_FLOW_CONTROL_ERROR || code == NGHTTP2_FRAME_SIZE_ERROR
         || code == NGHTTP2_COMPRESSION_ERROR;
@@ -136,14 +138,14 @@ static int before_frame_send(void *session, const frame_head *head, void *user_d
 }
 
 bool clarkspur_http2_has_ended(void *session, int32_t stream) {
-    // -1 means that the stream is already closed in both directions.
+    // nghttp2 returns -1 for a stream that is already closed in both directions.
     return nghttp2.nghttp2_session_get_stream_remote_close(session, stream) != 0;
 }
 
 // MARK: Replacements of nghttp2's functions
 
-// Processes received bytes. An error of the session itself, such as a flood that nghttp2 detects, ends the session
-// without a frame to the peer.
+// Lets nghttp2 process received bytes, and reports a failure to the watcher. After some errors, such as a flood that
+// nghttp2 detects, nghttp2 ends the session without sending a frame, so `before_frame_send` does not report them.
 static ssize_t take(void *session, const uint8_t *bytes, size_t count, ssize_t (*function)(void *, const uint8_t *, size_t)) {
     if (!watcher) { return function(session, bytes, count); }
     if (!watcher->may_read(watcher->context, session, count)) { return refuse(session); }
@@ -199,7 +201,8 @@ static const struct {
 
 // MARK: Replacing libcurl's pointers
 
-// Writes a pointer in a library's table. The linker may have made the table read-only after filling it.
+// Replaces one pointer in a library's table of function pointers. The dynamic linker may have made the table read-only
+// after filling it.
 static bool write_pointer(void **place, void *value, bool is_read_only) {
     uintptr_t page = (uintptr_t)place & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
     size_t size = (uintptr_t)(place + 1) - page;
@@ -214,7 +217,7 @@ typedef struct {
     bool is_replaced;
 } search;
 
-// The parts of a loaded library that describe its pointers to functions of other libraries.
+// The parts of a loaded library that say where its pointers to functions of other libraries are.
 typedef struct {
     uintptr_t base;
     const ElfW(Sym) *symbols;
@@ -251,7 +254,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context) {
     const ElfW(Rela) *calls = NULL, *others = NULL;
     size_t calls_size = 0, others_size = 0;
     for (; entry && entry->d_tag != DT_NULL; entry += 1) {
-        // Some linkers store addresses relative to the library.
+        // Some dynamic linkers store addresses relative to the start of the library, others absolute addresses.
         uintptr_t address = entry->d_un.d_ptr < image.base ? image.base + entry->d_un.d_ptr : entry->d_un.d_ptr;
         switch (entry->d_tag) {
         case DT_SYMTAB: image.symbols = (const ElfW(Sym) *)address; break;

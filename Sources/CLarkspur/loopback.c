@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// The system reduces it to its own maximum.
+// The system reduces this number to its own maximum.
 enum { backlog = 65535 };
 
 static void set_option(int descriptor, int level, int option) {

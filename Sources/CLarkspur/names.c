@@ -20,7 +20,7 @@ bool clarkspur_name_fits(const char *name, size_t name_length, const char *host,
     name_length = relative(name, name_length);
     host_length = relative(host, host_length);
     if (name_length > 2 && name[0] == '*' && name[1] == '.') {
-        // The wildcard matches one whole label, and must not be directly below a top-level domain.
+        // The wildcard matches one whole label. `*.com`, directly below a top-level domain, matches no host.
         const char *label_end = memchr(host, '.', host_length);
         if (!label_end || label_end == host || !memchr(name + 2, '.', name_length - 2)) { return false; }
         host_length -= (size_t)(label_end - host);

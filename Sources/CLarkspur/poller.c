@@ -18,7 +18,8 @@ static uint32_t events_of(int interest) {
 bool clarkspur_poller_open(clarkspur_poller *poller) {
     poller->queue = epoll_create1(EPOLL_CLOEXEC);
     poller->waker = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    // The waker is edge-triggered, so its counter is never read. That saves a system call for each wake-up.
+    // The waker is edge-triggered: each write to it causes one event, even if its counter was never reset. This saves
+    // the system call that would reset the counter after each wake-up.
     struct epoll_event wake = {.events = EPOLLIN | EPOLLET, .data.fd = poller->waker};
     if (poller->queue >= 0 && poller->waker >= 0
         && epoll_ctl(poller->queue, EPOLL_CTL_ADD, poller->waker, &wake) == 0) {

@@ -8,7 +8,7 @@
 
 DEFINE_BINDING("libpsl", "5")
 
-// Counts suffixes of registries and of companies: `co.uk`, `github.io`.
+// Matches the suffixes of registries, such as `co.uk`, and of companies, such as `github.io`.
 enum { PSL_TYPE_ANY = 3 };
 
 clarkspur_psl_verdict clarkspur_psl_verdict_on(const char *domain) {

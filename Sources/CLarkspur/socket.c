@@ -32,7 +32,7 @@ int clarkspur_socket_open(const void *address, int user_timeout) {
     (void)setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &enabled, sizeof enabled);
 #endif
 #if defined(TCP_USER_TIMEOUT)
-    // The connection works without this option too.
+    // A failure is ignored, because the connection works without this option too.
     if (user_timeout > 0 && (wanted->family == AF_INET || wanted->family == AF_INET6)) {
         (void)setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout, sizeof user_timeout);
     }
@@ -44,7 +44,8 @@ int clarkspur_socket_open(const void *address, int user_timeout) {
 
 void clarkspur_socket_close(int descriptor) { close(descriptor); }
 
-// Writes the address of one end as text of at most INET6_ADDRSTRLEN bytes. Returns the port, or 0 if there is none.
+// Writes the IP address of one end of a connection to `text`, which needs INET6_ADDRSTRLEN bytes. `get` is `local_name`
+// or `remote_name`. Returns the port of that end, or 0 if the socket has no IP address.
 static int end_of(int descriptor, int (*get)(int, struct sockaddr *, socklen_t *), char *text) {
     struct sockaddr_storage address;
     socklen_t size = sizeof address;

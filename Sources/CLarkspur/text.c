@@ -35,7 +35,8 @@ clarkspur_text_state clarkspur_text_decode(void *decoder, clarkspur_text_step *s
     char *output = (char *)step->output;
     const size_t failed = (size_t)-1;
     size_t result = iconv(decoder, &input, &step->input_count, &output, &step->output_count);
-    // Without input, iconv writes the character that it held back for a combining character, and resets its state.
+    // In some encodings a combining character may follow, so iconv holds back the last character. This call without
+    // input makes iconv write that character and reset its state.
     if (result != failed) { result = iconv(decoder, NULL, NULL, &output, &step->output_count); }
     int problem = errno;
     step->input = (const uint8_t *)input;

@@ -14,7 +14,7 @@ typedef struct {
     void *context;
 } start;
 
-// Blocks all signals except those of the thread's own faults.
+// Blocks all signals except SIGPROF and those that a fault of the thread itself raises, such as SIGSEGV.
 static bool block_signals(sigset_t *before) {
     sigset_t signals;
     sigfillset(&signals);
@@ -54,7 +54,7 @@ bool clarkspur_thread_start(const char *name, void (*function)(void *context), v
 struct clarkspur_turn {
     pthread_mutex_t lock;
     atomic_int waiting;
-    // State of the thread that has borrowed the turn.
+    // The signal state of the thread that has borrowed the turn. `clarkspur_turn_end` restores it.
     bool is_lent;
     bool had_signal;
     sigset_t mask;
@@ -88,7 +88,8 @@ static bool is_pipe_pending(void) {
 }
 
 bool clarkspur_turn_try_begin(clarkspur_turn *turn) {
-    // A thread that releases the turn and acquires it again is always faster than a thread that must first wake up.
+    // Without the first condition, a thread that repeatedly borrows the turn would always be faster than a waiting
+    // thread, which must first wake up.
     if (clarkspur_turn_is_wanted(turn) || pthread_mutex_trylock(&turn->lock) != 0) { return false; }
     turn->is_lent = block_signals(&turn->mask);
     turn->had_signal = turn->is_lent && sigismember(&turn->mask, SIGPIPE) && is_pipe_pending();
@@ -115,7 +116,8 @@ void clarkspur_turn_end(clarkspur_turn *turn) {
     turn->is_lent = false;
     pthread_mutex_unlock(&turn->lock);
     if (!is_lent) { return; }
-    // A SIGPIPE that arrived meanwhile is from the thread's own write: the system sends it to the writing thread.
+    // Discard a SIGPIPE that became pending during the turn. A write of this thread caused the signal, because the
+    // system sends SIGPIPE to the thread that writes.
     if (!had_signal) { take_pipe(); }
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }

@@ -73,11 +73,12 @@ enum {
 
 DEFINE_OPENSSL_BINDING()
 
-// The index of a connection's verdict in its extra data: OpenSSL's number plus one.
+// The index of the verdict in a connection's extra data. The stored value is OpenSSL's number plus one: 0 means that no
+// verdict is stored.
 static int verdict_slot = -1;
-// The index of the number of handshake messages that a connection's peer has sent, in its extra data.
+// The index, in a connection's extra data, of the number of handshake messages that the peer has sent.
 static int message_slot = -1;
-// The index of the key log's descriptor in the extra data of a connection's SSL_CTX.
+// The index, in the extra data of a connection's SSL_CTX, of the descriptor of the key log file.
 static int key_log_slot = -1;
 static pthread_once_t slots = PTHREAD_ONCE_INIT;
 
@@ -93,7 +94,7 @@ bool clarkspur_tls_load(void) {
     return verdict_slot >= 0 && message_slot >= 0 && key_log_slot >= 0;
 }
 
-// The value of CURLINFO_TLS_SSL_PTR (curl_tlssessioninfo).
+// The structure that CURLINFO_TLS_SSL_PTR points to (curl_tlssessioninfo).
 typedef struct {
     int backend;
     void *ssl;
@@ -121,11 +122,11 @@ bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *c
     return count > 0;
 }
 
-// Reads the pending messages of TLS itself, and leaves all other bytes. Returns false if other bytes or too many
-// messages are pending.
+// Reads the pending messages of the TLS protocol, such as session tickets, and leaves application data unread. Returns
+// false if application data or too many messages are pending, or if the connection has failed.
 static bool takes_messages(void *ssl, int descriptor) {
     int left = 4;
-    // One call reads all pending messages, up to the limit of `count_message`.
+    // One call of SSL_peek reads all pending messages, but only one message after the limit in `count_message`.
     while (bound.SSL_has_pending(ssl) || !clarkspur_socket_is_empty(descriptor)) {
         char byte;
         bound.ERR_clear_error();
@@ -136,9 +137,10 @@ static bool takes_messages(void *ssl, int descriptor) {
     return true;
 }
 
-// Reads pending messages of TLS itself. Returns false if other bytes are pending or OpenSSL has answered. libcurl's own
-// BIOs work only inside libcurl's calls, so other BIOs replace them for the duration of this call. OpenSSL's answers
-// are not sent, so such a connection must be closed.
+// Reads the pending messages of the TLS protocol. Returns false if application data is pending, or if OpenSSL has
+// replied to a message. This function replaces the connection's BIOs while it runs, because libcurl's BIOs work only
+// inside calls of libcurl. The output BIO is a memory buffer: OpenSSL's reply is never sent, so the connection must be
+// closed.
 static bool has_no_application_data(void *ssl, int descriptor) {
     void *own_input = bound.SSL_get_rbio(ssl), *own_output = bound.SSL_get_wbio(ssl);
     void *input = bound.BIO_new_socket(descriptor, BIO_NOCLOSE), *output = bound.BIO_new(bound.BIO_s_mem());
@@ -180,7 +182,8 @@ long clarkspur_tls_verdict(void *easy) {
     return verdict > 0 ? (long)verdict - 1 : X509_V_ERR_UNSPECIFIED;
 }
 
-// A host to match with alternative names: an address of 4 or 16 bytes, or else a name.
+// The host that an alternative name must match. If `address_length` is 4 or 16, the host is an IP address; if it is 0,
+// the host is the name `text`.
 typedef struct {
     const char *text;
     uint8_t address[16];
@@ -206,13 +209,13 @@ static bool has_alternative_name(const void *certificate, const wanted_host *hos
         }
     }
     if (names) { bound.GENERAL_NAMES_free(names); }
-    bound.ERR_clear_error();  // reading a malformed extension leaves an error in the queue
+    bound.ERR_clear_error();  // reading a malformed extension leaves an error in OpenSSL's queue
     return fits;
 }
 
-// Verifies the chain like OpenSSL's default and clears its error queue. OpenSSL may leave errors in the queue that are
-// older than its verdict, for example about a malformed intermediate certificate. libcurl would report the first of
-// them as the reason, and OpenSSL would fail a handshake that should continue.
+// Verifies the chain as OpenSSL does by default, and then clears OpenSSL's error queue. The queue may contain errors
+// from before the verdict, for example about a malformed intermediate certificate. libcurl would report the first of
+// these errors instead of the verdict, and OpenSSL would fail a handshake that should continue.
 static int verify_chain(void *store) {
     bool is_good = bound.X509_verify_cert(store) == 1;
     int error = bound.X509_STORE_CTX_get_error(store);
@@ -220,8 +223,8 @@ static int verify_chain(void *store) {
     return is_good ? X509_V_OK : error != X509_V_OK ? error : X509_V_ERR_UNSPECIFIED;
 }
 
-// Fails the handshake if the chain is invalid or the leaf has no alternative name. Without one, libcurl's host name
-// check would match the subject's common name.
+// Fails the handshake if the chain is invalid or the leaf has no alternative name. For a leaf without alternative
+// names, libcurl would compare the host with the subject's common name.
 static int verify(void *store, void *context) {
     (void)context;
     int error = verify_chain(store);
@@ -232,7 +235,7 @@ static int verify(void *store, void *context) {
     return error == X509_V_OK;
 }
 
-// Stores the verdict and lets the handshake continue.
+// Stores the verdict for `clarkspur_tls_verdict` and lets the handshake continue, even if the chain is invalid.
 static int store_verdict(void *store, void *context) {
     (void)context;
     intptr_t verdict = verify_chain(store);
@@ -243,7 +246,8 @@ static int store_verdict(void *store, void *context) {
     return 1;
 }
 
-// Writes a whole line in one call: other connections, also on other threads, may write to the same file.
+// Writes the line and its line feed in one call, because other connections may write to the same file, also on other
+// threads.
 static void log_key(const void *ssl, const char *line) {
     int key_log = (int)(intptr_t)bound.SSL_CTX_get_ex_data(bound.SSL_get_SSL_CTX(ssl), key_log_slot);
     struct iovec parts[] = {{(void *)line, strlen(line)}, {"\n", 1}};
@@ -251,10 +255,12 @@ static void log_key(const void *ssl, const char *line) {
     (void)written;  // if the disk is full, the log is incomplete, but the connection works
 }
 
-// Counts the handshake messages that a peer sends. SSL_read reads such messages for as long as more arrive. From
-// `limit` on, a call returns after each one, so that the loop serves other connections in between. Calls must not
-// return after each message from the start: inside the TLS of a proxy, the next record may already be decrypted, and
-// the socket then never becomes ready for it.
+// Counts the handshake messages that a peer sends. One call of SSL_read processes such messages for as long as more
+// arrive, and meanwhile the transport's thread serves no other connection. From `limit` on, SSL_read therefore returns
+// after each message.
+//
+// SSL_read must not do so from the start. Inside the TLS of a proxy, the outer TLS may already have decrypted the next
+// record. The socket then never becomes readable for this record, and the transfer would hang.
 static void count_message(
     int is_sent, int version, int type, const void *bytes, size_t length, void *ssl, void *context) {
     (void)version, (void)bytes, (void)length, (void)context;
@@ -265,7 +271,8 @@ static void count_message(
     if (count <= limit) { bound.SSL_set_ex_data(ssl, message_slot, (void *)count); }
 }
 
-// The configuration of a transfer's connections, encoded in the pointer CURLOPT_SSL_CTX_DATA.
+// The layout of the pointer CURLOPT_SSL_CTX_DATA, which encodes two settings of a transfer's TLS connections: the
+// lowest bit is `leaves_verdict`; the other bits are the descriptor of the key log plus one, or 0 for none.
 enum { leaves_verdict_bit = 1, key_log_shift = 1 };
 
 static int set_up(void *easy, void *ssl_context, void *context) {
@@ -273,7 +280,7 @@ static int set_up(void *easy, void *ssl_context, void *context) {
     intptr_t wants = (intptr_t)context;
     int key_log = (int)(wants >> key_log_shift) - 1;
     bool logs = key_log >= 0 && bound.SSL_CTX_set_ex_data(ssl_context, key_log_slot, (void *)(intptr_t)key_log) == 1;
-    // libcurl has set its own function here if the environment names a file.
+    // If the environment variable SSLKEYLOGFILE is set, libcurl has set a function of its own. This call removes it.
     bound.SSL_CTX_set_keylog_callback(ssl_context, logs ? log_key : NULL);
     bound.SSL_CTX_set_msg_callback(ssl_context, count_message);
     bound.SSL_CTX_set_cert_verify_callback(ssl_context, wants & leaves_verdict_bit ? store_verdict : verify, NULL);

@@ -35,7 +35,7 @@ enum {
     Z_DEFAULT_STRATEGY = 0,
 };
 
-// zlib checks the first digit of its version and the size of the structure against its own.
+// zlib compares the first digit of this version, and the size of `stream`, with its own.
 static const char abi[] = "1";
 
 #define FUNCTIONS(F) \
@@ -66,7 +66,7 @@ static clarkspur_coding_state run(int (*code)(stream *, int), stream *stream, cl
     step->output += output - stream->avail_out;
     step->output_count -= output - stream->avail_out;
     if (result == Z_STREAM_END) { return clarkspur_coding_ended; }
-    // Z_BUF_ERROR means that there was no input or no room for output, which is not a failure.
+    // Z_BUF_ERROR is not a failure: it means that there was no input, or no room for output.
     if (result == 0 || result == Z_BUF_ERROR) { return clarkspur_coding_continues; }
     const char *reason = result == Z_NEED_DICT ? "a preset dictionary is needed" : "out of memory";
     step->problem = stream->msg ? stream->msg : reason;

@@ -15,7 +15,7 @@ typedef struct {
 
 enum { ZSTD_d_windowLogMax = 100, ZSTD_reset_session_only = 1, log2_of_8_mebibytes = 23 };
 
-// ZSTD_DCtx_setParameter and ZSTD_DCtx_reset exist since 1.4.0. An older library is not used.
+// libzstd before 1.4.0 has no ZSTD_DCtx_setParameter and no ZSTD_DCtx_reset, so `is_bound()` returns false for it.
 #define FUNCTIONS(F) \
     F(ZSTD_createDCtx, void *, (void)) \
     F(ZSTD_freeDCtx, size_t, (void *)) \

@@ -1,5 +1,5 @@
 extension UInt8 {
-    /// Whether the byte is white space of a field's value: a space or a tab.
+    /// Whether the byte is white space in a field's value: a space or a tab.
     @inlinable package var isBlank: Bool { self == 0x20 || self == 0x09 }
 
     /// Whether a token of HTTP, such as a method or the name of a field, may contain the byte.
@@ -22,8 +22,8 @@ extension Substring.UTF8View {
 }
 
 extension FixedWidthInteger {
-    /// Parses decimal digits only, without sign or white space; nil for other text. Returns `max` for a number that
-    /// does not fit.
+    /// Parses a text that consists only of decimal digits; nil for any other text. If the number does not fit, the
+    /// value is `max`.
     @inlinable package init?(digits: some Collection<UInt8>) {
         guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         self = digits.reduce(0) { number, digit in

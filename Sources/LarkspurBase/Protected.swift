@@ -10,10 +10,11 @@
 ///
 /// It is the only lock in the code base. `Synchronization.Mutex` is not used because the thread sanitizer cannot see
 /// into it and reports races that do not exist. Lock and value share one heap allocation, so that the address of the
-/// lock never changes. An exclusive access may move the storage of a class's property.
+/// lock never changes. A lock that is a stored property of a class could get another address during an exclusive
+/// access.
 ///
 /// Code inside `withLock` runs no user code, does no I/O and takes no second lock (rule R1 in Concurrency.md). In debug
-/// builds tests check this with `ThreadMarks.lockDepth`.
+/// builds, tests check these rules with `ThreadMarks.lockDepth`.
 ///
 /// The type is `@usableFromInline`. Without this attribute the compiler does not inline `package` functions into the
 /// other modules of the package, and a call that is not specialised costs more than the lock itself.
@@ -25,7 +26,8 @@ package struct Protected<Value: ~Copyable>: @unchecked Sendable {  // rule R6: e
         @usableFromInline typealias SystemLock = pthread_mutex_t
     #endif
 
-    /// The lock; in debug builds also how often it was taken, so that a test can limit the locks of a request.
+    /// The lock. In debug builds, `count` is the number of times that the lock was taken, so that a test can limit how
+    /// often a request takes locks.
     @usableFromInline struct Lock {
         @usableFromInline var system = SystemLock()
         #if DEBUG
@@ -51,7 +53,7 @@ package struct Protected<Value: ~Copyable>: @unchecked Sendable {  // rule R6: e
 
     @inlinable
     package init(_ value: consuming sending Value) {
-        // On each of these systems a lock whose bytes are all zero is unlocked.
+        // On each of these systems, a lock whose bytes are all zero is unlocked. It needs no further initialisation.
         memory = Memory.create(minimumCapacity: 1) { _ in Lock() }
         memory.withUnsafeMutablePointerToElements { $0 }.initialize(to: value)
         withExtendedLifetime(memory) {}
@@ -60,7 +62,8 @@ package struct Protected<Value: ~Copyable>: @unchecked Sendable {  // rule R6: e
     /// Runs `body` with exclusive access to the value.
     ///
     /// The result is released after unlocking, including parts that the caller does not use. If releasing a value may
-    /// run other code, return the value from `body` (rule R1).
+    /// run other code, such as a `deinit`, return the value from `body`. That code then runs without the lock (rule
+    /// R1).
     @inlinable
     package func withLock<R, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R
@@ -107,7 +110,7 @@ package struct Protected<Value: ~Copyable>: @unchecked Sendable {  // rule R6: e
 
 #if DEBUG
     extension Protected where Value: ~Copyable {
-        /// How often the lock was taken, except by this property.
+        /// The number of times that the lock was taken. Accesses of this property are not counted.
         package var lockCount: Int {
             memory.withUnsafeMutablePointerToHeader { lock in
                 Self.take(lock)

@@ -8,8 +8,8 @@
 
 /// The state of the current thread, in thread-specific storage.
 ///
-/// The two depths are counted only in debug builds, so that tests can check the rules R1 and R2 in Concurrency.md. No
-/// code of the library depends on the depths.
+/// The two depths are counted only in debug builds. With them, tests check two rules in Concurrency.md: no user code
+/// runs under a lock (R1) or on a transport's thread (R2). No code of the library depends on the depths.
 @usableFromInline
 package enum ThreadMarks {
     /// The number of `Protected` boxes that the current thread holds.

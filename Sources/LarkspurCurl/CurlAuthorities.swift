@@ -1,22 +1,23 @@
 internal import CLarkspur
 
-/// The certificate authorities that the system trusts, read from the first of these files that exists.
+/// The certificate authorities that the system trusts.
 enum CurlAuthorities {
     private static let paths = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
         "/etc/ssl/cert.pem",
     ]
 
-    /// The contents of the file; empty if there is none.
+    /// The contents of the first of these files that can be read; empty if none can.
     static let system =
         paths.lazy.compactMap { FileManager.default.contents(atPath: $0) }.first.map { [UInt8]($0) } ?? []
 }
 
-/// Certificates of authorities in memory. libcurl reads them in place, so all easy handles share them.
+/// The certificates of the trusted authorities, in memory. libcurl does not copy them, so all easy handles share them.
 final class CurlCertificates {
     let bytes: UnsafeRawBufferPointer
 
-    /// Copies the certificates. Returns nil if libcurl reads them from files.
+    /// Copies the certificates that the configuration has in memory. Returns nil if libcurl reads all certificates from
+    /// files.
     init?(_ authorities: CurlTransport.Configuration.Authorities) {
         let certificates: [UInt8]
         switch authorities {
@@ -33,7 +34,8 @@ final class CurlCertificates {
 }
 
 extension CurlTransport.Configuration {
-    /// The error if this libcurl or this system does not support the configuration. Requests are not sent then.
+    /// The error if this libcurl or this system does not support the configuration, otherwise nil. If there is an
+    /// error, the transport sends no request.
     var problem: TransportError? {
         let library = CurlLibrary.current
         let isInMemory =

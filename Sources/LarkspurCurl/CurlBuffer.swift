@@ -1,7 +1,8 @@
 /// The pieces of a body, collected in one block of memory that becomes a `Data` without being copied.
 ///
-/// libcurl passes on at most 16 KiB at a time. A shorter piece is usually the last piece and gets a block of its own
-/// size. So does the rest of a body that is nearly complete. All other pieces are collected in blocks of the pool.
+/// libcurl passes on at most 16 KiB at a time. A first piece that is shorter is usually the whole rest of the body, and
+/// its block is as large as the piece. If the length of the rest is known and small, the block is as large as the rest.
+/// All other pieces are collected in blocks of the pool.
 struct CurlBuffer: ~Copyable {
     /// The maximum number of bytes in a block.
     static let limit = 512 * 1_024
@@ -26,7 +27,7 @@ struct CurlBuffer: ~Copyable {
 
     func hasRoom(for piece: UnsafeRawBufferPointer) -> Bool { count + piece.count <= Self.limit }
 
-    /// Appends a piece, which must fit within the limit. Returns false if there is no memory.
+    /// Appends a piece. The caller has checked `hasRoom(for:)`. Returns false if there is no memory.
     ///
     /// - Parameter rest: The number of body bytes still to come, including this piece; nil if it is not known.
     mutating func append(_ piece: UnsafeRawBufferPointer, of rest: Int?) -> Bool {
@@ -43,7 +44,8 @@ struct CurlBuffer: ~Copyable {
     }
 
     private mutating func grow(to wanted: Int) -> Bool {
-        // The system's allocator would keep the memory of blocks that are longer than half of the limit.
+        // Blocks longer than half of the limit come from the pool. The system's allocator would not return their memory
+        // to the system.
         guard wanted >= Self.limit / 2 else {
             guard let larger = realloc(block, wanted) else { return false }
             (block, capacity) = (larger, wanted)
@@ -67,7 +69,7 @@ struct CurlBuffer: ~Copyable {
                 defer { free(full) }
                 return Data(bytes: full, count: count)
             }
-            // If more than half of the block is unused, that memory is released.
+            // If more than half of the block is unused, the unused part is released.
             if count < capacity / 2, let smaller = realloc(full, count) { full = smaller }
             return Data(bytesNoCopy: full, count: count, deallocator: .free)
         }
@@ -79,16 +81,17 @@ struct CurlBuffer: ~Copyable {
     }
 }
 
-/// Blocks of memory for long bodies, which return to the pool when their bytes have been read.
+/// A pool of memory blocks for long bodies. A block returns to the pool when the `Data` with its bytes is released.
 ///
-/// The transport's thread takes the blocks, and other threads release them. The system's allocator would keep the
-/// memory of a burst, even gigabytes, or map and unmap each block. The pool maps blocks itself, keeps a few, and unmaps
-/// the others. The block that was released last is used first, because it is still in the processor's cache.
+/// The transport's thread takes the blocks, and other threads return them. After a burst of requests, the system's
+/// allocator might keep gigabytes of unused memory, or it would map and unmap each block. The pool maps blocks itself,
+/// keeps a few unused blocks, and unmaps the others. The block that was returned last is used first, because it is
+/// still in the processor's cache.
 final class CurlBlockPool: Sendable {
-    /// The maximum number of unused blocks that the pool keeps: a stream rarely has more in flight.
+    /// The maximum number of unused blocks that the pool keeps. A stream rarely uses more blocks at a time.
     private static let kept = 8
 
-    /// The addresses of unused blocks, because pointers are not `Sendable`.
+    /// The addresses of the unused blocks, as integers because pointers are not `Sendable`.
     private let blocks = Protected<[UInt]>([])
 
     deinit {

@@ -1,10 +1,11 @@
 /// A decoder of the transfer coding `chunked` (RFC 9112, section 7.1), for bodies whose chunks libcurl does not decode.
 ///
-/// It accepts the same input as libcurl: bare LF as line end, extensions, trailers. It drops extensions and trailers.
+/// The decoder accepts the same input as libcurl: a bare LF as line end, chunk extensions and trailers. It drops
+/// extensions and trailers.
 struct CurlChunks {
     private enum Part { case size, sizeLineEnd, data, dataEnd, trailerStart, trailer, over, broken }
 
-    /// The maximum number of bytes that size lines and trailers may have between two pieces of content.
+    /// The maximum number of bytes without content in a row: size lines, line ends and trailers.
     private static let limitOfLines = 300 * 1_024
     /// The maximum number of hexadecimal digits in a size that fits into `Int`.
     private static let limitOfDigits = 16
@@ -20,7 +21,8 @@ struct CurlChunks {
     /// Whether the bytes break the format of chunks.
     var isBroken: Bool { part == .broken }
 
-    /// Returns the next piece of content and removes the bytes up to its end; nil if there is no further content.
+    /// Returns the next piece of content; nil if `bytes` has no further content. Removes the returned piece, and the
+    /// bytes before that piece, from `bytes`.
     mutating func next(in bytes: inout UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         while let byte = bytes.first, part != .over, part != .broken {
             if part == .data {

@@ -1,6 +1,6 @@
 internal import CLarkspur
 
-/// The monotonic clock in nanoseconds. Every request reads it, so it avoids the cost of `ContinuousClock`.
+/// The monotonic clock in nanoseconds. Every request reads the clock several times, and `ContinuousClock` costs more.
 enum CurlClock {
     typealias Instant = UInt64
 
@@ -9,22 +9,23 @@ enum CurlClock {
 
     static var now: Instant { clarkspur_clock_now() }
 
-    /// Returns the instant that is `limit` after `start`; `never` without a limit.
+    /// Returns the instant that is `limit` after `start`, or `never` if there is no limit.
     static func instant(_ start: Instant, after limit: CompactDuration) -> Instant {
         limit.nanoseconds < never - start ? start + limit.nanoseconds : never
     }
 
-    /// Returns the milliseconds from `now` to `then`, rounded up: a wait must not end just before its time.
+    /// Returns the milliseconds from `now` to `then`, at most an hour. The number is rounded up, so that a wait of this
+    /// length does not end before `then`.
     static func milliseconds(from now: Instant, to then: Instant) -> Int32 {
         guard then > now else { return 0 }
         return Int32(min((then - now + 999_999) / 1_000_000, 3_600_000))
     }
 }
 
-/// The alarms of transfers: times by slot, the earliest first.
+/// The times at which the loop must check the deadlines of transfers. Each transfer is identified by its slot.
 ///
-/// Alarms are not removed. If the deadline of a slot has moved meanwhile, the transfer sets the next alarm when it
-/// wakes. A request therefore needs no new alarm if its slot has an earlier one.
+/// A later deadline does not change an alarm that is already set: the alarm fires early, and the transfer then sets the
+/// next alarm. Most requests therefore set no alarm, because an earlier request in the same slot has set one.
 struct CurlAlarms {
     private var heap: [(time: CurlClock.Instant, slot: Int)] = []
     private var times: [CurlClock.Instant] = []
@@ -46,7 +47,7 @@ struct CurlAlarms {
     mutating func due(at now: CurlClock.Instant) -> Int? {
         while let (time, slot) = heap.first, time <= now {
             removeFirst()
-            guard times[slot] == time else { continue }  // an earlier alarm replaced this one and has fired
+            guard times[slot] == time else { continue }  // an earlier alarm of the same slot replaced this alarm
             times[slot] = CurlClock.never
             return slot
         }

@@ -1,6 +1,6 @@
 internal import CLarkspur
 
-/// The meaning of an error code of libcurl for the hop.
+/// An error code of libcurl with the circumstances of the hop, from which the hop's error is made.
 struct CurlFailure {
     let code: Int32
     let message: String
@@ -10,21 +10,22 @@ struct CurlFailure {
     let isConnected: Bool
     let socketError: Int32
 
-    /// Whether the code can mean the end of a connection.
+    /// Whether the code can mean that the connection was lost.
     var isLoss: Bool {
         [CURLE_HTTP2, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM]
             .contains(code)
     }
 
-    /// Whether libcurl could send no more over the connection.
+    /// Whether sending over the connection failed.
     var isOfSending: Bool { code == CURLE_SEND_ERROR }
 
-    /// Whether HTTP/2 failed. The end of such a connection reaches all its requests, and possibly none of them was
-    /// processed.
+    /// Whether HTTP/2 failed. When an HTTP/2 connection ends, all requests on it fail, and the server may have
+    /// processed none of them.
     var isHTTP2: Bool { code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM }
 
-    /// Returns whether libcurl may end with this code because a second send after a 417 was prevented: libcurl found no
-    /// connection, or a callback refused. At least a part of the response has then arrived.
+    /// Returns whether the code can mean that libcurl could not send the request again after a 417 response: libcurl
+    /// found no connection, or a callback prevented the sending. In both cases, at least the head of the 417 response
+    /// has arrived.
     static func endsSecondSending(_ code: Int32) -> Bool {
         [
             CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_WRITE_ERROR,
@@ -32,16 +33,16 @@ struct CurlFailure {
         ].contains(code)
     }
 
-    /// Whether a body in chunks was to go over a reused connection whose peer last spoke HTTP/1.0. Nothing was sent
-    /// then.
+    /// Whether libcurl refused to send a body in chunks over a reused connection, because the peer last answered with
+    /// HTTP/1.0. libcurl has sent no byte of the request in this case.
     var isForFreshConnection: Bool { code == CURLE_UPLOAD_FAILED && message.contains("HTTP 1.0") }
 
-    /// Whether libcurl gave up because of its count of sends. Some versions never reset this count while a handle
-    /// lives, and therefore fail at the handle's sixth stale connection.
+    /// Whether libcurl gave up because it had met too many stale connections. Some versions count them over the whole
+    /// life of an easy handle, and therefore fail at the handle's sixth stale connection.
     var isGivingUp: Bool { code == CURLE_SEND_ERROR && message.hasPrefix("Connection died, tried") }
 
-    /// The failure if the process or the system has no file descriptor left. A name lookup does not report why it
-    /// failed, so this checks whether a file can be opened now.
+    /// The error if the process or the system has no file descriptor left, otherwise nil. A failed name lookup does not
+    /// report its reason, so this property checks whether a file can be opened now.
     private var shortage: TransportError? {
         var number = socketError
         if code == CURLE_COULDNT_RESOLVE_HOST {
@@ -91,11 +92,11 @@ struct CurlFailure {
         guard let proxy, !isConnected else { return nil }
         let status = clarkspur_easy_long(easy, CURLINFO_HTTP_CONNECTCODE)
         let proxyError = Int32(truncatingIfNeeded: clarkspur_easy_long(easy, CURLINFO_PROXY_ERROR))
-        // Some proxies answer 401 to a wrong password. The other codes are libcurl's codes for SOCKS.
+        // Some proxies answer a wrong password with 401 instead of 407. The two codes of libcurl are for SOCKS proxies.
         let isDenied =
             [401, 407].contains(status) || [CURLPX_NO_AUTH, CURLPX_USER_REJECTED].contains(proxyError)
         switch code {
-        case CURLE_PROXY where proxyError == CURLPX_RESOLVE_HOST: return .nameLookup  // the host's lookup, made here
+        case CURLE_PROXY where proxyError == CURLPX_RESOLVE_HOST: return .nameLookup  // a SOCKS lookup by the client
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR,
             CURLE_PROXY, CURLE_TOO_LARGE:
             return isDenied ? .proxyUnauthorized : .proxyFailed
@@ -114,7 +115,7 @@ struct CurlFailure {
         case CURLE_COULDNT_CONNECT where clarkspur_easy_long(easy, CURLINFO_OS_ERRNO) == Int(ECONNREFUSED):
             .connectionRefused
         case CURLE_COULDNT_CONNECT: .unreachable
-        case CURLE_INTERFACE_FAILED: .unreachable  // from this local address
+        case CURLE_INTERFACE_FAILED: .unreachable  // the configured local address cannot be used
         case CURLE_PARTIAL_FILE: phase == .receiving ? .truncated : .connectionLost
         case CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK: .bodyFailed
         case CURLE_OPERATION_TIMEDOUT: .timedOut
@@ -128,16 +129,16 @@ struct CurlFailure {
             certificateFault
         case CURLE_SSL_INVALIDCERTSTATUS:
             message.contains("revocation reason") ? .certificateRevoked : .certificateStatusUnknown
-        case CURLE_SSL_CACERT_BADFILE: .unavailable  // the file of authorities
+        case CURLE_SSL_CACERT_BADFILE: .unavailable  // the file of certificate authorities cannot be read
         case CURLE_SEND_FAIL_REWIND: .bodyNotReplayable
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_OUT_OF_MEMORY, CURLE_TOO_LARGE:
             .protocolViolation
         case CURLE_BAD_CONTENT_ENCODING: .unsupportedCoding
-        // libcurl fails with this code if the head has a continuation line without a field before it.
+        // libcurl fails with this code if the response's head has a continuation line without a field before it.
         case CURLE_BAD_FUNCTION_ARGUMENT where phase == .waiting: .protocolViolation
-        // libcurl has one code for failed reads and for bytes that it cannot parse.
+        // libcurl has the same code for a failed read and for chunks that it cannot parse.
         case CURLE_RECV_ERROR where message.contains("chunk"): .protocolViolation
-        // TLS that ends without a close_notify alert.
+        // The peer closed the connection without the close_notify alert of TLS.
         case CURLE_RECV_ERROR where phase == .receiving && message.contains("unexpected eof"): .truncated
         case CURLE_HTTP2 where phase != .connecting: .connectionLost
         case CURLE_HTTP2: .protocolViolation
@@ -168,8 +169,8 @@ struct CurlFailure {
         }
     }
 
-    /// The error code by OpenSSL's verdict. Other TLS libraries, and the check of the host's name, report a reason
-    /// only in words.
+    /// The error code for a refused certificate, by OpenSSL's verdict. If there is no verdict, libcurl's message is
+    /// searched: other TLS libraries, and the check of the host's name, report the reason only there.
     private var certificateFault: TransportError.Code {
         if let code = Self.code(ofVerdict: clarkspur_easy_long(easy, CURLINFO_SSL_VERIFYRESULT)) { return code }
         let words = message.lowercased()

@@ -1,15 +1,15 @@
 internal import CLarkspur
 
-/// The request's header fields as the list that libcurl reads, in memory that the transfer reuses.
+/// The request's header fields as the list that libcurl reads. The transfer reuses the memory for its next request.
 struct CurlFields: ~Copyable {
     private var lines = UnsafeMutableBufferPointer<clarkspur_line>.allocate(capacity: 16)
     private var bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 1_024, alignment: 1)
     private var lineCount = 0
     private var byteCount = 0
-    /// Whether further fields may be joined to the last line.
+    /// Whether `join(_:)` may append further fields to the last line.
     private var isOpen = false
-    /// The fields in the list, if their request has no body. They are compared with the next request's fields, which
-    /// are often the same.
+    /// The fields that the list was made from, if their request has no body. If the next request has the same fields,
+    /// which is frequent, the list is used again.
     private var written: (fields: [HeaderField], handedOver: Bool)?
 
     deinit {
@@ -17,11 +17,12 @@ struct CurlFields: ~Copyable {
         bytes.deallocate()
     }
 
-    /// Writes the fields and returns them as a list, which is valid until the next call. The transport decides how the
-    /// request's body is framed, so framing fields of the request are skipped. Further entries of the list keep libcurl
-    /// from adding fields of its own.
+    /// Writes the fields and returns them as a list, which is valid until the next call.
     ///
-    /// - Parameter handedOver: Whether the request itself goes to a proxy, without a tunnel.
+    /// `Content-Length` and `Transfer-Encoding` are skipped, because the transport itself decides how the body is
+    /// framed. The list has further entries, which keep libcurl from adding fields of its own.
+    ///
+    /// - Parameter handedOver: Whether a proxy receives the request itself, without a tunnel.
     mutating func set(_ request: TransportRequest, handedOver: Bool) -> UnsafePointer<clarkspur_line>? {
         let tellsLength = ["POST", "PUT", "PATCH"].contains(request.method)
         let isPlain = request.body.length == 0 && !tellsLength
@@ -81,8 +82,8 @@ struct CurlFields: ~Copyable {
         }
     }
 
-    /// Appends `Name: value`. libcurl expects `Name;` for an empty value, and `Name:` for a field that it must not
-    /// send.
+    /// Appends a line `Name: value`. For an empty value, libcurl expects `Name;`. If the value is nil, the line is
+    /// `Name:`, which keeps libcurl from sending the field.
     private mutating func add(_ name: String, _ value: String?) {
         guard let start = bytes.baseAddress.map({ $0 + byteCount }) else { return }
         isOpen = false
@@ -99,10 +100,12 @@ struct CurlFields: ~Copyable {
         isOpen && !field.value.isEmpty && Self.isSame(field.name, name)
     }
 
-    /// Appends the field to the last line, so that libcurl has fewer lines to search for the names that it knows. These
-    /// fields mean nothing to libcurl: it sends them unchanged, and splits the line where necessary. Fields are joined
-    /// only to `Accept`, whose line libcurl sends unchanged. Newer versions rewrite the lines of other fields, such as
-    /// `Connection`.
+    /// Appends the field to the last line, after a CRLF. libcurl searches every line for the names that it knows, so
+    /// fewer lines save time.
+    ///
+    /// The joined fields have no meaning for libcurl: it sends their text unchanged, and for HTTP/2 splits the line
+    /// again. Fields are joined only to the line of `Accept`, because libcurl sends that line unchanged. Newer versions
+    /// rewrite the lines of some other fields, such as `Connection`.
     private mutating func join(_ field: HeaderField) {
         byteCount -= 1
         for text in ["\r\n", field.name, ": ", field.value, "\0"] { append(text) }

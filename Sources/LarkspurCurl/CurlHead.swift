@@ -1,7 +1,7 @@
-/// A parser of a response's head, which libcurl passes on line by line.
+/// A parser of a response's head. libcurl passes on the head line by line.
 ///
-/// libcurl passes interim heads and trailers to the same callback. It does not limit the number of lines, and does
-/// not fail when the connection ends between them.
+/// The lines of interim heads and of trailers arrive through the same callback. libcurl does not limit the number of
+/// lines. It also does not fail if the connection ends between two lines.
 struct CurlHead {
     enum Progress {
         case more
@@ -11,10 +11,11 @@ struct CurlHead {
 
     private enum Part { case statusLine, fields, over }
 
-    /// The maximum size in bytes: more than any server needs, and too little for a hostile server to do harm.
+    /// The maximum size in bytes of all heads and trailers of a response. No server needs more, and a hostile server
+    /// can do no harm with this size.
     static let limit = 300 * 1_024
-    /// The number of bytes added to each line's own length, as in HTTP/2. libcurl's work for a line grows with the
-    /// number of lines.
+    /// The number of bytes that each line counts in addition to its own length, as in HTTP/2. It limits the number of
+    /// short lines, because libcurl's work for each line grows with the number of lines.
     static let weightOfLine = 32
     static let interimLimit = 64
 
@@ -25,15 +26,15 @@ struct CurlHead {
     private var size = 0
     private var interims = 0
     private(set) var contentLength: Int64?
-    /// Whether a field without a colon is refused here, because libcurl accepts it.
+    /// Whether this parser refuses a field without a colon, because this version of libcurl accepts such a field.
     let checksFields: Bool
     private(set) var codings = CurlTransferCodings()
-    /// Whether the previous line says where the body ends.
+    /// Whether the previous line belongs to a field that says where the body ends.
     private var isAfterFraming = false
 
     /// - Parameters:
-    ///   - room: Memory that the fields may use.
-    ///   - checksFields: Whether libcurl passes on fields without a colon.
+    ///   - room: An empty array whose memory the fields use.
+    ///   - checksFields: Whether the parser refuses fields without a colon.
     init(room: [UInt8] = [], checksFields: Bool = false) {
         fields = room
         self.checksFields = checksFields
@@ -84,8 +85,8 @@ struct CurlHead {
         return .more
     }
 
-    /// Reads the fields that say where the body ends. Recipients disagree about continuation lines of such a field, so
-    /// these are refused.
+    /// Reads the line if its field says where the body ends. A continuation line of such a field is refused, because
+    /// recipients disagree about its meaning.
     private mutating func readFraming(
         _ line: UnsafeBufferPointer<UInt8>, _ first: UInt8
     ) throws(TransportError) {
@@ -120,8 +121,8 @@ struct CurlHead {
         return .head(ResponseHead(status: status, version: version, rawFields: fields))
     }
 
-    /// Reads a line such as `HTTP/1.1 200 OK`. Returns false for another version or another number of digits, which
-    /// some versions of libcurl pass on.
+    /// Reads a line such as `HTTP/1.1 200 OK`. Returns false if the HTTP version is unknown or the status has not three
+    /// digits. Some versions of libcurl pass on such lines.
     private mutating func readStatus(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
         var index = 0
         while index < line.count, line[index] != 0x20 { index += 1 }
@@ -140,16 +141,16 @@ struct CurlHead {
         }
     }
 
-    /// Reads a `Content-Length` field. A length has to be a plain number, and the same one each time (RFC 9112,
-    /// section 6.3). libcurl takes the first digits that it finds, and may then see the body end elsewhere than the
-    /// peer does.
+    /// Reads a `Content-Length` field. Each length must be a plain number, and repeated lengths must be equal (RFC
+    /// 9112, section 6.3). libcurl accepts other text and uses the first digits in it. It may then end the body at
+    /// another position than the peer.
     private mutating func readLength(_ line: UnsafeBufferPointer<UInt8>) throws(TransportError) -> Bool {
         let name = "Content-Length"
         guard let bytes = line.baseAddress, line.count > name.utf8.count,
             strncasecmp(bytes, name, name.utf8.count) == 0, [0x3A, 0x20, 0x09].contains(bytes[name.utf8.count]),
             var comma = line.firstIndex(of: 0x3A)
         else { return false }
-        // libcurl searches for this name with its colon, other recipients for the name alone.
+        // With a space before the colon, libcurl ignores the field, but other recipients may use it.
         guard bytes[name.utf8.count] == 0x3A else {
             throw Self.violation("the response's Content-Length has a space before its colon")
         }
@@ -175,7 +176,7 @@ struct CurlHead {
         violation("the response's head continues a field before the first one")
     }
 
-    /// Returns whether a line continues the field before it, as HTTP once allowed.
+    /// Returns whether a line with this first byte continues the previous field, as older versions of HTTP allowed.
     static func isContinuation(_ first: UInt8) -> Bool { first == 0x20 || first == 0x09 }
 
     private static func isBlank(_ byte: UInt8) -> Bool {

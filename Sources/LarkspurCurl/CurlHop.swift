@@ -1,4 +1,4 @@
-/// The state of the hop that a transfer carries. Only the thread that has the loop's turn uses it.
+/// The state of the hop that a transfer performs. Only the thread that has the loop's turn uses this state.
 final class CurlHop {
     let task: CurlTask
     let delegate: any TransportDelegate
@@ -8,23 +8,25 @@ final class CurlHop {
     let start: CurlClock.Instant
 
     @exclusivity(unchecked) var head: CurlHead
-    /// Whether libcurl passes the head's lines to the body's callback first, because no field has arrived yet.
+    /// Whether the first field of the head has not arrived yet, and libcurl passes the head's lines to the callback for
+    /// the body first. That callback refuses a line before libcurl stores it.
     var awaitsField = false
-    /// The head of a proxy's challenge and the parser of that head, kept until it is clear whether libcurl answers it.
+    /// The head of a proxy's challenge and the parser of that head. They are kept until it is clear whether libcurl
+    /// answers the challenge.
     @exclusivity(unchecked) var challenge: (head: ResponseHead, reader: CurlHead)?
-    /// Whether libcurl may have sent the answer to a challenge of an earlier hop, and has answered no other challenge
-    /// since.
+    /// Whether libcurl may have sent this hop with an answer to a challenge of an earlier hop. False as soon as libcurl
+    /// answers a challenge of this hop.
     var answersOldChallenge = false
-    /// The number of connections that libcurl had made for the hop when the challenge arrived. If the number has not
-    /// grown, libcurl sends the answer over a connection that has carried a response.
+    /// The number of connections that libcurl had made for the hop when the challenge arrived. If libcurl makes no
+    /// further connection, it sends the answer to the challenge over a connection that has already carried a response.
     var connectionsBefore = 0
     @exclusivity(unchecked) var received: UInt64 = 0
-    /// The position up to which the body may be received, as the task last stated it.
+    /// The body position up to which the task allowed delivery when it was last asked.
     @exclusivity(unchecked) var allowance: UInt64 = 0
-    /// The head that was received and not yet delivered. `pending` has the bytes after it.
+    /// The head that was received and not yet delivered. `pending` has the body bytes that follow the head.
     @exclusivity(unchecked) var pendingHead: ResponseHead?
     @exclusivity(unchecked) var pending: CurlBuffer
-    /// The decoder of the body's chunks, if libcurl leaves them in the body.
+    /// The decoder of the body's chunks, if libcurl does not decode them.
     var chunks: CurlChunks?
     /// The body, if it is sent together with the head.
     let post: Data?
@@ -32,30 +34,31 @@ final class CurlHop {
     var upload: CurlUpload?
     /// Whether the request has an `Expect` field, which asks if the peer wants the body.
     let expects: Bool
-    /// Whether the peer has refused the expectation. libcurl would then send the request again. The callbacks prevent
-    /// that, because a hop is sent and answered once (T2 in `Transport`).
+    /// Whether the peer has answered the `Expect` field with 417. libcurl would then send the request again without the
+    /// field. The callbacks prevent that, because a task performs exactly one hop (T2 in `Transport`).
     var isExpectationRefused = false
     var needsFreshConnection = false
-    /// Whether bytes that answer no request wait on the connection that libcurl chose.
+    /// Whether the reused connection that libcurl chose has waiting bytes, which no request has asked for.
     var isConnectionNoisy = false
     /// The HTTP/2 session that carries the hop, and the number of its stream.
     var stream: (session: CurlSessions.ID, number: Int32)?
     var isBodyPaused = false
-    /// Whether libcurl may ask for more of the request's body.
+    /// The state of the request's body: libcurl reads it, or has paused until the body's stream has bytes or until the
+    /// user resumes the task.
     enum UploadFlow { case running, waitingForBytes, heldByUser }
     var uploadFlow = UploadFlow.running
     /// The `errno` of a socket that the system refused, or 0.
     var socketError: Int32 = 0
-    /// The error that a callback has found. libcurl itself knows only that a callback failed.
+    /// The error that a callback has found. libcurl's own error says only that a callback failed.
     var fault: TransportError?
-    /// Whether a callback refused because the task must end.
+    /// Whether a callback stopped the transfer because the task was ordered to end.
     var wasStopped = false
-    /// The number of libcurl's progress reports before the hop is connected.
+    /// The number of progress reports from libcurl while the hop was not connected yet.
     var reportsOfTunnel = 0
     private(set) var sends = 0
 
     var isConnected = false
-    /// The last socket that was opened for the hop; negative if none was.
+    /// The last socket that was opened for the hop; negative if no socket was opened.
     var socket: Int32 = -1
     var lastActivity: CurlClock.Instant
     private var lastSend: CurlClock.Instant
@@ -79,7 +82,8 @@ final class CurlHop {
         lastSend = now
         uploadStart = now
         expects = task.request.body.length != 0 && task.request.fields.contains { $0.name.lowercased() == "expect" }
-        // A body that waits for the peer's `100 Continue` does not go with the head.
+        // If the request has an `Expect` field, the body waits for the peer's `100 Continue` and is not sent with the
+        // head.
         if case .data(let data) = task.request.body, (1...Self.postLimit).contains(data.count), !expects {
             post = data
         } else {
@@ -87,12 +91,12 @@ final class CurlHop {
         }
     }
 
-    /// The maximum size in bytes of a body that is sent at once with the head, which saves a second packet.
+    /// The maximum size in bytes of a body that is sent together with the head. Sending both together saves a packet.
     static let postLimit = 64 * 1_024
 
     var request: TransportRequest { task.request }
 
-    /// The earliest time at which a timeout of this hop passes, and that timeout's name and length. The time is
+    /// The time at which the next timeout of this hop passes, with the name and length of that timeout. The time is
     /// `CurlClock.never` if no timeout applies.
     var deadline: (time: CurlClock.Instant, limit: StaticString, length: CompactDuration) {
         let limits = request.timeouts
@@ -106,8 +110,8 @@ final class CurlHop {
         if !head.isWhole, upload == nil || uploadEnd != nil {
             consider("first byte", limits.$firstByte, from: uploadEnd ?? start)
         }
-        // The idle timeout counts only while bytes are in flight, and neither the receiver of the response nor the
-        // request's body holds them back.
+        // The idle timeout applies only while a body is being sent or received. It does not apply while the response is
+        // paused, while the user has suspended the task, or while the request's body has no bytes yet.
         let isMoving = head.isWhole || isConnected && upload != nil && uploadEnd == nil
         if isMoving, !isBodyPaused, uploadFlow == .running {
             consider("idle", limits.$idle, from: lastActivity)
@@ -115,18 +119,19 @@ final class CurlHop {
         return next
     }
 
-    /// The number of body bytes still to come, as the peer declares it; nil if it does not.
+    /// The number of body bytes still to come; nil if the peer has declared no length.
     var rest: Int? { head.contentLength.map { Int(clamping: $0) - Int(clamping: received) } }
 
-    /// Whether the host's TLS runs inside the TLS of a proxy. No version of libcurl sees all bytes that wait on such a
-    /// connection: bytes that only the outer TLS has decrypted are neither in the socket nor in the inner TLS. With
-    /// HTTP/1 such a connection is therefore not reused.
+    /// Whether the TLS connection to the host runs inside the TLS connection to a proxy.
+    ///
+    /// With HTTP/1, such a connection is not reused, because it cannot be checked for waiting bytes. Bytes that only
+    /// the outer TLS has decrypted are neither in the socket nor in the inner TLS.
     var nestsTLS: Bool { route?.proxy?.kind == .https && request.url.isHTTPS }
 
     /// Whether the request asks the server to switch to another protocol.
     var asksForUpgrade: Bool { request.fields.contains { $0.name.lowercased() == "upgrade" } }
 
-    /// Keeps a piece of the body until it is delivered. Returns false if there is no memory.
+    /// Stores a piece of the body until it is delivered. Returns false if there is no memory.
     func append(_ piece: UnsafeRawBufferPointer) -> Bool {
         guard chunks != nil else {
             defer { received += UInt64(piece.count) }
@@ -140,8 +145,8 @@ final class CurlHop {
         return true
     }
 
-    /// Keeps the head and returns true if it is a proxy's challenge that libcurl may answer. If libcurl answers,
-    /// another head follows; otherwise the body or the end of the response.
+    /// Keeps the head and returns true if it is a proxy's challenge that libcurl may answer. If libcurl answers the
+    /// challenge, another head follows. If not, the body of the challenge follows, or its end.
     func holds(_ head: ResponseHead) -> Bool {
         guard head.status == 407, route?.answersChallenge(to: request.url) == true else { return false }
         challenge = (head, self.head)
@@ -149,8 +154,8 @@ final class CurlHop {
         return true
     }
 
-    /// Whether the proxy has refused the answer to its earlier challenge with another challenge, and the request can be
-    /// sent again.
+    /// Whether the proxy has refused the answer to an earlier hop's challenge with another challenge, and the request
+    /// can be sent again.
     var isChallengedAgain: Bool { challenge != nil && answersOldChallenge && request.body.isReplayable }
 
     func deliverChallenge() {
@@ -161,7 +166,7 @@ final class CurlHop {
 
     var hasPending: Bool { pendingHead != nil || !pending.isEmpty }
 
-    /// Delivers what libcurl has passed on line by line and piece by piece, as one head and one buffer.
+    /// Delivers the head and the collected body bytes that are pending: one event for each.
     func deliverPending() {
         if let head = pendingHead.take() { delegate.received(.head(head), for: task.id) }
         guard !pending.isEmpty else { return }

@@ -1,26 +1,28 @@
 internal import CLarkspur
 
-/// The event loop of a transport. Its thread owns libcurl's handles, and lends them to other threads while it sleeps.
+/// The event loop of a transport. The loop's thread owns libcurl's handles, and lends them to other threads while it
+/// sleeps.
 ///
-/// The thread that uses the handles has the loop's turn. Other threads post tasks to the queue. A thread that posts a
-/// new task while the loop sleeps takes the turn and sends the request at once. Every other post only wakes the loop.
-/// Waking a thread costs more than all other work for a small request.
-final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time uses the properties "Guarded by the turn"
+/// A thread uses the handles only while it has the loop's turn, which is a lock. All other threads post tasks to the
+/// loop's queue. If a thread posts a new task while the loop sleeps, that thread takes the turn and sends the request
+/// itself. This is faster, because waking the loop's thread costs more than all other work for a small request. Every
+/// other post only wakes the loop.
+final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protected` guards each mutable property
     // Immutable
     let configuration: CurlTransport.Configuration
     let routes: CurlRoutes
     let blocks = CurlBlockPool()
     private let poller = UnsafeMutablePointer<clarkspur_poller>.allocate(capacity: 1)
 
-    /// The loop's turn. If it is nil, because there was no memory for it, no request starts.
+    /// The loop's turn; nil if there was no memory for it. Without a turn, every request fails.
     private let turn = clarkspur_turn_open()
     private let watcher = UnsafeMutablePointer<clarkspur_http2_watcher>.allocate(capacity: 1)
 
     // Mutable state, guarded by the lock of `Protected`
     private let queue = Protected(CurlTaskQueue())
 
-    // Guarded by the turn. Only one thread at a time uses these properties, and every event reads them, so exclusivity
-    // is not checked.
+    // Mutable state, guarded by the turn. Only one thread at a time uses these properties. Swift's exclusivity checks
+    // are turned off for most of them, because they would cost time at every event.
     @exclusivity(unchecked) private(set) var multi: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var now = CurlClock.zero
     private(set) var keyLog: Int32 = -1
@@ -31,7 +33,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
     @exclusivity(unchecked) private var owners: [UnsafeMutableRawPointer: CurlTransfer.Slot] = [:]
     @exclusivity(unchecked) private var posted: [CurlTask] = []
     @exclusivity(unchecked) private var timer = CurlClock.never
-    /// The time at which the loop's thread wakes by itself.
+    /// The time until which the loop's thread sleeps, if no event wakes it earlier.
     @exclusivity(unchecked) private var wakeTime = CurlClock.zero
     @exclusivity(unchecked) private var alarms = CurlAlarms()
     @exclusivity(unchecked) private(set) var transfers: [CurlTransfer] = []
@@ -53,8 +55,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         watcher.initialize(to: makeHTTP2Watcher())
     }
 
-    /// Closes the waker. No thread can post any more and the loop's thread has ended, so its descriptor may be
-    /// reused.
+    /// Closes the poller. The loop's thread has ended and no other thread has a reference to the loop, so no thread
+    /// uses the poller's descriptors any more.
     deinit {
         clarkspur_poller_close(poller)
         poller.deallocate()
@@ -78,7 +80,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         }
     }
 
-    /// Makes the loop look at a task's orders.
+    /// Makes the loop carry out a task's new orders.
     func post(_ task: CurlTask) {
         if queue.withLock({ $0.post(task) }) { clarkspur_poller_wake(poller) }
     }
@@ -100,7 +102,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         if let problem = clarkspur_curl_load() {
             return TransportError(.unavailable, String(cString: problem))
         }
-        _ = clarkspur_http2_is_watched()  // before the first connection
+        _ = clarkspur_http2_is_watched()  // must be called before the first connection
         guard clarkspur_poller_open(poller) else {
             return TransportError(.unavailable, "the process has no file descriptor left for a poller")
         }
@@ -127,13 +129,14 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
 
     // MARK: The thread that has the turn
 
-    /// Does the work at hand once, while the loop's thread sleeps. Returns false if the loop's thread must be woken for
-    /// this work or for further work.
+    /// Does the loop's pending work on the calling thread, if the loop's thread sleeps. Returns false if the caller
+    /// must wake the loop's thread, either for this work or for further work.
     ///
     /// Only the loop's thread reads bodies from files and streams, because reading may take long or run user code.
     func takeTurn() -> Bool {
         guard clarkspur_turn_try_begin(turn) else { return false }
-        // The calling thread may belong to another loop, inside a call of a delegate.
+        // The calling thread may be the thread of another loop, whose delegate starts a request here. The watcher of
+        // that loop is restored afterwards.
         let before = clarkspur_http2_watch(watcher)
         defer {
             clarkspur_http2_watch(before)
@@ -165,8 +168,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         clarkspur_turn_end(turn)
     }
 
-    /// Does the work at hand. Returns false if the loop ends or has ended, or if the loop's own thread must do the
-    /// work.
+    /// Does the pending work: posted tasks, alarms, libcurl's timer and deliveries. Returns false if the loop ends or
+    /// has ended, or if the loop's own thread must do the work.
     private func work() -> Bool {
         guard let lifecycle = queue.withLock({ $0.take(into: &posted, isLent: isLent) }) else { return false }
         tick()
@@ -178,8 +181,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         }
         while let slot = alarms.due(at: now) { transfers[slot].alarm() }
         if now >= sockets.releaseTime { sockets.releaseAll(poller: poller) }
-        // A connection slot that became free may have gone to a body from a file or a stream. Only the loop's own
-        // thread reads such bodies.
+        // The work above may have started a waiting request whose body is a file or a stream. libcurl would read this
+        // body now, but only the loop's own thread may read such bodies.
         if now >= timer, !isLent || readers == 0 {
             timer = CurlClock.never
             clarkspur_multi_act(multi, -1, 0)
@@ -195,7 +198,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
             clarkspur_multi_act(multi, event.descriptor, event.interest)
             return
         }
-        // The peer may have opened its HTTP/2 window with the bytes that have arrived.
+        // The bytes that have arrived may open the peer's HTTP/2 window, so libcurl also tries to write.
         let interest = sockets.isHeld(event.descriptor) ? 3 : event.interest
         let before = sentBytes
         clarkspur_multi_act(multi, event.descriptor, interest)
@@ -225,14 +228,15 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         clarkspur_multi_set_long(multi, CURLMOPT_PIPELINING, 2)
     }
 
-    /// Runs `body` with the loop, for libcurl's callbacks. Callbacks are frequent, so `body` runs without counting
-    /// references: the thread that has the turn keeps the loop alive.
+    /// Runs `body` with the loop at the address that a callback of libcurl has received. Callbacks are frequent, so
+    /// this function does not count references: the thread that has the turn keeps the loop alive.
     @inline(__always)
     static func at<Answer>(_ context: UnsafeMutableRawPointer, _ body: (CurlLoop) -> Answer) -> Answer {
         Unmanaged<CurlLoop>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
     }
 
-    /// Returns the milliseconds to wait: -1 without a limit, 0 if a task was posted meanwhile.
+    /// Returns how many milliseconds the loop's thread may sleep: -1 means no limit, 0 means that there is work to do.
+    /// Marks the loop as asleep unless the result is 0.
     private func sleepLimit() -> Int32 {
         wakeTime = min(timer, alarms.next, sockets.releaseTime)
         let limit = wakeTime == CurlClock.never ? -1 : CurlClock.milliseconds(from: CurlClock.now, to: wakeTime)
@@ -240,10 +244,11 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         return queue.withLock { $0.fallAsleep() } ? limit : 0
     }
 
-    /// Ends every task and releases what the thread used.
+    /// Ends every task with the error, and releases libcurl's handles.
     private func end(_ error: TransportError) {
         let rest = queue.withLock { $0.end() }
-        // The waiting tasks end first, so that a connection slot that becomes free does not start one of these tasks.
+        // Waiting tasks end before running tasks. Otherwise a running task that ends would give its connection slot to
+        // a waiting task, which would then start.
         for task in admitted.map(\.0) + origins.takeAllWaiting() { task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers { transfer.fail(error) }
         deliver()
@@ -278,7 +283,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         }
     }
 
-    /// Starts a task that has a connection slot. If it has ended, the slot goes to the next waiting task.
+    /// Starts a task that has a connection slot. If the task has ended meanwhile, its slot goes to the next waiting
+    /// task.
     private func start(_ task: CurlTask, _ origin: CurlOrigins.Index) {
         var next: CurlTask? = task
         while let task = next {
@@ -290,7 +296,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
                     continue
                 }
                 transfers.append(transfer)
-                // libcurl's limit also counts connections in use: for each of these it would close an idle connection.
+                // libcurl's limit counts idle connections and connections in use together. The number of transfers is
+                // added, because otherwise libcurl would close an idle connection for each connection in use.
                 let kept = transfers.count + max(1, configuration.maximumIdleConnections)
                 clarkspur_multi_set_long(multi, CURLMOPT_MAXCONNECTS, kept)
             }
@@ -308,7 +315,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         if !task.isPrompt { readers += 1 }
     }
 
-    /// Frees the slot of an ended transfer, and starts the task that has waited longest for its origin.
+    /// Frees the slot of an ended transfer, and starts the task that has waited longest for a connection to the same
+    /// origin.
     func didEnd(_ hop: CurlHop, _ error: TransportError?, _ metrics: TransportMetrics, in slot: CurlTransfer.Slot) {
         if !hop.task.isPrompt { readers -= 1 }
         free.append(slot)
@@ -316,8 +324,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         if let next = origins.leave(hop.origin) { start(next, hop.origin) }
     }
 
-    /// Admits more tasks to the origin, because all requests to it share a connection from now on. The tasks start
-    /// after libcurl has returned, because libcurl calls this in a callback.
+    /// Admits more of the origin's waiting tasks, because all requests to the origin share one connection from now on.
+    /// A callback of libcurl calls this function, so the tasks start only after libcurl has returned.
     func speaksHTTP2(_ origin: CurlOrigins.Index) {
         for task in origins.multiplex(origin) { admitted.append((task, origin)) }
     }
@@ -340,11 +348,11 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: one thread at a time us
         deliver()
     }
 
-    /// Notes that a transfer keeps bytes that are not delivered yet.
+    /// Notes that a transfer has a head or body bytes to deliver.
     func hasPending(_ slot: CurlTransfer.Slot) { pending.append(slot) }
 
-    /// Delivers the events of a turn, after libcurl has done its part for all transfers. Work of one kind is done
-    /// together, because the processor's cache holds the code of only one kind.
+    /// Delivers the pending events of all transfers, after libcurl has done its work for all of them. To alternate
+    /// between libcurl and the delegates would be slower, because the processor's cache does not hold the code of both.
     private func deliver() {
         for slot in pending { transfers[slot].hop?.deliverPending() }
         pending.removeAll(keepingCapacity: true)

@@ -1,6 +1,7 @@
 internal import CLarkspur
 
-/// The options of an easy handle. Common options are set once, options of a request only if they have changed.
+/// The options of an easy handle. Options that all requests share are set once. Most other options are set only when
+/// their value changes.
 struct CurlOptions {
     let easy: UnsafeMutableRawPointer
     private var target = ""
@@ -8,17 +9,17 @@ struct CurlOptions {
     private var route: CurlRoute?
     private var lookup: CurlLine?
     private let noProxyConnection = CurlLine("Proxy-Connection:")
-    /// Whether TLS sessions are resumed. A resumed session has no certificate, and so no stapled status.
+    /// Whether TLS sessions are resumed. In a resumed session, the server sends no certificate and no stapled status.
     private var resumesTLS = true
     private var keyLog: Int32 = -1
-    /// Whether libcurl decodes chunks.
+    /// Whether libcurl decodes the chunks of a response's body.
     private var undoesChunks = true
-    /// Whether libcurl passes the head's lines to the body's callback too.
+    /// Whether libcurl also passes the head's lines to the callback for the body.
     private var showsLines = false
     /// The size of libcurl's receive buffer in bytes; 0 before it is set.
     private var bufferSize = 0
-    /// The HTTP version for which the options of a GET without a body are currently set; nil if they must be set
-    /// again. It avoids setting the same options for each request.
+    /// The HTTP version for which the options of a GET without a body are currently set; nil if they are not set. For
+    /// another such GET with the same version, these options are not set again.
     private var plainVersion: CurlVersion?
 
     init(easy: UnsafeMutableRawPointer) {
@@ -49,7 +50,7 @@ struct CurlOptions {
         set(CURLOPT_HTTP09_ALLOWED, 0)
         set(CURLOPT_PROTOCOLS, 3)  // http and https
         set(CURLOPT_PROXY, "")  // if not set, libcurl reads the environment for each transfer
-        set(CURLOPT_NOPROXY, "")  // for the same reason
+        set(CURLOPT_NOPROXY, "")  // if not set, libcurl reads the environment for this option too
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         if let interface = configuration.interface { set(CURLOPT_INTERFACE, interface) }
         set(CURLOPT_TCP_KEEPALIVE, 1)
@@ -68,8 +69,9 @@ struct CurlOptions {
         setUpConnections()
     }
 
-    /// Sets the TLS options of the connections that this transfer opens from now on. They are set even if none is
-    /// needed, because libcurl otherwise writes keys to the file that the environment names.
+    /// Sets the TLS options of the connections that this transfer opens from now on. The options are set even if all
+    /// have their defaults. Otherwise libcurl would write keys to the file that the environment variable SSLKEYLOGFILE
+    /// names.
     private func setUpConnections() {
         if clarkspur_tls_load() { clarkspur_tls_set_up(easy, asksForTrust, keyLog) }
         set(CURLOPT_SSL_SESSIONID_CACHE, resumesTLS && !asksForTrust ? 1 : 0)
@@ -90,7 +92,7 @@ struct CurlOptions {
                 set(CURLOPT_SSLCERTTYPE, "P12")
                 set(CURLOPT_SSLCERT_BLOB, bytes)
             }
-            set(CURLOPT_KEYPASSWD, identity.password)  // set even if empty, or OpenSSL asks at the terminal
+            set(CURLOPT_KEYPASSWD, identity.password)  // set even if empty, or else OpenSSL asks at the terminal
         }
         if configuration.requiresStapledStatus { set(CURLOPT_SSL_VERIFYSTATUS, 1) }
         switch configuration.certificateAuthorities {
@@ -125,17 +127,17 @@ struct CurlOptions {
         case upload(length: UInt64?)
     }
 
-    /// Makes libcurl decode the chunks of the response whose head has arrived, or leave them.
+    /// Sets whether libcurl decodes the chunks of the response's body.
     ///
-    /// From 8.7 on libcurl fails if a head lists another coding before `chunked`, unless decoding is off. So decoding
-    /// is off until the head has arrived.
+    /// From 8.7 on, libcurl fails if the head lists another coding before `chunked`, unless libcurl's decoding is off.
+    /// With these versions, decoding is therefore off until the head has arrived.
     mutating func undoChunks(_ isOn: Bool) {
         guard isOn != undoesChunks, CurlLibrary.current.readsFirstCodingOnly else { return }
         undoesChunks = isOn
         set(CURLOPT_HTTP_TRANSFER_DECODING, isOn ? 1 : 0)
     }
 
-    /// Makes libcurl pass each line of the head to the body's callback before it stores the line.
+    /// Sets whether libcurl also passes each line of the head to the callback for the body, before it stores the line.
     mutating func showLines(_ isOn: Bool) {
         guard isOn != showsLines else { return }
         showsLines = isOn
@@ -154,8 +156,9 @@ struct CurlOptions {
             set(CURLOPT_REQUEST_TARGET, target)
         }
         if route != self.route { set(route) }
-        // libcurl allocates this buffer for each transfer. A large buffer costs more than a small response. A
-        // receiver that limits its allowance expects a long body.
+        // libcurl allocates its receive buffer for each transfer. To allocate a large buffer costs more than to receive
+        // a small response. Only a request with a limited allowance has a large buffer, because its receiver expects a
+        // long body.
         let bufferSize = request.initialAllowance == .max ? 64 * 1_024 : 512 * 1_024
         // libcurl refuses another size while the handle still has a buffer, for example after a transfer that ended
         // before it was connected.
@@ -166,10 +169,11 @@ struct CurlOptions {
         undoChunks(false)
         let asks = request.asksForTrust && request.url.isHTTPS
         if asks != asksForTrust, !asks || CurlTrust.problem == nil {
-            // libcurl still verifies the chain, and `CurlTrust` reads libcurl's verdict when it asks the delegate about
-            // the peer. A resumed session has no verdict of its own. `CurlTrust` also checks the host's name, which
-            // libcurl does not do here. Requests that do not ask for trust therefore share no connection with requests
-            // that ask.
+            // If the request asks for trust, libcurl verifies the chain but accepts every verdict, and does not check
+            // the host's name. `CurlTrust` later reads the verdict and checks the name, when it asks the delegate about
+            // the peer. TLS sessions are not resumed, because a resumed session has no verdict of its own. libcurl does
+            // not reuse a connection that was made with other options, so requests that ask for trust share no
+            // connection with requests that do not ask.
             asksForTrust = asks
             setUpConnections()
             set(CURLOPT_SSL_VERIFYHOST, asksForTrust ? 0 : 2)
@@ -178,8 +182,8 @@ struct CurlOptions {
         if request.method == "GET", case .bodiless = shape { isPlain = true }
         if isPlain, !isFresh, plainVersion == version { return }
         plainVersion = isPlain && !isFresh ? version : nil
-        set(CURLOPT_POSTFIELDS, pointer: nil)  // while this option is set, libcurl before 8.7 rewinds no upload
-        set(CURLOPT_HTTPGET, 1)  // resets the kind of request of the previous transfer
+        set(CURLOPT_POSTFIELDS, pointer: nil)  // otherwise libcurl before 8.7 cannot rewind an upload
+        set(CURLOPT_HTTPGET, 1)  // resets the options of the previous request's body
         switch shape {
         case .bodiless:
             if request.method == "HEAD" { set(CURLOPT_NOBODY, 1) }
@@ -191,10 +195,11 @@ struct CurlOptions {
             clarkspur_easy_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length.map { Int64(clamping: $0) } ?? -1)
             set(CURLOPT_UPLOAD_BUFFERSIZE, (length ?? .max) > 1 << 20 ? 1 << 20 : 1 << 16)
         }
-        // The options of a body change the method that libcurl would send.
+        // With the options of a body, libcurl would send PUT or POST. This option sets the request's own method.
         isPlain ? set(CURLOPT_CUSTOMREQUEST, pointer: nil) : set(CURLOPT_CUSTOMREQUEST, request.method)
         set(CURLOPT_HTTP_VERSION, version.rawValue)
-        // Before 7.80 libcurl waits forever for a connection that a challenged tunnel has closed.
+        // Before 7.80, a request that waits for the connection of another request can wait forever: libcurl does not
+        // notice that a proxy has closed this connection after a challenge to CONNECT.
         let closesTunnels = route?.asker != nil && !CurlLibrary.current.tellsOfRequests
         set(CURLOPT_PIPEWAIT, version == .http1 || closesTunnels ? 0 : 1)
         set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
@@ -202,9 +207,9 @@ struct CurlOptions {
 }
 
 extension CurlOptions {
-    /// Digest, with no credential before the proxy's challenge (`CURLAUTH_DIGEST` with `CURLAUTH_ONLY`). With
-    /// `CURLAUTH_DIGEST` alone, libcurl first sends a request without its body to get the challenge. A proxy that sends
-    /// no challenge forwards that request.
+    /// Digest authentication, but only after the proxy's challenge (`CURLAUTH_DIGEST` with `CURLAUTH_ONLY`). With
+    /// `CURLAUTH_DIGEST` alone, libcurl first sends the request without its body, to get the challenge. A proxy that
+    /// sends no challenge would forward this incomplete request.
     private static let digestWhenAsked = Int(truncatingIfNeeded: 0x8000_0002 as UInt32)
 
     private mutating func set(_ route: CurlRoute?) {
@@ -213,8 +218,8 @@ extension CurlOptions {
         lookup = route?.lookup.map { CurlLine($0) }
         set(CURLOPT_RESOLVE, pointer: lookup?.pointer)
         set(CURLOPT_UNIX_SOCKET_PATH, route?.unixSocket)
-        // Connections to Unix-domain sockets have no ports to identify them, so they cannot be checked for waiting
-        // bytes.
+        // A connection to a Unix-domain socket has no ports by which the transport could find its descriptor. Such a
+        // connection cannot be checked for waiting bytes, so it is not reused if libcurl does not check it either.
         set(CURLOPT_FORBID_REUSE, route?.unixSocket != nil && CurlLibrary.current.ignoresWaitingBytes ? 1 : 0)
         let proxy = route?.proxy
         set(CURLOPT_PROXY, proxy?.text ?? "")
@@ -259,27 +264,28 @@ struct CurlLibrary: Sendable {
         hasHTTP2 = version.has_http2
     }
 
-    /// Whether libcurl calls back before it sends a request (7.80 or later). Only then can the peer be evaluated
-    /// first.
+    /// Whether libcurl has a callback that it calls before it sends a request (7.80 or later). Only in this callback
+    /// can the peer be evaluated before the request is sent.
     var tellsOfRequests: Bool { number >= 0x075000 }
 
-    /// Whether a reused handle reads freed memory when the first line after a status line continues a field (7.83 to
-    /// 8.1). Such a line is refused before libcurl stores it.
+    /// Whether libcurl has the bug that a reused handle reads freed memory if the first line after a status line is a
+    /// continuation line (7.83 to 8.1). The transport refuses such a line before libcurl stores it.
     var readsFreedFields: Bool { (0x075300..<0x080200).contains(number) }
 
-    /// Whether libcurl sends a request over a reused HTTP/1 connection on which bytes wait, and takes them for the
-    /// response (7.79 to 8.1). With 7.79 this cannot be prevented.
+    /// Whether libcurl reuses an HTTP/1 connection on which unread bytes wait, and then reads these bytes as the
+    /// response (7.79 to 8.1). With 7.79, the transport cannot prevent this, because that version has no callback
+    /// before a request.
     var ignoresWaitingBytes: Bool { (0x074F00..<0x080200).contains(number) }
 
-    /// Whether libcurl ignores a `Transfer-Encoding` field that begins with another coding than `chunked`, or fails
-    /// on it (8.7 or later).
+    /// Whether libcurl either ignores a `Transfer-Encoding` field that begins with another coding than `chunked`, or
+    /// fails because of it (8.7 or later).
     var readsFirstCodingOnly: Bool { number >= 0x080700 }
 
     /// Whether libcurl accepts the certificates of authorities as bytes (7.77 or later).
     var takesAuthorities: Bool { number >= 0x074D00 }
 
-    /// Whether requests that go to a proxy itself have the target that was set, and no field that was removed (7.75 or
-    /// later).
+    /// Whether libcurl obeys two options for requests that a proxy itself receives: the target in
+    /// `CURLOPT_REQUEST_TARGET`, and the fields that `CURLOPT_HTTPHEADER` removes (7.75 or later).
     var handsOverTargets: Bool { number >= 0x074B00 }
 
     /// Whether libcurl refuses a response's field without a colon (7.83 or later).
@@ -292,12 +298,13 @@ struct CurlLibrary: Sendable {
         return clarkspur_easy_set_long(easy, CURLOPT_SSL_VERIFYSTATUS, 1) == 0
     }()
 
-    /// Whether libcurl wants to write to a socket while the window of an HTTP/2 upload is closed (7.87 and 7.88).
+    /// Whether libcurl waits to write to a socket while the window of an HTTP/2 upload is closed (7.87 and 7.88). The
+    /// socket is writable all the time, so the loop would never sleep.
     var spinsOverHTTP2: Bool { (0x075700..<0x080000).contains(number) }
 
-    /// Returns whether the request may use HTTP/2. Before 7.88 libcurl lets the peer send another window each time a
-    /// paused response continues, and fails a response of which 64 MiB wait. With these versions, responses that may be
-    /// paused use HTTP/1.1.
+    /// Returns whether the request may use HTTP/2. Before 7.88, libcurl lets the peer send another window of bytes each
+    /// time a paused response continues, and fails when 64 MiB of the response wait. With these versions, a request
+    /// whose response may be paused uses HTTP/1.1.
     func receivesOverHTTP2(_ request: TransportRequest) -> Bool {
         number >= 0x075800 || request.initialAllowance == .max
     }

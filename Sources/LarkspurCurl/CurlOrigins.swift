@@ -62,13 +62,14 @@ struct CurlOrigins {
         return index
     }
 
-    /// Frees a connection slot. Returns the task that has waited longest, if there is one, and gives it the slot.
+    /// Frees a connection slot. If tasks wait, gives the slot to the task that has waited longest, and returns that
+    /// task.
     mutating func leave(_ index: Index) -> CurlTask? {
         origins[index].running -= 1
         return takeAdmitted(index)
     }
 
-    /// Notes that all requests to the origin share one connection. Returns the waiting tasks that may start now.
+    /// Notes that all requests to the origin share one HTTP/2 connection. Returns the waiting tasks that may start now.
     mutating func multiplex(_ index: Index) -> [CurlTask] {
         guard !origins[index].isMultiplexed else { return [] }
         origins[index].isMultiplexed = true

@@ -5,12 +5,12 @@ extension CurlTransport.Configuration {
     public enum HostPlace: Hashable, Sendable {
         /// One of these IP addresses.
         case addresses([String])
-        /// A Unix-domain socket in the file system, without a proxy.
+        /// A Unix-domain socket in the file system. The connection uses no proxy.
         case unixSocket(path: String)
     }
 
-    /// The local address in libcurl's syntax. The prefix says whether it is an address or an interface, so that libcurl
-    /// never looks up a name.
+    /// The local address in libcurl's syntax. A prefix tells libcurl whether the text is an IP address or the name of
+    /// an interface, so libcurl never looks the text up as a host name.
     var interface: String? {
         localAddress.map { address in
             IPAddress.bytes(address) == nil ? "if!" + address : "host!" + address.filter { $0 != "[" && $0 != "]" }
@@ -18,11 +18,11 @@ extension CurlTransport.Configuration {
     }
 }
 
-/// The route of a transfer to its host, if it is not direct.
+/// The route of a transfer to its host, if the connection is not direct.
 struct CurlRoute: Equatable {
     var proxy: Proxy?
     var unixSocket: String?
-    /// `host:port:address,address`, as `CURLOPT_RESOLVE` takes it.
+    /// The value of `CURLOPT_RESOLVE`, `host:port:address,address`; nil if no addresses are given.
     var lookup: String?
 
     /// Returns whether the proxy receives the request itself, with the whole URL as its target.
@@ -35,20 +35,20 @@ struct CurlRoute: Equatable {
         (proxy?.kind == .http || proxy?.kind == .https) && url.isHTTPS
     }
 
-    /// The proxy, if libcurl answers its challenges.
+    /// The proxy if libcurl answers its challenges, otherwise nil.
     var asker: Proxy? {
         guard let proxy, proxy.authentication == .digest, proxy.username != nil else { return nil }
         return proxy.kind == .http || proxy.kind == .https ? proxy : nil
     }
 
-    /// Returns whether libcurl needs the whole URL. The answer to a challenge contains the target of the URL that
-    /// libcurl parsed. Before 7.75 libcurl also sends this target with a request that goes to the proxy itself, without
-    /// a tunnel.
+    /// Returns whether libcurl must parse the whole URL and not only its origin. The answer to a proxy's challenge
+    /// contains the target of the parsed URL. Before 7.75, a request that the proxy itself receives, without a tunnel,
+    /// also has the target of the parsed URL.
     func needsWholeURL(_ url: RequestURL) -> Bool {
         answersChallenge(to: url) || handsOver(url) && !CurlLibrary.current.handsOverTargets
     }
 
-    /// Returns whether libcurl answers a proxy that has refused the request itself, and sends the request again.
+    /// Returns whether libcurl answers a proxy's challenge to the request itself, and then sends the request again.
     func answersChallenge(to url: RequestURL) -> Bool { asker != nil && !url.isHTTPS }
 }
 
@@ -56,7 +56,8 @@ final class CurlRoutes {
     private let proxies: Proxies
     private let places: [String: CurlTransport.Configuration.HostPlace]
     private let isDirect: Bool
-    /// The error of a configuration that is not valid. Requests are not sent then.
+    /// The error if the configuration is not valid, otherwise nil. If there is an error, the transport sends no
+    /// request.
     let problem: TransportError?
 
     init(_ configuration: CurlTransport.Configuration) {
@@ -91,8 +92,8 @@ final class CurlRoutes {
     /// The maximum length of a socket's path in bytes.
     private static let longestPath = 107
 
-    /// Returns whether libcurl can use the place. libcurl cannot map an address to another address, and treats a dash
-    /// before a name as a command.
+    /// Returns whether libcurl can use the place for a host. libcurl cannot map an IP address to another IP address. It
+    /// also treats a dash before a name as a command to remove the name.
     private static func isSound(_ place: CurlTransport.Configuration.HostPlace, for name: String) -> Bool {
         switch place {
         case .addresses(let addresses):
@@ -128,7 +129,8 @@ final class CurlRoutes {
         case nil: break
         }
         route.proxy = proxies.proxy(for: url)
-        // libcurl sends a SOCKS proxy only the first address, which for this host name is the IPv6 address from 8.0 on.
+        // libcurl sends only the first address of a host to a SOCKS 5 proxy. From 8.0 on, the first address of
+        // `localhost` is the IPv6 address. This lookup makes the IPv4 address the first.
         if route.proxy?.kind == .socks5, route.lookup == nil, Self.isLoopback(host) {
             route.lookup = "\(host):\(port):127.0.0.1,[::1]"
         }
@@ -136,7 +138,7 @@ final class CurlRoutes {
     }
 }
 
-/// A list of one line for libcurl, which does not copy it.
+/// A list of one line in libcurl's form. libcurl does not copy the list, so the owner keeps it alive.
 final class CurlLine {
     let pointer = UnsafeMutablePointer<clarkspur_line>.allocate(capacity: 1)
 

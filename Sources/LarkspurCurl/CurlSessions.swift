@@ -1,23 +1,25 @@
 internal import CLarkspur
 
-/// A counter of the frames and bytes that HTTP/2 peers send beside responses. It ends a session that sends nothing
-/// else.
+/// The counts of frames and bytes that each HTTP/2 session has received since a response or an upload last made
+/// progress.
 ///
-/// libcurl reads control frames as long as they arrive, and serves no other connection meanwhile. A session that
-/// reaches the limit is closed, so one connection delays the others by a few milliseconds at most.
+/// libcurl reads control frames for as long as they arrive, and serves no other connection meanwhile. A session that
+/// reaches a limit is closed. One connection therefore delays the others by a few milliseconds at most.
 struct CurlSessions {
     /// A session of nghttp2, by its address.
     typealias ID = UnsafeMutableRawPointer
 
-    /// The maximum number of frames within `period` without a byte of a response or of an upload.
+    /// The maximum number of frames within `period` during which no response and no upload makes progress.
     static let frameLimit = 10_000
-    /// The maximum number of bytes of any kind within `period`. It is larger than libcurl's largest window of 32 MiB,
-    /// which a peer may use for a cancelled response before the cancellation arrives.
+    /// The maximum number of bytes within `period` during which no response and no upload makes progress. A peer may
+    /// send a whole window of a cancelled response before the cancellation arrives. The limit is therefore larger than
+    /// libcurl's largest window of 32 MiB.
     static let byteLimit = 40 << 20
-    /// The time in nanoseconds after which a session's counts restart. A peer that sends an occasional ping stays far
-    /// below the limits.
+    /// The time in nanoseconds after which a session's counts restart at zero. A peer that only sends an occasional
+    /// ping therefore stays far below the limits.
     static let period: UInt64 = 30_000_000_000
 
+    /// The counts of one session, the time when they started, and the value of `uploads` at that time.
     private struct Budget {
         var frames = 0
         var bytes = 0
@@ -25,22 +27,24 @@ struct CurlSessions {
         var uploads: Int
     }
 
-    /// The sessions that have sent something since their last progress.
+    /// The counts of those sessions that have received something since their last progress.
     private var budgets: [ID: Budget] = [:]
     private var uploads = 0
-    /// The number of budgets at which expired budgets are removed. No callback reports the end of a session.
+    /// The number of budgets at which expired budgets are removed. A budget cannot be removed when its session ends,
+    /// because no callback reports that end.
     private var sweepAt = 1_000
 
     /// The number of sessions with a budget.
     var count: Int { budgets.count }
 
-    /// Resets the budget of a new session, whose address may have belonged to another session before.
+    /// Removes the budget that an ended session with the same address may have left.
     mutating func didOpen(_ session: ID) { budgets[session] = nil }
 
-    /// Notes that bytes of a request's body were sent, because control frames that answer them are not an attack.
+    /// Notes that bytes of a request's body were sent. The peer answers these bytes with control frames, which are not
+    /// an attack.
     mutating func didUpload() { uploads &+= 1 }
 
-    /// Counts what a session has sent. Returns false if the session must end.
+    /// Counts the frames and bytes that a session has received. Returns false if the session must end.
     mutating func mayReceive(frames: Int, bytes: Int, from session: ID, at now: CurlClock.Instant) -> Bool {
         var budget = budgets[session] ?? Budget(start: now, uploads: uploads)
         guard budget.frames < Self.frameLimit, budget.bytes < Self.byteLimit else { return false }
@@ -59,7 +63,8 @@ struct CurlSessions {
         sweepAt = max(1_000, 2 * budgets.count)
     }
 
-    /// Notes that a response makes progress in the session. Returns false if the session must end all the same.
+    /// Notes that a response makes progress in the session. Returns false if the session has already reached a limit
+    /// and must end.
     mutating func mayProgress(_ session: ID) -> Bool {
         guard let budget = budgets[session] else { return true }
         guard budget.frames < Self.frameLimit, budget.bytes < Self.byteLimit else { return false }
@@ -111,7 +116,7 @@ extension CurlLoop {
         return false
     }
 
-    /// Ends those hops of a session whose responses are incomplete.
+    /// Fails each hop of the session whose response is not complete yet.
     private func fail(_ session: CurlSessions.ID, _ message: String) {
         for transfer in transfers {
             guard let stream = transfer.hop?.stream, stream.session == session,

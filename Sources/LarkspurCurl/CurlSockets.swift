@@ -1,22 +1,22 @@
 internal import CLarkspur
 
-/// The events that libcurl wants for each descriptor, and those that are registered with the poller.
+/// The events that libcurl wants for each descriptor, and the events that are registered with the poller.
 struct CurlSockets {
     private struct Entry {
         var wanted: Int32 = 0
         var registered: Int32 = 0
-        /// Whether our callbacks open and close the socket. They then know when its descriptor belongs to another
-        /// socket.
+        /// Whether the transport's callbacks open and close the socket. If they do, `willClose` removes the entry
+        /// before the descriptor can belong to another socket.
         var isConnection = false
         var ends: Ends?
         /// The number of times in a row that the socket was writable and libcurl sent nothing.
         var idleWrites = 0
     }
 
-    /// The addresses and ports of a connection's two ends, by which libcurl identifies it.
+    /// The addresses and ports of a connection's two ends. libcurl's callback identifies the connection by them.
     struct Ends: Hashable {
         private let hash: UInt64
-        /// The local port; zero for a Unix-domain socket, whose connections cannot be identified.
+        /// The local port; 0 for a connection to a Unix-domain socket. Such connections cannot be identified.
         let localPort: Int32
 
         init(
@@ -40,16 +40,17 @@ struct CurlSockets {
         func hash(into hasher: inout Hasher) { hasher.combine(hash) }
     }
 
-    /// The number of idle writes after which the peer's window counts as closed. A TLS record that is sent in parts can
-    /// cause fewer idle writes.
+    /// The number of idle writes after which the peer's window counts as closed. A TLS record that is sent in parts
+    /// also causes idle writes, but fewer.
     private static let limitOfIdleWrites = 4
-    /// The maximum time in nanoseconds for which a socket is not watched for writing, in case the window is not closed.
+    /// The maximum time in nanoseconds for which a socket is not watched for writing. The time is short, because the
+    /// peer's window may be open after all.
     private static let holdTime: UInt64 = 50_000_000
 
     private var entries: [Entry] = []
     private var descriptors: [Ends: Int32] = [:]
-    /// The sockets that are not watched for writing although libcurl wants it. They are watched again at
-    /// `releaseTime`.
+    /// The sockets that the poller does not watch for writing although libcurl wants to write. At `releaseTime`, the
+    /// poller watches them for writing again.
     private var held: [Int32] = []
     private(set) var releaseTime = CurlClock.never
 
@@ -60,27 +61,29 @@ struct CurlSockets {
         let index = index(of: descriptor)
         entries[index].wanted = interest
         entries[index].idleWrites = 0
-        // A connection that libcurl no longer wants stays registered: the next transfer on it wants the same events.
+        // If libcurl waits for no event of a connection, the connection stays registered, because the next transfer on
+        // this connection waits for the same events.
         if interest == 0, entries[index].isConnection { return true }
         return register(interest, index, poller)
     }
 
-    /// Returns whether libcurl waits for events of the socket. If not, removes the socket from the poller, where it
-    /// would stay ready forever.
+    /// Returns whether libcurl waits for events of the socket. If not, removes the socket from the poller, which would
+    /// otherwise report the same event again and again.
     mutating func isWanted(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) -> Bool {
         let index = index(of: descriptor)
         if entries[index].wanted == 0 { register(0, index, poller) }
         return entries[index].wanted != 0
     }
 
-    /// Returns whether libcurl may spin on the socket: versions 7.87 and 7.88 want to write to it while the peer's
-    /// HTTP/2 window is closed.
+    /// Returns whether libcurl waits to read and to write. Versions 7.87 and 7.88 then may spin: they wait to write
+    /// while the peer's HTTP/2 window is closed, and the socket is writable all the time.
     func maySpin(_ descriptor: Int32) -> Bool { entries[Int(descriptor)].wanted == 3 }
 
     func isHeld(_ descriptor: Int32) -> Bool { held.contains(descriptor) }
 
     /// Notes that libcurl was told that the socket is writable. If libcurl repeatedly sends nothing, the poller watches
-    /// for reading alone until the peer sends something, such as a frame that opens its window.
+    /// the socket only for reading for a while. The frame with which the peer opens its window makes the socket
+    /// readable.
     mutating func didWrite(
         _ descriptor: Int32, hasSent: Bool, at now: CurlClock.Instant, poller: UnsafeMutablePointer<clarkspur_poller>
     ) {
@@ -112,7 +115,8 @@ struct CurlSockets {
         entries[index(of: descriptor)] = Entry(isConnection: true)
     }
 
-    /// Removes the socket from the poller. The kernel removes a closed socket only if no child process holds it open.
+    /// Removes the socket from the poller. The kernel would do that when the socket is closed, but not if a child
+    /// process still has the socket open.
     mutating func willClose(_ descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>) {
         let index = index(of: descriptor)
         held.removeAll { $0 == descriptor }
@@ -123,7 +127,8 @@ struct CurlSockets {
 
     // MARK: Connections
 
-    /// Notes which of the sockets that libcurl has opened became the connection.
+    /// Notes which of the opened sockets is the connection with these ends. libcurl may have tried several addresses of
+    /// the host, each with a socket of its own.
     mutating func record(_ ends: Ends, among opened: [Int32]) {
         let isOnly = opened.count == 1
         let found = opened.first { isOnly || clarkspur_socket_local_port($0) == ends.localPort }
@@ -132,10 +137,10 @@ struct CurlSockets {
         descriptors[ends] = descriptor
     }
 
-    /// Returns the socket of a connection; nil if it is not known.
+    /// Returns the socket of the connection with these ends; nil if the connection is not known.
     func descriptor(of ends: Ends) -> Int32? { descriptors[ends] }
 
-    /// Shuts a connection down in both directions. libcurl notices that when it wants to reuse the connection.
+    /// Shuts a connection down in both directions. libcurl then finds the connection closed and does not reuse it.
     func shutDown(localPort: Int, remoteAddress: UnsafePointer<CChar>?, remotePort: Int) {
         for (descriptor, entry) in entries.enumerated() where entry.isConnection {
             clarkspur_socket_shut_down(Int32(descriptor), Int32(localPort), remoteAddress, Int32(remotePort))

@@ -1,4 +1,4 @@
-/// The handle of one hop. Its members only change the orders in `box`, and make the loop look at these orders.
+/// The handle of one hop. Its functions only store orders in `box` and tell the loop, which carries the orders out.
 final class CurlTask: TransportTask {
     // Immutable
     let id: TransportTaskID
@@ -19,27 +19,29 @@ final class CurlTask: TransportTask {
         var isHeld = false
         var hasWoken = false
         var end: TransportError?
-        /// Whether the loop has yet to look at the orders.
+        /// Whether the task is posted to the loop, which has not read the orders yet.
         var isPosted = false
         var progress = Progress.new
         var submitted = CurlClock.zero
-        /// Memory for the head's fields. The caller's thread allocates it, because that thread usually releases it.
+        /// Memory for the fields of the response's head. The thread that makes the task allocates this memory, because
+        /// the same thread usually releases it.
         var room: [UInt8] = []
 
-        /// Marks the task as posted. Returns true if the caller has to post it to the loop.
+        /// Marks the task as posted. Returns true if the caller has to post the task to the loop.
         mutating func post() -> Bool {
             defer { isPosted = true }
             return !isPosted
         }
 
-        /// Ends the task and returns its delegate, which the caller informs of the end after unlocking.
+        /// Marks the task as ended and returns its delegate. The caller informs the delegate of the end after
+        /// unlocking.
         mutating func finish() -> (any TransportDelegate)? {
             phase = .ended
             return delegate.take()
         }
     }
 
-    /// The progress of the task in the loop. Only the loop reads it.
+    /// The progress of the task in the loop. Only the loop reads this value.
     enum Progress { case new, waiting, running(CurlTransfer.Slot) }
 
     init(id: TransportTaskID, request: TransportRequest, delegate: any TransportDelegate, transport: CurlTransport) {
@@ -87,8 +89,8 @@ final class CurlTask: TransportTask {
 
     func suspend() { order { $0.isSuspended = true } }
 
-    /// Raises the allowance. A body that is not paused needs no wake-up: the loop reads the position before the next
-    /// buffer.
+    /// Raises the allowance. If the body is not paused, the loop is not woken, because the loop reads the allowance
+    /// again before the next buffer.
     func allow(upTo position: UInt64) {
         let posts = box.withLock { state -> Bool in
             state.allowance = max(state.allowance, position)
@@ -124,7 +126,7 @@ final class CurlTask: TransportTask {
         var isSuspended: Bool
     }
 
-    /// Returns the orders to look at now; nil if the task has ended.
+    /// Returns the orders that the loop must carry out now; nil if the task has ended.
     func takeOrders() -> Orders? {
         box.withLock { state in
             state.isPosted = false
@@ -145,7 +147,7 @@ final class CurlTask: TransportTask {
         var room: [UInt8]
     }
 
-    /// Records the progress of the task. Returns what a hop needs to start; nil if the task has ended.
+    /// Records the progress of the task. Returns the values with which a hop starts; nil if the task has ended.
     func record(_ progress: Progress) -> Start? {
         box.withLock { state in
             state.progress = progress
@@ -156,7 +158,8 @@ final class CurlTask: TransportTask {
 
     enum Flow { case deliver(upTo: UInt64), pause, stop }
 
-    /// Returns what to do with a buffer of the body that begins at this position (T15, T16, T18 in `Transport`).
+    /// Returns whether the loop delivers a buffer of the body that begins at this position, pauses the body or stops
+    /// the hop. A suspended task and a used-up allowance pause the body (T15, T16, T18 in `Transport`).
     func flow(at position: UInt64) -> Flow {
         box.withLock { state in
             if state.end != nil { return .stop }
@@ -165,7 +168,8 @@ final class CurlTask: TransportTask {
         }
     }
 
-    /// Ends the task. If an end was ordered before this call, its error replaces a success.
+    /// Ends the task and delivers its last events. If the hop has succeeded, but `cancel()` was called before this
+    /// call, the task ends with the error of the cancellation.
     func end(_ error: TransportError?, metrics: @autoclosure () -> TransportMetrics) {
         let (delegate, ordered) = box.withLock { state -> ((any TransportDelegate)?, TransportError?) in
             (state.phase == .ended ? nil : state.finish(), state.end)
@@ -175,7 +179,7 @@ final class CurlTask: TransportTask {
         delegate.received(.completed(error ?? ordered), for: id)
     }
 
-    /// The closure that a streamed body calls when it has more bytes. It does not retain the task.
+    /// The closure that a streamed body calls when it has more bytes. The closure does not retain the task.
     var wake: @Sendable () -> Void {
         { [weak self] in self?.order { $0.hasWoken = true } }
     }

@@ -1,20 +1,20 @@
-/// The tasks that other threads post to the loop, and whether the loop sleeps. One lock guards both, so the loop
-/// never sleeps while a task is posted.
+/// The tasks that other threads post to the loop, and whether the loop sleeps. One lock guards both, so the loop never
+/// falls asleep while the queue has a task.
 struct CurlTaskQueue {
     enum Lifecycle { case notStarted, running, stopping, ended }
 
     private var lifecycle = Lifecycle.notStarted
     private var isAsleep = false
     private var posted: [CurlTask] = []
-    /// The error of tasks that are submitted after the end.
+    /// The error of tasks that are submitted after the loop was told to end.
     var reason = TransportError(.invalidated, "the transport was invalidated; make another one for new requests")
 
     // MARK: Any thread
 
     enum Answer { case taken(isFirst: Bool), begins, refused(TransportError) }
 
-    /// Adds a new task. If it is the first while the loop sleeps, the caller must take the loop's turn or wake the
-    /// loop.
+    /// Adds a new task. If the task is the first since the loop fell asleep, the caller must take the loop's turn or
+    /// wake the loop.
     mutating func submit(_ task: CurlTask) -> Answer {
         switch lifecycle {
         case .notStarted:
@@ -35,7 +35,7 @@ struct CurlTaskQueue {
         return wake()
     }
 
-    /// Makes the loop end. Returns true if the caller must wake it.
+    /// Makes the loop end. Returns true if the caller must wake the loop.
     mutating func stop() -> Bool {
         switch lifecycle {
         case .notStarted: lifecycle = .ended
@@ -52,8 +52,8 @@ struct CurlTaskQueue {
 
     // MARK: The thread that has the turn
 
-    /// Moves the posted tasks to `tasks`. Returns nil after the end, or if another thread has the turn and the tasks
-    /// need the loop's own thread.
+    /// Moves the posted tasks to `tasks`. Returns nil if the loop has ended. Also returns nil if the turn is lent to
+    /// another thread, but a task needs the loop's own thread.
     mutating func take(into tasks: inout [CurlTask], isLent: Bool) -> Lifecycle? {
         isAsleep = false
         guard lifecycle != .ended, !isLent || posted.allSatisfy(\.isPrompt) else { return nil }
@@ -61,7 +61,7 @@ struct CurlTaskQueue {
         return lifecycle
     }
 
-    /// Marks the loop as asleep. Returns false if there is something to do.
+    /// Marks the loop as asleep and returns true. If a task is posted or the loop must end, returns false instead.
     mutating func fallAsleep() -> Bool {
         isAsleep = posted.isEmpty && lifecycle == .running
         return isAsleep

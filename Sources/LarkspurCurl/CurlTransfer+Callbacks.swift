@@ -7,7 +7,7 @@ private enum CurlAnswer {
     static let fail = 0
 }
 
-/// The callbacks of libcurl.
+/// The callbacks that libcurl calls during a transfer.
 extension CurlTransfer {
     func setCallbacks() {
         let this = Unmanaged.passUnretained(self).toOpaque()
@@ -48,9 +48,9 @@ extension CurlTransfer {
     /// The maximum length of a proxy's response to CONNECT, in bytes.
     private static let limitOfTunnel = 128 * 1_024
 
-    /// Enables libcurl's progress reports if the hop needs a tunnel. libcurl reports each byte of the proxy's response
-    /// to CONNECT, so that `mayGoOn` can limit the response. libcurl reads this response as long as bytes arrive, and
-    /// serves no other connection meanwhile.
+    /// Enables libcurl's progress reports if the hop needs a tunnel. libcurl then calls `mayGoOn` for each byte of the
+    /// proxy's response to CONNECT, and `mayGoOn` limits the length of this response. Without the limit, libcurl would
+    /// read the response for as long as bytes arrive, and would serve no other connection meanwhile.
     func watchTunnel(of hop: CurlHop) {
         let isOn = hop.route?.tunnels(to: hop.request.url) == true
         guard isOn != reportsProgress else { return }
@@ -71,8 +71,8 @@ extension CurlTransfer {
     }
 
     private func openSocket(at address: UnsafeMutableRawPointer?) -> Int32 {
-        // A new connection needs the whole body, even if some of it was read for a connection that was lost. Before
-        // 7.80 no other callback reports the new connection.
+        // Over a new connection, the body is sent from its first byte, even if a part of it was read for a connection
+        // that was lost. Before 7.80, no other callback reports the new connection.
         if let hop, hop.upload != nil, !CurlLibrary.current.tellsOfRequests, seek(0, 0) != 0 { return -1 }
         let descriptor = clarkspur_socket_open(address, loop.configuration.peerTimeoutInMilliseconds)
         guard descriptor >= 0 else {
@@ -85,11 +85,12 @@ extension CurlTransfer {
         return descriptor
     }
 
-    /// Returns whether no bytes wait on the connection that libcurl chose. libcurl would treat bytes that wait on a
-    /// reused HTTP/1 connection as the response.
+    /// Returns whether the request may be sent over the connection that libcurl chose. Returns false if bytes wait on a
+    /// reused HTTP/1 connection, because libcurl would treat these bytes as the response.
     private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
         if !opened.isEmpty {
-            // HTTP/2 connections are never checked: stray bytes there belong to no request.
+            // HTTP/2 connections are never checked: their frames name a stream, so bytes that wait there cannot be
+            // taken for the response of another request.
             if let ends, !clarkspur_tls_speaks_http2(easy) { loop.sockets.record(ends, among: opened) }
             opened.removeAll(keepingCapacity: true)
             return true
@@ -101,7 +102,7 @@ extension CurlTransfer {
         return usesTLS ? clarkspur_tls_is_silent(easy, descriptor) : clarkspur_socket_is_empty(descriptor)
     }
 
-    /// Returns whether libcurl may send the request now. A request whose expectation was refused is not sent again.
+    /// Returns whether libcurl may send the request now. A request whose `Expect` field was refused is not sent again.
     private func mayBegin(between ends: CurlSockets.Ends?) -> Bool {
         guard let hop, !hop.isExpectationRefused else { return false }
         guard isSilent(hop, between: ends) else {
@@ -114,8 +115,8 @@ extension CurlTransfer {
             hop.fault = CurlTrust(easy, of: hop.request.url).fault { hop.delegate.answer($0, for: hop.task.id) }
             if hop.fault != nil { return false }
         }
-        // If a lost connection sent none of the bytes that were read for it, libcurl may switch to another connection
-        // without a callback. The body is therefore rewound before each send.
+        // libcurl may have read bytes of the body for a connection that was lost before any of them was sent. libcurl
+        // then uses another connection without asking for a rewind. The body is therefore rewound before each send.
         guard hop.upload == nil || seek(0, 0) == 0 else { return false }
         didConnect()
         return true
@@ -135,8 +136,8 @@ extension CurlTransfer {
         hop.lastActivity = loop.now
         let line = UnsafeRawBufferPointer(start: bytes, count: count).assumingMemoryBound(to: UInt8.self)
         let isTrailer = hop.challenge != nil && !line.starts(with: "HTTP/".utf8)
-        // Another head means that libcurl has answered the challenge. Before 7.80 it sends the answer without a
-        // callback.
+        // Another head after the challenge means that libcurl has answered the challenge. Before 7.80, no callback
+        // reports that libcurl sends the answer.
         if !isTrailer, hop.challenge != nil { (hop.challenge, hop.answersOldChallenge) = (nil, false) }
         let progress = isTrailer ? hop.challenge?.reader.add(line) : hop.head.add(line)
         if hop.awaitsField, hop.head.isWhole || hop.head.hasFields { didReceiveField(of: hop) }
@@ -156,11 +157,12 @@ extension CurlTransfer {
                 return count
             }
             hop.isExpectationRefused = hop.expects && head.status == 417
-            // After this head libcurl may need no more of the request's body, which it notices only when it reads on.
+            // After this head, libcurl may need no more of the request's body, but libcurl notices this only when it
+            // reads on. A paused upload is therefore woken.
             if hop.uploadFlow != .running { hop.task.wake() }
             loop.hasPending(slot)
             hop.pendingHead = head
-            // Before 7.80 only a failing callback keeps libcurl from sending the request again.
+            // Before 7.80, libcurl sends the request again unless this callback fails.
             let isSentAgain = hop.isExpectationRefused && hop.upload?.position == 0
             return isSentAgain && !CurlLibrary.current.tellsOfRequests ? CurlAnswer.fail : count
         case .broken(let error):
@@ -180,7 +182,8 @@ extension CurlTransfer {
         hop.deliverChallenge()
         let piece = UnsafeRawBufferPointer(start: bytes, count: count)
         if !hop.pending.hasRoom(for: piece) { hop.deliverPending() }
-        // The task decides once for each buffer, and again where the allowance ends (T15, T16 in `Transport`).
+        // The task decides about delivery at the start of each buffer, and again where its allowance ends (T15, T16 in
+        // `Transport`).
         if hop.pending.isEmpty || hop.received >= hop.allowance {
             switch hop.task.flow(at: hop.received) {
             case .pause:
@@ -235,11 +238,13 @@ extension CurlTransfer {
         }
     }
 
-    /// Rewinds the body to its first byte when libcurl has to send it again. Returns 0, or 1 if that is not possible.
+    /// Rewinds the body to its first byte when libcurl has to send the body again. Returns 0 on success, and 1 if the
+    /// body cannot be rewound.
     private func seek(_ offset: Int64, _ origin: Int32) -> Int32 {
         guard let hop, !hop.isExpectationRefused, offset == 0, origin == 0 else { return 1 }
         defer { loop.setAlarm(hop.deadline.time, for: slot) }
-        // libcurl answers the proxy's challenge. Before 7.80 no other callback reports that it sends the body again.
+        // After a challenge, the rewind means that libcurl answers the challenge. Before 7.80, no other callback
+        // reports that.
         if !CurlLibrary.current.tellsOfRequests { hop.challenge = nil }
         return hop.rewind(at: loop.now) ? 0 : 1
     }

@@ -1,6 +1,6 @@
 internal import CLarkspur
 
-/// A reusable easy handle and the hop that it carries now. Only the thread that has the loop's turn uses it.
+/// A reusable easy handle and the hop that it performs now. Only the thread that has the loop's turn uses a transfer.
 final class CurlTransfer {
     typealias Slot = Int
 
@@ -8,7 +8,7 @@ final class CurlTransfer {
     private static let sendLimit = 5
 
     let slot: Slot
-    let loop: CurlLoop  // no lasting cycle: the loop releases its transfers when it ends
+    let loop: CurlLoop  // no lasting reference cycle: the loop releases its transfers when it ends
     private(set) var easy: UnsafeMutableRawPointer
     let errorText: UnsafeMutablePointer<CChar>
     @exclusivity(unchecked) private var options: CurlOptions
@@ -18,7 +18,7 @@ final class CurlTransfer {
     @exclusivity(unchecked) private(set) var hop: CurlHop?
     /// The proxy whose challenge libcurl may still remember in this handle.
     private var asker: Proxy?
-    /// Whether the loop can look up the transfer by its handle.
+    /// Whether the loop can look up this transfer by its easy handle.
     private var isOwner = false
     /// The sockets that libcurl has opened for the hop and has not used yet.
     var opened: [Int32] = []
@@ -46,8 +46,9 @@ final class CurlTransfer {
         setCallbacks()
     }
 
-    /// Replaces the easy handle. A handle whose peer once sent no `100 Continue` never waits for that response again. A
-    /// handle that has answered a proxy's challenge repeats the answer, even to another proxy.
+    /// Replaces the easy handle, because libcurl keeps unwanted state in the old handle. If a peer has refused the
+    /// `Expect` field once, the handle never waits for `100 Continue` again. If the handle has answered a proxy's
+    /// challenge, it repeats the answer, even to another proxy.
     private func renew() {
         guard let fresh = clarkspur_easy_open() else { return }
         if isOwner { loop.setOwner(nil, of: easy) }
@@ -57,21 +58,22 @@ final class CurlTransfer {
         setUp()
     }
 
-    /// Releases the handle and its memory. Called once, when the loop ends.
+    /// Releases the handle and its memory. The loop calls this function once, when the loop ends.
     func close() {
         clarkspur_easy_close(easy)
         errorText.deallocate()
         post.deallocate()
     }
 
-    /// Runs `body` with the transfer, for libcurl's callbacks. They are called for each line, so `body` runs without
-    /// counting references: the loop keeps its transfers until it ends, and no callback ends the loop.
+    /// Runs `body` with the transfer at the address that a callback of libcurl has received. Callbacks are frequent, so
+    /// this function does not count references. The loop keeps its transfers until it ends, and no callback ends the
+    /// loop.
     @inline(__always)
     static func at<Answer>(_ context: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Answer) -> Answer {
         Unmanaged<CurlTransfer>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
     }
 
-    /// Prepares to receive the body: the head is complete, and shows how its body ends.
+    /// Chooses the decoder of the body's chunks when the head is complete: libcurl, `CurlChunks`, or none.
     func prepareForBody(of hop: CurlHop, status: Int) {
         let codings = hop.head.codings
         guard codings.isChunked else { return hop.chunks = nil }
@@ -80,8 +82,8 @@ final class CurlTransfer {
         hop.chunks = hasBody ? CurlChunks() : nil
     }
 
-    /// Stops passing lines of the head to the body's callback: the first field has arrived, or the end of a head
-    /// without fields.
+    /// Makes libcurl stop passing lines of the head to the callback for the body, because the first field has arrived,
+    /// or the end of a head without fields.
     func didReceiveField(of hop: CurlHop) {
         hop.awaitsField = false
         options.showLines(false)
@@ -89,7 +91,7 @@ final class CurlTransfer {
 
     // MARK: Lifetime of a hop
 
-    /// Returns the error of a request that cannot be sent at all; nil for any other.
+    /// Returns the error if this transport cannot send the request, otherwise nil.
     static func refusal(
         of request: TransportRequest, _ configuration: CurlTransport.Configuration, _ routes: CurlRoutes
     ) -> TransportError? {
@@ -101,8 +103,8 @@ final class CurlTransfer {
         }
         if request.asksForTrust, request.url.isHTTPS {
             if let problem = CurlTrust.problem { return problem }
-            // The options that leave the verdict on the host to the delegate would leave it the
-            // verdict on the proxy too.
+            // The same TLS options apply to the host and to the proxy. If libcurl accepts every verdict on the host, it
+            // also accepts every verdict on the proxy, about which the delegate is not asked.
             if routes.route(to: request.url)?.proxy?.kind == .https {
                 return TransportError(.unavailable, "server trust cannot be evaluated for hosts behind an https proxy")
             }
@@ -171,7 +173,7 @@ final class CurlTransfer {
         return .upload(length: hop.request.body.length)
     }
 
-    /// Applies the orders that members of the task have given.
+    /// Carries out the orders that the task has stored: ends the hop, or continues a paused body.
     func obey(_ orders: CurlTask.Orders) {
         guard let hop else { return }
         if let error = orders.end { return fail(error) }
@@ -231,8 +233,8 @@ final class CurlTransfer {
         loop.setAlarm(loop.now, for: slot)
     }
 
-    /// Fails the hop if a fault was found or its deadline has passed. If the deadline has moved, sets the alarm
-    /// again.
+    /// Handles the transfer's alarm. Fails the hop if a fault was found or its deadline has passed. If the deadline has
+    /// moved, sets the alarm again.
     func alarm() {
         guard let hop else { return }
         if let fault = hop.fault { return fail(fault) }
@@ -243,7 +245,7 @@ final class CurlTransfer {
         fail(TransportError(.timedOut, message, phase: phase(of: hop)))
     }
 
-    /// Checks whether the transfer is connected, because libcurl before 7.80 does not report it.
+    /// Checks whether the transfer is connected, because libcurl before 7.80 does not report that.
     func noticeConnection(of hop: CurlHop) {
         if !hop.isConnected, clarkspur_easy_offset(easy, CURLINFO_PRETRANSFER_TIME_T) > 0 { didConnect() }
     }
@@ -257,7 +259,7 @@ final class CurlTransfer {
         loop.didEnd(hop, error, metrics, in: slot)
     }
 
-    /// Shuts the connection down, so that libcurl finds it closed.
+    /// Shuts the connection down, so that libcurl finds it closed and does not reuse it.
     private func closeConnection() {
         closesConnection = false
         loop.sockets.shutDown(
@@ -266,17 +268,17 @@ final class CurlTransfer {
             remotePort: clarkspur_easy_long(easy, CURLINFO_PRIMARY_PORT))
     }
 
-    /// Returns whether a proxy has refused the answer to an earlier challenge, which the proxy may have forgotten.
-    /// libcurl would report a wrong password.
+    /// Returns whether the proxy has refused an answer to an earlier hop's challenge, and the hop can be sent again
+    /// with a new handle. The proxy may only have forgotten that challenge, but libcurl would report a wrong password.
     private func isForgotten(after code: Int32, _ hop: CurlHop) -> Bool {
         guard hop.answersOldChallenge, hop.fault == nil, hop.sends < Self.sendLimit else { return false }
         let isTunnelRefused = !hop.isConnected && clarkspur_easy_long(easy, CURLINFO_HTTP_CONNECTCODE) == 407
         return (hop.isChallengedAgain || isTunnelRefused && code != 0) && hop.rewind(at: loop.now)
     }
 
-    /// Returns whether the hop can be sent again after its connection was lost. Either the server has not processed the
-    /// request, or a repetition does no harm. libcurl itself repeats requests over stale connections, but not all those
-    /// that a GOAWAY frame ends.
+    /// Returns whether the hop can be sent again after its connection was lost. This is the case if the server has not
+    /// processed the request, or if a repetition does no harm. libcurl itself repeats requests over stale connections,
+    /// but it does not repeat every request that a GOAWAY frame has ended.
     private func sendsAgain(after code: Int32, _ hop: CurlHop) -> Bool {
         guard code != 0, hop.fault == nil, !hop.head.hasBegun, hop.sends < Self.sendLimit else { return false }
         let failure = failure(code, hop)
@@ -293,7 +295,8 @@ final class CurlTransfer {
         return hop.rewind(at: loop.now)
     }
 
-    /// Returns whether less of the body was sent than the head declares, so that the peer has no request to act on.
+    /// Returns whether less of the body was sent than the head declares. In this case, the peer has received no
+    /// complete request, and cannot have processed it.
     private func isCutShort(_ hop: CurlHop) -> Bool {
         guard let length = hop.request.body.length else { return false }
         return UInt64(max(0, clarkspur_easy_offset(easy, CURLINFO_SIZE_UPLOAD_T))) < length
@@ -337,7 +340,8 @@ final class CurlTransfer {
         if let upload = hop.upload, hop.isConnected, !upload.isOver { return .sending }
         if hop.isConnected { return .waiting }
         if clarkspur_easy_offset(easy, CURLINFO_NAMELOOKUP_TIME_T) == 0 { return .nameLookup }
-        // libcurl sets the connect time only after the TLS handshake, so the socket shows whether it is connected.
+        // libcurl sets the connect time only after the TLS handshake. Whether the TCP connection exists is therefore
+        // read from the socket.
         let isSecuring = hop.request.url.scheme == "https" && clarkspur_socket_is_connected(hop.socket)
         return isSecuring ? .securing : .connecting
     }
@@ -368,7 +372,7 @@ final class CurlTransfer {
         return metrics
     }
 
-    /// Returns a time of the transfer; `CompactDuration.none` for a step that did not happen.
+    /// Returns a time of the transfer in nanoseconds, or `CompactDuration.none` for a step that did not happen.
     private func nanoseconds(_ info: Int32) -> UInt64 {
         let microseconds = clarkspur_easy_offset(easy, info)
         return microseconds > 0 ? UInt64(microseconds) * 1_000 : CompactDuration.none

@@ -1,28 +1,30 @@
 /// The transfer codings that a response's `Transfer-Encoding` fields list, read line by line.
 ///
 /// libcurl or `CurlChunks` decodes `chunked`. The framework decodes `gzip` and `deflate`. Every other coding is
-/// refused, because a body that is still encoded must not pass for the content.
+/// refused, because a body that is still encoded must not be delivered as the content.
 struct CurlTransferCodings {
     /// Whether the last coding is `chunked`.
     private(set) var isChunked = false
-    /// Whether a line begins with `chunked`. Every version of libcurl decodes the chunks then.
+    /// Whether the value of a `Transfer-Encoding` line begins with `chunked`. If so, every version of libcurl decodes
+    /// the chunks.
     private var hasLineOfChunks = false
     /// Whether `Transfer-Encoding` lists `gzip` or `deflate`, with or without `chunked` after it.
     private(set) var isCompressed = false
 
-    /// Whether libcurl leaves the chunks in the body. From 8.7 on it ignores a line that begins with another coding.
-    /// Older versions look for `chunked` everywhere in the line.
+    /// Whether libcurl passes on the body without decoding its chunks. From 8.7 on, libcurl ignores a
+    /// `Transfer-Encoding` line that begins with another coding than `chunked`. Older versions look for `chunked`
+    /// everywhere in the line.
     var leavesChunks: Bool { isChunked && !hasLineOfChunks && CurlLibrary.current.readsFirstCodingOnly }
 
     private static let name = "Transfer-Encoding"
 
-    /// Reads a line of the head. Returns true if it is a `Transfer-Encoding` field.
+    /// Reads a line of the head. Returns true if the line is a `Transfer-Encoding` field.
     mutating func read(_ line: UnsafeBufferPointer<UInt8>) throws(TransportError) -> Bool {
         let length = Self.name.utf8.count
         guard let bytes = line.baseAddress, line.count > length, strncasecmp(bytes, Self.name, length) == 0,
             [0x3A, 0x20, 0x09].contains(bytes[length])
         else { return false }
-        // libcurl searches for this name with its colon, other recipients for the name alone.
+        // With a space before the colon, libcurl ignores the field, but other recipients may use it.
         guard bytes[length] == 0x3A else {
             throw Self.violation("the response's Transfer-Encoding has a space before its colon")
         }
@@ -55,7 +57,7 @@ struct CurlTransferCodings {
         }
     }
 
-    /// Returns whether the field's value is `chunked` alone, as it nearly always is.
+    /// Returns whether the field's value is only `chunked`, which is by far the most frequent value.
     private static func isChunked(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         let name: StaticString = "chunked"
         let value = bytes.drop { $0 <= 0x20 }

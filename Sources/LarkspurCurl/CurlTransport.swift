@@ -1,22 +1,26 @@
 /// A transport for HTTP/1.1 and HTTP/2 over libcurl, the default on Linux.
 ///
-/// libcurl moves the bytes, speaks TLS and keeps connections. The framework above it applies all rules: redirects,
-/// cookies, credentials, decoding. The transport works on a thread of its own; while that thread sleeps, the thread
-/// that starts a request sends it. The transport's thread starts with the first request. It ends when the last
-/// reference to the transport is released, or when `invalidate()` is called.
+/// libcurl moves the bytes, speaks TLS and keeps connections. The framework above the transport handles redirects,
+/// cookies, credentials and decoding.
 ///
-/// While a body is held back, only the connection's buffers fill up. For an HTTP/1.1 response, that is 1 MiB here and
-/// the kernels' buffers. These mostly grow to some MiB, on Linux up to the last numbers in `net.ipv4.tcp_rmem` and
-/// `tcp_wmem`. For an HTTP/2 stream, it is libcurl's window: 32 MiB in its older versions.
+/// The transport has a thread of its own, which starts with the first request. While this thread sleeps, a thread that
+/// starts a request sends that request itself. The transport's thread ends when the last reference to the transport is
+/// released, or when `invalidate()` is called.
+///
+/// While the receiver pauses a response's body, the bytes that still arrive fill only buffers of limited size. For an
+/// HTTP/1.1 response, these are 1 MiB in the transport and the socket buffers of both machines. A socket buffer can
+/// grow to a few MiB. On Linux, the last numbers in `net.ipv4.tcp_rmem` and `tcp_wmem` are its maximum. For an HTTP/2
+/// stream, the buffer is libcurl's window, which is 32 MiB in older versions.
 public final class CurlTransport: Transport {
     let loop: CurlLoop
 
-    /// Creates a transport with connections of its own. It costs next to nothing before the first request.
+    /// Creates a transport with connections of its own. Before the first request, the transport has no thread and no
+    /// open descriptor.
     public init(configuration: Configuration = Configuration()) {
         loop = CurlLoop(configuration: configuration)
     }
 
-    /// No task is left, because each of them holds the transport.
+    /// Ends the loop's thread. No task is left, because each task retains the transport.
     deinit { loop.stop() }
 
     public func task(
@@ -58,51 +62,56 @@ public final class CurlTransport: Transport {
 
         /// The trusted certificate authorities; the system's by default.
         public var certificateAuthorities = Authorities.system
-        /// The path of a PEM file of certificate revocation lists. If it is set, the file must contain the list of
-        /// every issuer.
+        /// The path of a PEM file of certificate revocation lists; nil means that revocation lists are not checked. The
+        /// file must contain the list of every issuer.
         public var revocationList: String?
         /// Whether each peer must staple a recent OCSP response, in which its authority states that the certificate is
-        /// not revoked. Peers without it are refused with `.certificateStatusUnknown`. If it is true, TLS sessions are
-        /// not resumed, because a resumed session has no status.
+        /// not revoked. If a peer sends no such response, the request fails with `.certificateStatusUnknown`. If this
+        /// property is true, TLS sessions are not resumed, because a resumed session has no OCSP response.
         public var requiresStapledStatus = false
         /// The oldest version of TLS that is accepted; TLS 1.2 by default.
         public var minimumTLSVersion = TLSVersion.tls1_2
         /// The newest version of TLS that is offered; nil means libcurl's default.
         public var maximumTLSVersion: TLSVersion?
-        /// The ciphers up to TLS 1.2 by OpenSSL's names, separated by colons; nil means libcurl's default.
+        /// The ciphers for TLS 1.2 and older versions, as OpenSSL's names separated by colons; nil means libcurl's
+        /// default.
         public var ciphers: String?
         /// The client identity that is shown to every peer that asks for a client certificate.
         public var identity: ClientIdentity?
-        /// The path of a file to which the keys of TLS connections are added, in the NSS key log format. Tools can
-        /// decrypt recorded connections with it, and so can every reader of the file. Only the owner can read the
-        /// created file. If the path is nil, no keys are written, even if the environment sets `SSLKEYLOGFILE`.
+        /// The path of a file to which the keys of TLS connections are added, in the NSS key log format. Everyone who
+        /// can read this file can decrypt recorded connections. If the file does not exist, the transport creates it,
+        /// and only its owner can read it. If the path is nil, no keys are written, even if the environment sets
+        /// `SSLKEYLOGFILE`.
         public var keyLogFile: String?
         /// The maximum number of concurrent requests to an origin; 64 by default. Further requests wait. With HTTP/2,
         /// where all requests to an origin share one connection, the maximum is 100.
         public var maximumConnectionsPerHost = 64
-        /// The maximum number of idle connections kept for reuse; 256 by default. The highest number of connections
-        /// that were in use at the same time is added to it.
+        /// The maximum number of idle connections kept for reuse; 256 by default. The effective maximum is higher:
+        /// libcurl also counts connections in use, so the highest number of concurrent requests so far is added.
         public var maximumIdleConnections = 256
         /// The time after which an idle connection is not reused, in whole seconds; 60 seconds by default.
         public var idleLifetime = Duration.seconds(60)
         /// The age after which a connection is not reused, in whole seconds; nil means no limit. libcurl before 7.80
-        /// does not support it.
+        /// does not support this limit.
         public var connectionLifetime: Duration?
         /// The time after which a peer that acknowledges nothing counts as lost; 30 seconds by default. Nil means the
         /// system's own limit, up to a quarter of an hour.
         ///
-        /// It detects peers that vanish silently: a machine without power, a broken route, a firewall that forgot the
-        /// connection. The request then does not wait for `timeouts.firstByte`. It is sent again if that does no harm,
-        /// and otherwise ends with `.connectionLost`. On Linux it sets `TCP_USER_TIMEOUT`, and the first TCP keep-alive
-        /// is sent after half of this time, in whole seconds. It also applies to HTTP/2, where libcurl sends no pings.
+        /// This timeout detects peers that vanish silently: a machine without power, a broken route, a firewall that
+        /// forgot the connection. The request is then sent again if that does no harm, and otherwise ends with
+        /// `.connectionLost`. It need not wait for `timeouts.firstByte`.
         ///
-        /// It also limits how long a peer may accept no more of an upload, and how long a connection attempt may
-        /// take. Raise it together with `timeouts.connect` and `timeouts.idle`.
+        /// On Linux, the timeout sets `TCP_USER_TIMEOUT`, and the first TCP keep-alive is sent after half of this time,
+        /// in whole seconds. The timeout also applies to HTTP/2, where libcurl sends no pings.
+        ///
+        /// The timeout also limits how long a peer may accept no more of an upload, and how long a connection attempt
+        /// may take. If you raise `timeouts.connect` or `timeouts.idle` above this timeout, raise this timeout too.
         public var peerTimeout: Duration? = .seconds(30)
-        /// The proxies through which connections are made; none by default. Proxies that the environment names are
-        /// used only if `try Proxies.environment()` is set here.
+        /// The proxies through which connections are made; none by default. Environment variables such as `https_proxy`
+        /// are used only if this property is set to `try Proxies.environment()`.
         public var proxies = Proxies.none
-        /// The addresses or sockets of hosts, by `name` or `name:port`. They are used instead of the system's lookup.
+        /// The addresses or sockets of hosts, by `name` or `name:port`. Hosts in this dictionary are not looked up by
+        /// the system.
         public var hosts: [String: HostPlace] = [:]
         /// The address of this machine, or the name of one of its interfaces, from which connections are made.
         public var localAddress: String?

@@ -12,8 +12,8 @@ struct CurlTrust {
         port = url.port ?? 443
     }
 
-    /// The error if peers cannot be evaluated with this libcurl. If there is an error, requests that ask for an
-    /// evaluation are not sent.
+    /// The error if peers cannot be evaluated with this libcurl, otherwise nil. If there is an error, the transport
+    /// does not send requests that ask for an evaluation.
     static let problem: TransportError? = {
         let libcurl = CurlLibrary.current
         if !libcurl.tellsOfRequests {
@@ -29,7 +29,8 @@ struct CurlTrust {
         return nil
     }()
 
-    /// Asks for a decision on the peer. Returns nil if the request may be sent to the peer, otherwise the error.
+    /// Asks the delegate for a decision on the peer. Returns nil if the request may be sent to the peer, otherwise the
+    /// error.
     func fault(_ ask: (TransportQuestion) -> Void) -> TransportError? {
         var certificates: [[UInt8]] = []
         let isWhole = withUnsafeMutablePointer(to: &certificates) { certificates in

@@ -2,12 +2,12 @@ internal import CLarkspur
 
 /// The URL of a transfer, parsed by libcurl.
 ///
-/// For every transfer, libcurl parses a URL that is set as text and writes it again. For a small request that is a
-/// quarter of libcurl's work. The parsed URL therefore has only the origin, which seldom changes. The target is a
-/// separate option, which libcurl sends unchanged.
+/// If a URL is set as text, libcurl parses it for every transfer and writes it again, which is a quarter of libcurl's
+/// work for a small request. The handle is therefore parsed once and used for many transfers. It contains only the
+/// origin, which seldom changes. The target is a separate option, which libcurl sends unchanged.
 struct CurlURL: ~Copyable {
     let handle: UnsafeMutableRawPointer
-    /// The origin that the handle holds; empty if it holds a whole URL or none.
+    /// The origin in the handle; empty if the handle contains a whole URL or no URL.
     private var text = ""
 
     /// Creates an empty URL. Returns nil if libcurl is out of memory.
@@ -20,7 +20,7 @@ struct CurlURL: ~Copyable {
         clarkspur_url_close(handle)
     }
 
-    /// Sets the URL. Returns false if libcurl refuses it.
+    /// Sets the URL. Returns false if libcurl refuses the URL.
     ///
     /// - Parameter isWhole: Whether libcurl needs the whole URL, because it uses the URL's target.
     mutating func set(_ url: RequestURL, isWhole: Bool = false) -> Bool {

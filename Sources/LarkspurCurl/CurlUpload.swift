@@ -2,15 +2,14 @@
 final class CurlUpload {
     enum Read {
         case bytes(Int)
-        /// The stream has no bytes yet. It wakes the transfer when it has more.
+        /// The stream has no bytes now. It wakes the transfer when it has more bytes.
         case pending
         case failed(TransportError)
     }
 
     private let body: TransportBody
     private let wake: @Sendable () -> Void
-    /// The open stream. libcurl asks for the first byte only after the peer is trusted, and the stream is not opened
-    /// before.
+    /// The open stream; nil until libcurl asks for the first byte. libcurl does so only after the peer is trusted.
     private var stream: (any TransportBodyStream)?
     private var hasEnded = false
     /// The number of bytes that libcurl has read since the start of the body.
@@ -53,8 +52,8 @@ final class CurlUpload {
         }
     }
 
-    /// Goes back to the first byte. If the body is a stream that was read already, asks for a fresh stream (T20 in
-    /// `Transport`). Returns false if there is none.
+    /// Goes back to the first byte. If the body is a stream that was already read, asks the delegate for a fresh stream
+    /// (T20 in `Transport`). Returns false if the delegate has no fresh stream.
     func rewind(_ ask: (TransportQuestion) -> Void) -> Bool {
         guard position > 0 || hasEnded else { return true }
         let fresh: any TransportBodyStream
@@ -74,6 +73,6 @@ final class CurlUpload {
         return true
     }
 
-    /// Ends the stream. Called once, after the last read.
+    /// Ends the stream. The transfer calls this function once, after the last read.
     func end() { stream?.end() }
 }

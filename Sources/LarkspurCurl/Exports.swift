@@ -1,2 +1,2 @@
-// All files of this module, and all modules that import it, see `LarkspurTransport`.
+// Makes `LarkspurTransport` visible in all files of this module and in all modules that import this module.
 @_exported import LarkspurTransport

@@ -38,9 +38,10 @@ public struct Proxies: Hashable, Sendable {
         }
     }
 
-    /// Returns the proxies that the environment names: `http_proxy`, `https_proxy`, `all_proxy` for both, and
-    /// `no_proxy` for the exceptions. Invalid exceptions are skipped. Each variable may also be in capitals.
-    /// `HTTP_PROXY` is ignored: where a web server runs the program, a client can set it with a `Proxy` field.
+    /// Returns the proxies that these environment variables name: `http_proxy`, `https_proxy`, `all_proxy` for both,
+    /// and `no_proxy` for the exceptions. Invalid exceptions are skipped. Each variable may also be in capitals, except
+    /// `HTTP_PROXY`, which is ignored: if a web server runs the program (CGI), a client can set this variable with a
+    /// `Proxy` field.
     public static func environment(
         _ variables: [String: String] = ProcessInfo.processInfo.environment
     ) throws(TransportError) -> Proxies {
@@ -94,7 +95,7 @@ private struct ProxyException: Hashable, Sendable {
         }
     }
 
-    /// Removes and returns the port behind a name, or behind an address in brackets.
+    /// Removes and returns the port that follows a name or an address in brackets; nil if there is no port.
     private static func takePort(_ text: inout Substring) -> Int? {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]),
             text[..<colon].last == "]" || !text[..<colon].contains(":")

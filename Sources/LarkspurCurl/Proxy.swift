@@ -37,8 +37,8 @@ public struct Proxy: Hashable, Sendable {
     /// The authentication scheme; Basic by default.
     public var authentication = Authentication.basic
 
-    /// Parses a proxy's URL. It has a scheme (`http` by default), an optional user and password, a host, and a port.
-    /// The port is 80, 443 or 1080 by default, depending on the scheme.
+    /// Parses a proxy's URL. The URL has a scheme (`http` by default), an optional user and password, a host, and a
+    /// port. The default port depends on the scheme: 80 for `http`, 443 for `https`, 1080 for SOCKS.
     public init(_ text: String, authentication: Authentication = .basic) throws(TransportError) {
         let url: RequestURL
         do { url = try RequestURL(text.contains("://") ? text : "http://" + text) } catch {
@@ -71,6 +71,6 @@ public struct Proxy: Hashable, Sendable {
 
 extension Proxy: CustomStringConvertible, CustomReflectable {
     public var description: String { text }
-    /// Keeps `dump` from showing what the description hides.
+    /// Keeps `dump` from showing the password, which the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

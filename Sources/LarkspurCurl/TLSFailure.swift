@@ -1,14 +1,14 @@
-/// Explanations of a TLS library's errors: `error:0A00010B:SSL routines::wrong version number` alone helps few
-/// readers.
+/// Explanations of the error messages of TLS libraries. A message such as `error:0A00010B:SSL routines::wrong version
+/// number` alone helps few readers.
 enum TLSFailure {
-    /// Returns whether the peer answered a TLS handshake with something that is not TLS: most often a port for plain
+    /// Returns whether the peer answered a TLS handshake with bytes that are not TLS. Usually such a port is for plain
     /// text.
     static func isPlainText(_ message: String) -> Bool { contains(message, oneOf: plainText) }
 
     static func isVersion(_ message: String) -> Bool { contains(message, oneOf: versions) }
 
-    /// Returns an explanation and the library's message, which readers can search for. If there is no explanation,
-    /// returns only the message.
+    /// Returns an explanation followed by the library's message, for which users can search. If there is no
+    /// explanation, returns only the message.
     ///
     /// - Parameter peer: The end that failed: the server or the proxy.
     static func explained(_ message: String, peer: String) -> String {
@@ -21,7 +21,8 @@ enum TLSFailure {
     private static let plainText = ["wrong version number", "packet length too long", "unexpected TLS packet"]
     private static let versions = ["alert protocol version", "unsupported protocol", "no protocols available"]
 
-    /// The explanations by the signs in a message. The first entry with a sign that occurs in the message is used.
+    /// The explanations, each with the texts that identify a message. The first entry with a text that occurs in the
+    /// message is used.
     private static let meanings: [(signs: [String], words: String)] = [
         (
             plainText,

@@ -1,6 +1,7 @@
-// All files of this module, and all modules that import it, see Foundation's value types and the system's functions.
+// Makes Foundation's value types and the system's functions visible in all files of this module and in all modules that
+// import this module.
 //
-// They also see `LarkspurBase`, which has only package API, so users see nothing of it.
+// `LarkspurBase` becomes visible in the same way. Its API has package access, so users of the library cannot use it.
 @_exported import LarkspurBase
 
 #if canImport(FoundationEssentials)

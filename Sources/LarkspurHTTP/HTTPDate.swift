@@ -10,7 +10,7 @@ extension Date {
     }
 }
 
-/// A parser for dates. Each function consumes the text that it names, or returns nil.
+/// A parser for dates. Each function consumes the text that it parses, or returns nil if the text is different.
 private struct HTTPDateScanner {
     private static let days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
     private static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
@@ -39,7 +39,7 @@ private struct HTTPDateScanner {
         guard take(", "), let day = number(2), take("-"), let month = name(of: Self.months), take("-"),
             let digits = number(2), take(" "), let time = time(), take(" GMT"), rest.isEmpty
         else { return nil }
-        // The latest year with these digits whose date is at most fifty years in the future.
+        // Choose the latest year with these digits whose date is at most fifty years in the future.
         let latest = now.addingTimeInterval(50 * 365.2425 * 86_400)
         let century = Int(1970 + (latest.timeIntervalSince1970 / (365.2425 * 86_400)).rounded(.down)) / 100 * 100
         for base in [century + 100, century, century - 100] {
@@ -56,7 +56,7 @@ private struct HTTPDateScanner {
         return Date(year, month + 1, day, secondOfDay: time)
     }
 
-    /// Parses `08:49:37` and returns seconds. A minute may have a leap second.
+    /// Parses `08:49:37` and returns the seconds since midnight. The second 60 is a leap second.
     private mutating func time() -> Int? {
         guard let hour = number(2), hour < 24, take(":"), let minute = number(2), minute < 60, take(":"),
             let second = number(2), second <= 60
@@ -86,7 +86,8 @@ extension Date {
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
         guard year > 0, (1...12).contains(month), (1...lengths[month - 1]).contains(day) else { return nil }
-        // The leap days of all previous years. There are 719,162 days between the years 1 and 1970.
+        // Count the days since the start of the year 1, including the leap days of all previous years. The start of the
+        // year 1970 is 719,162 days after the start of the year 1.
         let past = year - 1
         let days = past * 365 + past / 4 - past / 100 + past / 400 + lengths[..<(month - 1)].reduce(0, +) + day - 1
         self.init(timeIntervalSince1970: Double((days - 719_162) * 86_400 + secondOfDay))

@@ -1,4 +1,4 @@
-// Common header fields by name, so that values with a syntax are written correctly.
+// Functions that return common header fields. If a value has a syntax, the function writes the value in this syntax.
 
 extension HTTPHeader {
     /// Returns an `Accept` field: the media types that the response may have.
@@ -28,9 +28,9 @@ extension HTTPHeader {
 
     /// Returns an `Authorization` field for the Basic scheme, encoded as UTF-8 (RFC 7617).
     ///
-    /// It is for code that makes fields itself, such as an adapter. To give a request a password, use
-    /// ``Request/authenticate(username:password:preemptively:)``, which also supports Digest and checks the characters;
-    /// for all requests of a session use a ``CredentialStore``.
+    /// This function is for code that makes fields itself, such as an adapter. To give a request a password, use
+    /// ``Request/authenticate(username:password:preemptively:)``, which also supports Digest and checks the characters.
+    /// To give all requests of a session a password, use a ``CredentialStore``.
     public static func authorization(username: String, password: String) -> HTTPHeader {
         .authorization("Basic \(Data("\(username):\(password)".utf8).base64EncodedString())")
     }
@@ -62,7 +62,7 @@ extension HTTPHeader {
         HTTPHeader(name: "Sec-WebSocket-Protocol", value: value)
     }
 
-    /// Joins the choices. The first has no quality value; each later one has a value lower by 0.1.
+    /// Joins the choices. The first choice has no quality value, the second has 0.9, the third 0.8 and so on.
     private static func byQuality(_ choices: [String]) -> String {
         choices.prefix(10).enumerated()
             .map { $0.offset == 0 ? $0.element : "\($0.element);q=0.\(10 - $0.offset)" }

@@ -3,9 +3,9 @@ public typealias HTTPHeader = HeaderField
 
 /// An ordered list of header fields with case-insensitive names, which may contain repeated fields.
 ///
-/// ``add(_:)`` appends another field of the same name; ``update(_:)`` leaves exactly one. A dictionary would lose
-/// repeated fields, and appending alone would duplicate single ones. A request with two fields of a name that allows
-/// only one, such as `Authorization`, fails.
+/// ``add(_:)`` appends a field, even if the list has a field of this name; ``update(_:)`` leaves exactly one field of
+/// this name. Some names, such as `Authorization`, allow only one field. A request with two fields of such a name
+/// fails.
 public struct HTTPHeaders: Hashable, Sendable {
     @usableFromInline package internal(set) var fields: [HTTPHeader]
 
@@ -26,8 +26,8 @@ public struct HTTPHeaders: Hashable, Sendable {
     /// Appends a field, even if there is a field of this name already.
     public mutating func add(_ header: HTTPHeader) { fields.append(header) }
 
-    /// Replaces all fields of this name with this field, at the position of the first. If the first field was secret,
-    /// the new field is secret too.
+    /// Replaces all fields of this name with the new field, at the position of the first replaced field. If that field
+    /// was secret, the new field is secret too.
     public mutating func update(_ header: HTTPHeader) {
         guard let first = index(of: header.name) else { return add(header) }
         let isSecret = fields[first].isSecret
@@ -37,8 +37,8 @@ public struct HTTPHeaders: Hashable, Sendable {
         fields.replaceSubrange((first + 1)..., with: later)
     }
 
-    /// Replaces all fields of this name with this field, at the position of the first. If the first field was secret,
-    /// the new field is secret too.
+    /// Replaces all fields of this name with the new field, at the position of the first replaced field. If that field
+    /// was secret, the new field is secret too.
     public mutating func update(name: String, value: String) { update(HTTPHeader(name: name, value: value)) }
 
     /// Marks the values of these fields as secrets.
@@ -52,7 +52,7 @@ public struct HTTPHeaders: Hashable, Sendable {
     /// Removes all fields of this name.
     public mutating func remove(name: String) { fields.removeAll { Self.areEqual($0.name, name) } }
 
-    /// Returns the first value of this name; nil if there is none.
+    /// Returns the value of the first field of this name; nil if there is no such field.
     public func value(for name: String) -> String? { index(of: name).map { fields[$0].value } }
 
     /// Returns all values of this name, in order.
@@ -78,8 +78,8 @@ public struct HTTPHeaders: Hashable, Sendable {
         return HTTPHeaders(named.sorted { ($0.name, $0.offset) < ($1.name, $1.offset) }.map { fields[$0.offset] })
     }
 
-    /// The fields as a dictionary, for APIs that need one. Repeated fields are joined with commas, under their first
-    /// spelling.
+    /// The fields as a dictionary, for APIs that need a dictionary. The values of repeated fields are joined with
+    /// commas. The key is the name of the first of these fields.
     public var dictionary: [String: String] {
         let pairs = fields.map { (fields[index(of: $0.name) ?? 0].name, $0.value) }
         return Dictionary(pairs) { "\($0), \($1)" }
@@ -91,7 +91,8 @@ public struct HTTPHeaders: Hashable, Sendable {
         fields.append(contentsOf: missing)
     }
 
-    /// Replaces the fields of the names that the other list has. A repeated name stays repeated.
+    /// Replaces all fields whose names occur in the other list with the fields of that list. If a name is repeated in
+    /// the other list, all its fields are kept.
     package mutating func replace(with other: HTTPHeaders) {
         for (offset, field) in other.fields.enumerated() {
             let isRepeated = other.fields[..<offset].contains { Self.areEqual($0.name, field.name) }
@@ -126,8 +127,8 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
 
     public init(arrayLiteral elements: HTTPHeader...) { fields = elements }
 
-    /// One line per field. Secret values are hidden: those marked as secrets, and those whose names
-    /// `Redaction.standard` knows.
+    /// One line for each field. A value is hidden if its field is marked as a secret, or if `Redaction.standard` hides
+    /// fields of this name.
     public var description: String { shown.joined(separator: "\n") }
 
     private var shown: [String] { fields.map(\.description) }

@@ -11,7 +11,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStr
         rawValue.utf8.allSatisfy(\.isTokenByte) ? rawValue : rawValue.debugDescription
     }
 
-    /// Asks a proxy for a tunnel. Transports send it themselves.
+    /// Asks a proxy for a tunnel. Transports send this method themselves.
     public static let connect = HTTPMethod(rawValue: "CONNECT")
     /// Removes the resource.
     public static let delete = HTTPMethod(rawValue: "DELETE")

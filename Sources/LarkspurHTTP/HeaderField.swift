@@ -4,19 +4,19 @@ public struct HeaderField: Sendable {
     public var name: String
     /// The value, without line ends.
     public var value: String
-    /// A Boolean value that marks the value as a secret, whatever the name.
+    /// Whether the value is a secret, whatever the name is.
     ///
-    /// Descriptions, logs and cURL commands hide a secret value, and the field does not follow a redirect to another
-    /// origin. Copies of the field keep the mark: in other headers, through adapters and redirects, and in the
+    /// Descriptions, logs and cURL commands hide a secret value. After a redirect to another origin, the field is not
+    /// sent. Copies of the field are secret too: in other headers, in adapted and redirected requests, and in the
     /// transport.
     public var isSecret: Bool
 
-    /// Creates a field whose value is hidden only if ``Redaction`` knows the name.
+    /// Creates a field whose value is hidden only if ``Redaction`` hides fields of this name.
     public init(name: String, value: String) { self.init(name: name, value: value, isSecret: false) }
 
     /// Creates a field.
     ///
-    /// - Parameter isSecret: Whether descriptions hide the value, whatever the name.
+    /// - Parameter isSecret: Whether descriptions hide the value, whatever the name is.
     public init(name: String, value: String, isSecret: Bool) {
         self.name = name
         self.value = value
@@ -25,7 +25,7 @@ public struct HeaderField: Sendable {
 }
 
 extension HeaderField: Hashable {
-    // Two fields are equal if they are the same on the wire.
+    // Two fields are equal if they are sent as the same bytes. `isSecret` is not sent, so it is not compared.
     public static func == (left: HeaderField, right: HeaderField) -> Bool {
         left.name == right.name && left.value == right.value
     }
@@ -37,15 +37,15 @@ extension HeaderField: Hashable {
 }
 
 extension HeaderField: CustomStringConvertible, CustomReflectable {
-    /// `name: value`. A secret value is hidden, whether the field is marked or `Redaction.standard` knows its name.
+    /// The text `name: value`. The value is hidden if the field is secret, or if `Redaction.standard` hides its name.
     public var description: String { "\(name): \(Redaction.standard.value(of: self))" }
-    /// Keeps `dump` from showing what the description hides.
+    /// Keeps `dump` from showing a value that the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
 extension [HeaderField] {
-    /// Returns whether both arrays share the same memory, and so the same fields. Most requests of a session share its
-    /// fields.
+    /// Returns whether both arrays share the same memory, and therefore have the same fields. Most requests of a
+    /// session share the memory of the session's fields.
     package func isIdentical(to other: [HeaderField]) -> Bool {
         withUnsafeBufferPointer { mine in
             other.withUnsafeBufferPointer { mine.baseAddress == $0.baseAddress && mine.count == $0.count }

@@ -2,7 +2,8 @@ extension StringProtocol {
     /// The field's value without parameters, in lower case: `text/html` for `Text/HTML; charset=utf-8`.
     package var essence: String { prefix { $0 != ";" }.trimmingSpaces.lowercased() }
 
-    /// The field's parameters by lower-case name (RFC 6266). Of several with the same name, the first counts.
+    /// The field's parameters by lower-case name (RFC 6266). If several parameters have the same name, the first
+    /// counts.
     package var parameters: [String: String] {
         var result: [String: String] = [:]
         var rest = Substring(self).drop { $0 != ";" }.dropFirst()
@@ -29,7 +30,7 @@ extension StringProtocol {
 }
 
 extension ResponseHead {
-    /// The charset of the content type, in lower case; nil if the response names none.
+    /// The charset of the content type, in lower case; nil if the response has no charset.
     public var charset: String? { self["Content-Type"]?.parameters["charset"]?.lowercased() }
 }
 
@@ -43,7 +44,7 @@ extension Substring {
         var value = ""
         self = dropFirst()
         while let character = popFirst(), character != "\"" {
-            // Only quotes and backslashes are escaped. Other backslashes are path separators of Windows file names.
+            // A backslash escapes only a quote or a backslash. Any other backslash is a separator in a Windows path.
             if character == "\\", let next = first, next == "\"" || next == "\\" {
                 value.append(next)
                 self = dropFirst()
@@ -56,8 +57,8 @@ extension Substring {
 }
 
 extension StringProtocol {
-    /// The text without white space at its ends, as `trimmingCharacters(in: .whitespaces)` of Foundation returns it.
-    /// FoundationEssentials has no `CharacterSet`.
+    /// The text without white space at its ends. The result is the same as of Foundation's `trimmingCharacters(in:
+    /// .whitespaces)`, which FoundationEssentials does not have.
     fileprivate var trimmingSpaces: String {
         var scalars = Substring(self).unicodeScalars
         while scalars.first?.isSpace == true { scalars.removeFirst() }

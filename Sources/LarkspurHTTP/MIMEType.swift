@@ -4,7 +4,7 @@
 
 /// The media types of files, by their names or by their first bytes.
 package enum MIMEType {
-    /// Returns the type for the name's extension; nil if there is no extension or it is unknown.
+    /// Returns the type for the name's extension; nil if the name has no extension or an unknown extension.
     package static func ofFile(named name: String) -> String? {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
         let ending = name[name.index(after: dot)...].lowercased()
@@ -29,7 +29,8 @@ package enum MIMEType {
         return types
     }()
 
-    /// One line per kind, with its subtypes. A subtype lists its extensions, unless its name is its only extension.
+    /// The table of types. Each line starts with a kind, such as `image`, and lists subtypes of this kind. The file
+    /// extensions of a subtype follow its `=`; without a `=`, the only extension is the subtype's name.
     private static let table = """
         image jpeg=jpg,jpeg,jpe,jfif svg+xml=svg,svgz tiff=tif,tiff vnd.microsoft.icon=ico,cur
         image vnd.adobe.photoshop=psd x-adobe-dng=dng jxr jp2 png gif webp avif heic heif bmp apng jxl

@@ -1,8 +1,8 @@
 /// The parts of the name of a field or member, in lower case.
 ///
-/// `card[holderName2]` has the components `card` and `holder name2`. Components end at `.`, `:`, `/` and brackets.
-/// Words end at every other separator and where a capital follows a small letter or a digit. They also end before the
-/// last capital of a run that a small letter follows: `APIKey` is `api key`.
+/// `card[holderName2]` has the components `card` and `holder name2`. A component ends at `.`, `:`, `/` and brackets. A
+/// word ends at every other separator, and before a capital that follows a small letter or a digit. If a small letter
+/// follows several capitals, a new word starts with the last capital: `APIKey` is `api key`.
 struct NameParts {
     private(set) var components: [[String]] = []
 

@@ -9,7 +9,7 @@ public struct TransportFileVersion: Hashable, Sendable {
 
     /// The time of the last modification.
     ///
-    /// Stored records contain only this part: after a restart, devices may have other numbers.
+    /// Records that are stored on disk contain only this part, because devices may have other numbers after a restart.
     package var modification: Modification {
         Modification(seconds: Int64(seconds), nanoseconds: Int32(truncatingIfNeeded: nanoseconds))
     }
@@ -56,8 +56,8 @@ package final class ReadableFile: Sendable {
     package let path: String
     private let descriptor: Int32
 
-    /// Opens the file. Anything but a regular file is refused without being opened, because opening a device may have
-    /// effects.
+    /// Opens the file. If the path does not lead to a regular file, throws without opening it, because opening a device
+    /// may have effects.
     package init(path: String) throws(Failure) {
         var status = stat()
         guard stat(path, &status) == 0 else { throw .system("found", path) }
@@ -66,8 +66,8 @@ package final class ReadableFile: Sendable {
         case S_IFDIR: throw Failure(.directory, path, "is a directory")
         default: throw Failure(.irregular, path, "is a device, a pipe or a socket")
         }
-        // If a pipe has replaced the file meanwhile, do not wait for the pipe's writer: without a writer the pipe reads
-        // as empty.
+        // A pipe may have replaced the file since the check. With O_NONBLOCK, opening the pipe does not wait for a
+        // writer, and reading it returns no bytes.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .system("opened", path) }
         self.path = path
@@ -83,8 +83,8 @@ package final class ReadableFile: Sendable {
         return (UInt64(clamping: status.st_size), TransportFileVersion(status))
     }
 
-    /// Fills the buffer with bytes from `position` on and returns their count: less than the capacity, or 0, at the end
-    /// of the file.
+    /// Fills the buffer with bytes from `position` on and returns their number. At the end of the file, the number is
+    /// less than the buffer's capacity, or 0.
     package func read(at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
         while true {
             let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(clamping: position))

@@ -1,6 +1,6 @@
 extension Redaction {
-    /// Returns the value of a header field without secrets. The scheme of credentials and the harmless parts of a URL
-    /// remain.
+    /// Returns the value of a header field without secrets. The scheme of a credential, such as `Bearer`, and the
+    /// harmless parts of a URL remain visible.
     package func value(of field: HeaderField) -> String {
         guard field.isSecret && !isNone || hides(field.name) else { return reference(field.value) }
         let words = field.value.split(separator: " ", maxSplits: 1)
@@ -10,17 +10,17 @@ extension Redaction {
         return "\(words[0]) \(Self.replacement)"
     }
 
-    /// The known authentication schemes. Any other first word may be part of the credential.
+    /// The known authentication schemes. Any other first word is hidden, because it may be part of the credential.
     private static let schemes: Set = [
         "apikey", "aws4-hmac-sha256", "basic", "bearer", "digest", "dpop", "gnap", "hmac", "hoba", "key", "mutual",
         "negotiate", "ntlm", "oauth", "scram-sha-1", "scram-sha-256", "signature", "token", "vapid",
     ]
 
-    /// Returns a text without secrets that may be an absolute or relative URL, such as the value of `Location` or
+    /// Returns a text without secrets. The text may be an absolute or relative URL, such as the value of `Location` or
     /// `Referer`.
     ///
-    /// If the query of a URL contains URLs, only the first level is searched. Otherwise a text of question marks would
-    /// overflow the stack.
+    /// A URL in the query of this URL is searched too, but a URL in the query of that second URL is not. Without this
+    /// limit, a text of many question marks would overflow the stack.
     package func reference(_ text: String, isOutermost: Bool = true) -> String {
         if isNone { return text }
         if text.contains("@"), let url = try? RequestURL(text), url.user != nil { return self.url(url) }
@@ -51,8 +51,8 @@ extension Redaction {
     /// Returns a query, or a form in the same notation, without secrets. A value that contains a secret, such as a URL,
     /// JSON or GraphQL, is hidden as a whole.
     ///
-    /// The text is split by Unicode scalars: a combining mark after a delimiter would make it part of another
-    /// character.
+    /// The text is split by Unicode scalars and not by characters: with a combining mark after it, a delimiter is part
+    /// of another character and would not be found.
     package func form(_ text: some StringProtocol, isOutermost: Bool = true) -> String {
         if isNone { return String(text) }
         let pairs = String(text).unicodeScalars.split(separator: "&", omittingEmptySubsequences: false)
@@ -74,13 +74,15 @@ extension Redaction {
         RequestURL.Percent.decoded(text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
     }
 
-    /// Returns a URL without its fragment and without secrets. User and password are never part of a URL's text.
+    /// Returns a URL without its fragment and without secrets. User and password need not be hidden, because they are
+    /// never part of a URL's text.
     package func url(_ url: RequestURL) -> String {
         guard let query = url.query else { return path(of: url) }
         return path(of: url) + "?" + hiding(url.secretItems).form(query)
     }
 
-    /// Returns a URL with its fragment and without secrets. Servers send tokens in fragments too.
+    /// Returns a URL with its fragment and without secrets. The fragment is searched too, because servers send tokens
+    /// in fragments.
     func whole(_ url: RequestURL) -> String {
         guard let fragment = url.fragment else { return self.url(url) }
         return self.url(url) + "#" + form(fragment)
@@ -90,15 +92,16 @@ extension Redaction {
     package func path(of url: RequestURL) -> String {
         let text = String(url.text.prefix { $0 != "?" && $0 != "#" })
         if isNone { return text }
-        // `ada:hunter2@host/x` parses as a URL of the scheme `ada`, but most likely its scheme is missing.
+        // `ada:hunter2@host/x` parses as a URL with the scheme `ada`. Most likely, a user and password were meant, and
+        // the scheme is missing.
         if !url.hasAuthority, let end = text.lastIndex(of: "@") {
             return "\(url.scheme):\(Self.replacement)\(text[end...])"
         }
         return pathParameters(Self.withoutUsers(text))
     }
 
-    /// Returns a text that is not a URL, in quotes and without possible secrets: a password before an `@`, a token
-    /// after a `?` or `#`. The text is split by Unicode scalars, as in `form(_:isOutermost:)`.
+    /// Returns a text that is not a URL, in quotes and without possible secrets. These are a password before an `@`,
+    /// and a token after a `?` or `#`. The text is split by Unicode scalars, as in `form(_:isOutermost:)`.
     package static func quoted(_ text: String) -> String {
         let scalars = text.unicodeScalars
         let rest = scalars.lastIndex(of: "@").map { scalars[$0...] } ?? scalars[...]

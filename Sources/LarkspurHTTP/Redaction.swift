@@ -13,7 +13,7 @@ public struct Redaction: Sendable, Hashable {
     ///
     /// An entry may span several parts: `card number` hides `cardNumber` and `card[number]`.
     public var words: Set<String> { didSet { words = Set(words.map(Self.normal)) } }
-    /// Texts that make a name secret wherever they occur, also inside a word: `token` hides `accesstoken`.
+    /// Texts that make a name secret wherever they occur in the name, also inside a word: `token` hides `accesstoken`.
     public var fragments: Set<String> { didSet { fragments = Set(fragments.map(Self.normal)) } }
 
     /// Creates rules that hide only these names. To extend the default rules, change a copy of ``standard``.
@@ -57,7 +57,7 @@ public struct Redaction: Sendable, Hashable {
     /// Rules that hide nothing.
     public static let none = Redaction()
 
-    /// Returns whether values of this name are hidden.
+    /// Returns whether the values of fields or members with this name are hidden.
     public func hides(_ name: String) -> Bool {
         isNone ? false : hides(NameParts(name))
     }
@@ -78,9 +78,10 @@ extension Redaction {
         return redaction
     }
 
-    /// Returns whether a member of this name is hidden in an object that is itself the value of the member `parent`.
+    /// Returns whether the value of a JSON member with this name is hidden.
     ///
-    /// The parent matters only for a `code`: the code of a product is not secret.
+    /// `parent` is the name of the member whose value is the enclosing object. It matters only for a member `code`: the
+    /// `code` of a `product` is not secret.
     package func hides(_ name: String, in parent: String?) -> Bool {
         guard !isNone else { return false }
         let parts = NameParts(name)
@@ -103,10 +104,10 @@ extension Redaction {
         return hasSecretWord(telling, isAtEnd: isMeasure || Self.attributes.contains(last))
     }
 
-    /// Returns whether up to three consecutive words match one of `words`, without a number at their end: `cvv2`, `pin
-    /// code`.
+    /// Returns whether up to three consecutive words of a name, joined, are an entry of `words`, such as `pin code`. A
+    /// number at their end is ignored: `cvc2` matches `cvc`.
     ///
-    /// - Parameter isAtEnd: Whether only the last words count.
+    /// - Parameter isAtEnd: Whether only the last words of the name are compared.
     private func hasSecretWord(_ parts: [String], isAtEnd: Bool) -> Bool {
         parts.indices.contains { start in
             (1...3).contains { count in
@@ -117,7 +118,7 @@ extension Redaction {
         }
     }
 
-    /// Returns whether this word names a thing whose code is public.
+    /// Returns whether this word names a thing whose code is public, such as a product.
     private func isThing(_ word: String) -> Bool { Self.thingsWithCodes.contains(word) }
 
     private static let thingsWithCodes: Set = [
@@ -131,9 +132,9 @@ extension Redaction {
         "alg", "algorithm", "count", "counts", "enabled", "expiration", "expires", "expiry", "length", "lifetime",
         "limit", "limits", "policy", "rate", "required", "size", "strength", "timeout", "ttl", "type", "types",
     ]
-    /// First words of such names: `max_tokens`.
+    /// First words of names that limit or count a secret without containing it: `max_tokens`.
     private static let limits: Set = ["max", "maximum", "min", "minimum", "total"]
-    /// Last words of names that describe an attribute and not the secret: `ticket_id`, `auth_url`.
+    /// Last words of names that contain an attribute of a secret and not the secret itself: `ticket_id`, `auth_url`.
     private static let attributes: Set = [
         "category", "class", "date", "description", "endpoint", "format", "id", "ids", "index", "kind", "label",
         "level", "method", "mode", "name", "names", "price", "provider", "scheme", "state", "status", "through", "time",
@@ -145,7 +146,7 @@ extension Redaction {
         "cookieless", "passwordless", "secretariat", "secretaries", "secretary", "sessionless", "tokenization",
         "tokenize", "tokenized", "tokenizer", "tokenizers", "tokenizing",
     ]
-    /// Words before `tokens` that mean a count of tokens, as in the APIs of language models.
+    /// Words that make a following `tokens` a number of tokens, as in the APIs of language models: `input_tokens`.
     private static let countedTokens: Set = ["cached", "completion", "input", "output", "prompt", "reasoning"]
 
     private static func withoutHarmless(_ words: [String]) -> [String] {

@@ -1,5 +1,5 @@
 extension RequestURL {
-    /// A set of ASCII bytes, stored in two 64-bit words: a test is a shift, without memory access or bounds checks.
+    /// A set of ASCII bytes, stored in two 64-bit words. A membership test is a shift and needs no bounds check.
     struct ByteSet: Sendable {
         private var low: UInt64 = 0
         private var high: UInt64 = 0
@@ -25,7 +25,8 @@ extension RequestURL {
         static let userInfo = ByteSet(userInfoText)
         static let path = ByteSet(userInfoText + "@/")
         static let fragment = ByteSet(userInfoText + "@/?")
-        /// Brackets are not legal in a query, but servers read `a[]=1` everywhere and some do not read `a%5B%5D=1`.
+        /// The bytes that a query keeps unescaped. Brackets are not legal there, but all servers accept `a[]=1`, and
+        /// some do not accept `a%5B%5D=1`.
         static let query = ByteSet(userInfoText + "@/?[]")
     }
 
@@ -34,8 +35,9 @@ extension RequestURL {
         /// Appends `bytes` in normal form: triplets in upper case, unreserved characters decoded, all bytes outside
         /// `allowed` escaped.
         ///
-        /// A percent sign that starts no triplet stays unchanged, because servers send such URLs and expect them back.
-        /// A triplet directly after such a sign is not decoded if the result would complete another triplet.
+        /// A percent sign that starts no triplet stays unchanged, because servers send such URLs and expect clients to
+        /// use them unchanged. A triplet directly after such a sign is not decoded if the result would complete another
+        /// triplet: `%%341` does not become `%41`.
         static func append(_ bytes: ArraySlice<UInt8>, keeping allowed: ByteSet, to output: inout [UInt8]) {
             var index = bytes.startIndex
             var loosePercent: Int?

@@ -1,6 +1,7 @@
-/// The reason why a text is not a URL that the library sends requests to.
+/// The reason why the library does not accept a text as a URL.
 ///
-/// The error has a position and never the text itself: the text may contain a password, and errors end up in logs.
+/// The error contains the position of the fault and never the text itself: the text may contain a password, and errors
+/// are often logged.
 public struct RequestURLError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kind of fault.
     public let reason: Reason
@@ -88,7 +89,7 @@ public struct RequestURLError: Error, Sendable, Equatable, CustomStringConvertib
         public static let portInvalid = Reason(
             name: "portInvalid",
             advice: "A port is a number from 0 to 65535; correct it, or put an IPv6 address into brackets.")
-        /// The path would be read as a host.
+        /// The URL has no authority, but its path begins with `//`. The path would be read as a host.
         public static let pathAmbiguous = Reason(
             name: "pathAmbiguous",
             advice: "Without an authority a path cannot start with //, it would read as a host; remove a slash.")

@@ -24,7 +24,7 @@ extension RequestURL {
                     return (byte < 128 ? .hostInvalid : .hostNotASCII, index - first)
                 }
             }
-            // One dot may end the name: it keeps resolvers from adding a search domain.
+            // The name may end with one dot, which keeps resolvers from adding a search domain.
             if labelStart < end { lastLabel = labelStart..<end }
             if lastLabel.count > 63 { return (.hostTooLong, lastLabel.lowerBound - first) }
             if lastLabel.upperBound - first > 253 { return (.hostTooLong, 0) }
@@ -32,8 +32,8 @@ extension RequestURL {
             return nil
         }
 
-        /// Returns whether `inet_aton` would read the label as a number. No top-level domain is a number, so no valid
-        /// name is refused.
+        /// Returns whether `inet_aton` would read the name's last label as a number. No top-level domain is a number,
+        /// so this check refuses no valid name.
         private static func isNumber<Bytes: RandomAccessCollection<UInt8>>(_ label: Bytes) -> Bool {
             guard let first = label.first, first.isASCIIDigit else { return false }
             if label.allSatisfy(\.isASCIIDigit) { return true }
@@ -43,8 +43,8 @@ extension RequestURL {
     }
 
     enum IPAddress {
-        /// Returns the address of four decimal numbers. Leading zeros are refused, because some programs read such
-        /// numbers as octal.
+        /// Returns the IPv4 address that is written as four decimal numbers; nil for other text. Numbers with leading
+        /// zeros are refused, because some programs read them as octal.
         static func quad(_ text: some RandomAccessCollection<UInt8>) -> UInt32? {
             var address: UInt32 = 0
             var part: UInt32?
@@ -98,7 +98,7 @@ extension RequestURL {
                 count += 1
                 guard index < end else { break }
                 guard text[index] == colon, index + 1 < end else { return nil }
-                // A second colon starts the gap (`::`): the next iteration reads it.
+                // If a second colon follows, both are the gap (`::`), and the next iteration reads both.
                 if text[index + 1] != colon { index += 1 }
             }
             guard let gap else { return count == 8 ? groups : nil }

@@ -1,6 +1,6 @@
 extension RequestURL {
-    /// The slow path of the parser: normalises or refuses a text that `Scanner` did not accept. Only this type gives
-    /// reasons.
+    /// The slow path of the parser: normalises or refuses a text that `Scanner` did not accept. Only this type reports
+    /// the reason of a refusal.
     struct Normaliser {
         enum Mode {
             /// Removes dot segments only from paths that are known to be hierarchical.
@@ -148,8 +148,8 @@ extension RequestURL {
             layout.pathStart = offset
         }
 
-        /// Reads user and password. The last `@` splits, as in every browser, so that an `@` in a password cannot move
-        /// the host.
+        /// Reads user and password. As in every browser, the host starts after the last `@`, so an `@` in a password
+        /// does not change the host.
         private mutating func takeUserInfo(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) {
             guard !bytes.isEmpty else { return }
             let decoded = Percent.decodedBytes(bytes)
@@ -178,8 +178,8 @@ extension RequestURL {
             return bytes[(close + 1)...]
         }
 
-        /// Appends a host name and returns the bytes after it. Escapes are decoded first: `%31%32%37.0.0.1` must not
-        /// count as a name.
+        /// Appends a host name or IPv4 address and returns the bytes after it. Percent triplets are decoded first, so
+        /// that `%31%32%37.0.0.1` is recognised as the address 127.0.0.1.
         private mutating func appendName(_ bytes: ArraySlice<UInt8>) throws(RequestURLError) -> ArraySlice<UInt8> {
             let raw = bytes.prefix { $0 != UInt8(ascii: ":") }
             var name = Percent.decodedBytes(raw)
@@ -206,7 +206,7 @@ extension RequestURL {
             guard colon == UInt8(ascii: ":"), digits.allSatisfy(\.isASCIIDigit) else {
                 throw RequestURLError(.portInvalid, at: bytes.startIndex)
             }
-            // The value is capped, so that a thousand digits cannot overflow.
+            // The value is limited in each step, so that a thousand digits cannot overflow `Int`.
             let value = digits.reduce(0) { min($0 * 10 + Int($1 - UInt8(ascii: "0")), 1 << 16) }
             guard let port = UInt16(exactly: value) else { throw RequestURLError(.portInvalid, at: digits.startIndex) }
             guard !digits.isEmpty, port != layout.scheme.defaultPort else { return }
@@ -216,8 +216,8 @@ extension RequestURL {
 
         // MARK: Checks on the whole text
 
-        /// Checks the length, and refuses control characters, C1 included. They are never escaped: a line break that
-        /// reaches a request line starts a second request.
+        /// Checks the length, and refuses control characters, including the C1 set. A line break that reached the
+        /// request line would start a second request.
         static func check(_ bytes: [UInt8]) throws(RequestURLError) {
             guard bytes.count <= RequestURL.limit else { throw RequestURLError(.tooLong, at: RequestURL.limit) }
             var previous: UInt8 = 0
@@ -235,8 +235,8 @@ extension RequestURL {
             throw RequestURLError(.unescapedCharacter, at: offset)
         }
 
-        /// Refuses white space at either end, Unicode white space included: it comes from copying and is not part of
-        /// the URL.
+        /// Refuses white space at either end, including Unicode white space. Such white space comes from copying and is
+        /// not part of the URL.
         static func checkEnds(_ text: String) throws(RequestURLError) {
             let scalars = text.unicodeScalars
             if scalars.first?.properties.isWhitespace == true { throw RequestURLError(.surroundingWhitespace, at: 0) }

@@ -1,20 +1,21 @@
 extension RequestURL {
-    /// Returns the URL that a reference, such as a redirect's `Location`, names relative to this URL: RFC 3986 section
-    /// 5.2, strictly.
+    /// Returns the URL that a reference means relative to this URL, strictly by RFC 3986, section 5.2. The `Location`
+    /// of a redirect is such a reference.
     ///
     /// The reference is normalised like any URL: raw spaces and non-ASCII characters are escaped, control characters
-    /// are refused. The result keeps user and password only if the reference names neither scheme nor authority, so a
-    /// redirect to another host never receives them. Offsets in errors count from the start of the reference.
+    /// are refused. The result keeps this URL's user and password only if the reference has neither a scheme nor an
+    /// authority. After a redirect, another host therefore never receives them. Offsets in errors count from the start
+    /// of the reference.
     public func resolving(
         _ reference: String, idna: ((String) -> String?)? = nil
     ) throws(RequestURLError) -> RequestURL {
-        // Check here: white space at the start of the reference would be in the middle of the joined text, where no
-        // check finds it.
+        // White space at the reference's ends must be checked before joining. White space at its start would be in the
+        // middle of the joined text, where the parser does not refuse it.
         try Normaliser.checkEnds(reference)
         if Normaliser.schemeEnd(reference.utf8) != nil {
             return try Self.parse(reference, removesDots: true, idna: idna).hidingQueryItems(secretItems)
         }
-        // Join and parse the whole text again instead of merging parts: the result has passed every check.
+        // The joined text is parsed as a whole, so that every check of the parser applies to the result.
         let base = base(for: reference)
         do {
             let joined = try Self.parse(base.text + reference, removesDots: base.removesDots, idna: idna)
@@ -35,13 +36,13 @@ extension RequestURL {
         default:
             let directory = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8[...$0].count } ?? 0
             let start = slice(0, Int(layout.pathStart) + directory)
-            // A base like `g://h` has no directory yet.
+            // A base such as `g://h` has an empty path, so the reference needs a slash before it.
             return (layout.hasAuthority && directory == 0 ? start + "/" : start, true, true)
         }
     }
 
-    /// The URL as a folder: references resolve below it and not beside it. `http://h/v1` becomes `http://h/v1/`,
-    /// without query and fragment.
+    /// The URL with a slash at the end of its path, without query and fragment: `http://h/v1` becomes `http://h/v1/`.
+    /// References then resolve below `v1` and do not replace it.
     package var asFolder: RequestURL {
         get throws(RequestURLError) {
             let slash = path.utf8.last == UInt8(ascii: "/") ? "" : "/"
@@ -57,7 +58,8 @@ extension RequestURL {
         return try withQuery(encoded, after: Int(layout.fragmentStart), delimiter: "&")
     }
 
-    /// Returns the URL with another query: `nil` removes the query, an empty text leaves a bare question mark.
+    /// Returns the URL with another query. `nil` removes the query; an empty text leaves a question mark without a
+    /// query.
     ///
     /// `encoded` is already percent-encoded. Characters that a query cannot contain, `#` included, are escaped; control
     /// characters are refused.

@@ -1,9 +1,9 @@
 extension RequestURL {
-    /// The fast path of the parser: recognises a text that is already normal and finds its parts, in one pass and
-    /// without allocations.
+    /// The fast path of the parser: recognises a text that is already in normal form and finds its parts, in one pass
+    /// and without allocations.
     ///
-    /// It accepts or rejects a text and gives no reasons. `Normaliser` repairs or refuses the rejected texts, so common
-    /// URLs do not have the cost of repairs and errors.
+    /// The scanner accepts or rejects a text and gives no reason. `Normaliser` then normalises or refuses the rejected
+    /// text. Most URLs are accepted, so they do not have the cost of the second step.
     struct Scanner {
         private let bytes: UnsafeBufferPointer<UInt8>
         private let removesDots: Bool
@@ -41,7 +41,7 @@ extension RequestURL {
 
         private var offset: UInt16 { UInt16(truncatingIfNeeded: position) }
 
-        /// Returns the byte at this distance, or zero at the end. No URL contains a zero byte.
+        /// Returns the byte at this distance from the position, or zero after the end. No URL contains a zero byte.
         @inline(__always)
         private func byte(_ distance: Int) -> UInt8 {
             position + distance < bytes.count ? bytes[position + distance] : 0
@@ -90,8 +90,8 @@ extension RequestURL {
             return value != layout.scheme.defaultPort && layout.hostEnd > layout.hostStart
         }
 
-        /// Skips the bytes of a part and returns false if the part is not normal. Stops at the first byte of the next
-        /// part.
+        /// Skips the bytes of a part up to the first byte of the next part. Returns false if the part is not in normal
+        /// form.
         private mutating func skipPart(_ allowed: ByteSet, dots: Bool) -> Bool {
             let start = position
             while position < bytes.count {

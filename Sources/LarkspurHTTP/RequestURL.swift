@@ -1,16 +1,17 @@
 /// An absolute URL: one normalised text and the offsets of the URL's parts.
 ///
-/// The library parses URLs only here. Two parsers that disagree about the end of a host are a security hole: one checks
-/// the host, the other connects to it. Parsing follows RFC 3986. It is strict about the authority, which decides where
-/// bytes go, and lenient about path, query and fragment, which servers send unescaped.
+/// The library parses URLs only here. If two parsers disagreed about the end of a host, a request could be checked for
+/// one host and sent to another. Parsing follows RFC 3986. The parser is strict about the authority, because the
+/// authority decides where bytes are sent. It is lenient about path, query and fragment, because servers use unescaped
+/// characters in them.
 ///
-/// A text that is already normal stays unchanged, and parsing it copies nothing. Otherwise the parser lower-cases
-/// scheme and host, removes default ports and dot segments, makes percent triplets canonical and escapes illegal
-/// characters. A percent sign that starts no triplet (`/50%`) stays. Parsing ``text`` again gives the same URL, without
-/// user and password. ``init(verbatim:idna:)`` keeps path and query unchanged.
+/// A text that is already in normal form stays unchanged, and parsing it copies nothing. Otherwise the parser
+/// lower-cases scheme and host, removes default ports and dot segments, makes percent triplets canonical and escapes
+/// illegal characters. A percent sign that starts no triplet (`/50%`) stays unchanged. Parsing ``text`` again gives the
+/// same URL, without user and password. ``init(verbatim:idna:)`` keeps path, query and fragment unchanged.
 ///
-/// Every scheme is accepted, so that a caller can refuse `file:` by its name. A URL without an authority, such as
-/// `http:g`, has no host: check ``host`` before connecting.
+/// The parser accepts every scheme, so the caller must refuse schemes that it does not support, such as `file:`. A URL
+/// without an authority, such as `http:g`, has no host: check ``host`` before connecting.
 ///
 /// ```swift
 /// let url = try RequestURL("HTTP://Example.com:80/a/../b?q=x y")
@@ -18,29 +19,32 @@
 /// url.target    // /b?q=x%20y
 /// ```
 public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    /// The normalised URL with its fragment: always ASCII, always without user and password. It contains the secrets of
-    /// the query; ``description`` hides them.
+    /// The normalised URL with its fragment. The text is always ASCII, and never contains user and password. It can
+    /// contain secrets in the query, which ``description`` hides.
     public let text: String
     let layout: Layout
-    /// `user` or `user:password`, percent-encoded. It is not part of `text`, so that no printed URL can show it.
+    /// The text `user` or `user:password`, percent-encoded. It is not part of `text`, so that no printed URL shows a
+    /// password.
     let userInfo: String?
-    /// Names of query items whose values descriptions hide, in addition to the names that `Redaction.standard` knows.
+    /// Names of query items whose values descriptions hide, in addition to the names that `Redaction.standard` hides.
     package private(set) var secretItems: [String] = []
 
-    /// Offsets are 16 bits wide, so neither a text nor its normal form may be longer than this many bytes.
+    /// The maximum length in bytes of a text and of its normal form. Longer texts are refused, because offsets have 16
+    /// bits.
     static let limit = Int(UInt16.max)
 
     /// Parses an absolute URL.
     ///
-    /// `idna` converts a non-ASCII host to its ASCII form (`bücher.example` → `xn--bcher-kva.example`). Its result is
-    /// validated like any host. Without `idna` such a host is refused.
+    /// `idna` converts a non-ASCII host to its ASCII form (`bücher.example` → `xn--bcher-kva.example`). The ASCII form
+    /// is validated like any host. Without `idna`, a non-ASCII host is refused.
     public init(_ text: String, idna: ((String) -> String?)? = nil) throws(RequestURLError) {
         self = try Self.parse(text, removesDots: false, idna: idna)
     }
 
     /// Parses an absolute URL and keeps its path, query and fragment unchanged, byte for byte.
     ///
-    /// Use it for a signed URL, such as a pre-signed URL of a storage service, or if the server compares URLs as text.
+    /// Use this initialiser for a signed URL, such as a pre-signed URL of a storage service, or if the server compares
+    /// URLs as text.
     ///
     /// ```swift
     /// let url = try RequestURL(verbatim: "https://bucket.example.com/a/../b%2f?sig=%7e|x")
@@ -48,8 +52,8 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     /// ```
     ///
     /// Dot segments, percent triplets and unusual characters do not change. Scheme, host and port are normalised,
-    /// because they decide where the bytes go, and an empty path becomes `/`. Spaces, control characters and characters
-    /// that are not ASCII are refused: `.unescapedCharacter`, `.controlCharacter`.
+    /// because they decide where the bytes go, and an empty path becomes `/`. Control characters are refused with
+    /// `.controlCharacter`. Spaces and characters that are not ASCII are refused with `.unescapedCharacter`.
     ///
     /// ``appendingQuery(_:)`` and ``replacingQuery(_:)``, and therefore a request's parameters, change only the query.
     /// Resolving a reference against the URL, such as a redirect's `Location`, gives a normalised URL.
@@ -65,8 +69,8 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
         self.secretItems = secretItems
     }
 
-    /// Parses a text; all initialisers that normalise come here. `removesDots` removes dot segments (RFC 3986 section
-    /// 5.2.4) for unknown schemes too.
+    /// Parses and normalises a text. If `removesDots` is true, dot segments (RFC 3986 section 5.2.4) are removed from
+    /// the paths of unknown schemes too.
     static func parse(
         _ text: String, removesDots: Bool, idna: ((String) -> String?)?
     ) throws(RequestURLError) -> RequestURL {
@@ -82,10 +86,10 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
 
     // MARK: Parts
 
-    /// Scheme and authority, `https://example.com:8443`: an identifier of the origin that needs no parsing.
+    /// Scheme and authority, such as `https://example.com:8443`. This text identifies the origin and needs no parsing.
     package var originText: Substring { slice(0, Int(layout.pathStart)) }
 
-    /// Returns whether `originText` equals this text, without creating it.
+    /// Returns whether `originText` equals this text, without creating a substring.
     package func hasOrigin(_ name: String) -> Bool { has(name, 0, Int(layout.pathStart)) }
 
     package func hasTarget(_ name: String) -> Bool { has(name, Int(layout.pathStart), Int(layout.fragmentStart)) }
@@ -101,8 +105,8 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     /// Whether the URL has a `host`, which may be empty.
     package var hasAuthority: Bool { layout.hasAuthority }
 
-    /// The host in lower case, an IPv6 address without its brackets. It is `nil` without an authority, and empty for
-    /// `file:///`.
+    /// The host in lower case; an IPv6 address has no brackets. The host is `nil` if the URL has no authority, and
+    /// empty for `file:///`.
     public var host: Substring? {
         guard layout.hasAuthority else { return nil }
         let (start, end) = (Int(layout.hostStart), Int(layout.hostEnd))
@@ -110,8 +114,8 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
         return name.utf8.first == UInt8(ascii: "[") ? slice(start + 1, end - 1) : name
     }
 
-    /// The value of a `Host` field: the host, an IPv6 address in brackets, and the port unless it is the scheme's
-    /// default.
+    /// The value of a `Host` field: the host, and the port unless it is the scheme's default. An IPv6 address has
+    /// brackets.
     public var hostHeader: Substring? {
         layout.hasAuthority ? slice(Int(layout.hostStart), Int(layout.pathStart)) : nil
     }
@@ -122,16 +126,16 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     /// The port to connect to: the port in the URL, or the default of http, https, ws and wss.
     public var effectivePort: Int? { (layout.port ?? layout.scheme.defaultPort).map(Int.init) }
 
-    /// The path, percent-encoded. It is never empty if an http(s) or ws(s) URL has a host.
+    /// The path, percent-encoded. The path of an http(s) or ws(s) URL with a host is never empty.
     public var path: Substring { slice(Int(layout.pathStart), Int(layout.queryStart)) }
 
-    /// The query, percent-encoded and without the question mark. It is empty for `http://h/?`, `nil` for `http://h/`.
+    /// The query, percent-encoded and without the question mark; empty for `http://h/?`, `nil` for `http://h/`.
     public var query: Substring? {
         layout.queryStart == layout.fragmentStart
             ? nil : slice(Int(layout.queryStart) + 1, Int(layout.fragmentStart))
     }
 
-    /// The fragment, percent-encoded and without the number sign. It is never sent to a server.
+    /// The fragment, percent-encoded and without the number sign. The fragment is never sent to a server.
     public var fragment: Substring? {
         let count = text.utf8.count
         return Int(layout.fragmentStart) == count ? nil : slice(Int(layout.fragmentStart) + 1, count)
@@ -145,19 +149,19 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
         userInfo.map { Percent.decoded($0.utf8.prefix { $0 != UInt8(ascii: ":") }) }
     }
 
-    /// The password, percent-decoded; `nil` if the URL has a user alone or neither.
+    /// The password, percent-decoded; `nil` if the URL has no password.
     public var password: String? {
         guard let userInfo, let colon = userInfo.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
         return Percent.decoded(userInfo.utf8[colon...].dropFirst())
     }
 
-    /// The URL without user and password. It can be sent to another origin or shown in a report.
+    /// The URL without user and password, for example to send it to another origin.
     public var withoutUserInfo: RequestURL {
         RequestURL(text: text, layout: layout, userInfo: nil, secretItems: secretItems)
     }
 
-    /// Returns the URL with further secret query items. Its descriptions hide their values, and so do those of URLs
-    /// that are resolved against it.
+    /// Returns the URL with further secret query items. The descriptions of the result hide the values of these items.
+    /// The descriptions of URLs that are resolved against the result hide them too.
     package func hidingQueryItems(_ names: [String]) -> RequestURL {
         var url = self
         url.secretItems += names.filter { !secretItems.contains($0) }
@@ -173,10 +177,11 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible, CustomRef
     /// or store the URL.
     public var description: String { Redaction.standard.whole(self) }
 
-    /// Keeps `dump` from showing what the description hides.
+    /// Keeps `dump` from showing the password and the secrets that the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 
-    // The layout follows from the text, and names of secrets do not change what the URL points to.
+    // The layout is not compared, because it results from the text. The names of secret items are not compared, because
+    // they do not change what the URL points to.
     public static func == (left: RequestURL, right: RequestURL) -> Bool {
         left.text == right.text && left.userInfo == right.userInfo
     }
@@ -218,12 +223,12 @@ extension RequestURL.Origin: CustomStringConvertible {
 extension RequestURL {
     /// The scheme, host and port of a URL. Credentials and connections are shared only within an origin.
     ///
-    /// The port is the effective one, so `HTTP://A:80` and `http://a` have the same origin. URLs without a host have no
-    /// origin to compare (their `host` is empty): refuse them first.
+    /// The port is the effective port, so `HTTP://A:80` and `http://a` have the same origin. The origins of URLs
+    /// without a host have an empty `host` and must not be compared: refuse such URLs first.
     public struct Origin: Hashable, Sendable {
         /// The scheme in lower case.
         public let scheme: String
-        /// The host, an IPv6 address without brackets.
+        /// The host; an IPv6 address has no brackets.
         public let host: String
         /// The effective port; nil if the scheme has no default and the URL names no port.
         public let port: Int?
@@ -232,11 +237,11 @@ extension RequestURL {
     enum Scheme: Sendable {
         case http, https, ws, wss, other
 
-        /// Creates a scheme from its lower-cased name, read as a big-endian number: one comparison instead of a string
-        /// comparison.
+        /// Creates a scheme from the bytes of its lower-case name, read as a big-endian number. To compare numbers is
+        /// faster than to compare strings.
         ///
-        /// Of a name of more than eight bytes only the last eight count. As none of these bytes is zero, they equal no
-        /// number here.
+        /// If a name has more than eight bytes, the number contains only the last eight bytes. None of these bytes is
+        /// zero, so the number is greater than all numbers below.
         init(key: UInt64) {
             self =
                 switch key {
@@ -257,7 +262,8 @@ extension RequestURL {
         }
     }
 
-    /// Byte offsets into a normal text. An absent query or fragment starts where the next part starts.
+    /// The byte offsets of the parts in a text in normal form. An absent query or fragment starts where the next part
+    /// starts, or at the end of the text.
     struct Layout: Sendable {
         var scheme = Scheme.other
         var schemeEnd: UInt16 = 0
@@ -269,7 +275,7 @@ extension RequestURL {
         var fragmentStart: UInt16 = 0
 
         var hasAuthority: Bool { hostStart > schemeEnd &+ 1 }
-        /// Whether the path is known to be hierarchical: http(s) and ws(s) with an authority.
+        /// Whether the path is known to be hierarchical. This is the case for http(s) and ws(s) URLs with an authority.
         var isHierarchical: Bool { scheme != .other && hasAuthority }
     }
 }

@@ -3,7 +3,7 @@
 /// The lines are stored raw and parsed on access. Most fields of most responses are never read, and a dictionary would
 /// lose order, repeats and bytes that are not UTF-8.
 public struct ResponseHead: Sendable, Hashable {
-    /// The status code: from 100 on; from 200 on the response is final.
+    /// The status code, at least 100. A response with a status of at least 200 is final.
     public let status: Int
     /// The version as the peer sent it: `HTTP/1.1`, `HTTP/2`.
     public let version: String
@@ -60,10 +60,10 @@ public struct ResponseHead: Sendable, Hashable {
         first(named: name) { Array($0) }
     }
 
-    /// The declared length of the body; nil if none is declared or it is not a plain number.
+    /// The declared length of the body; nil if no length is declared, or if a declared length is not a plain number.
     ///
-    /// Several declared lengths must be equal (RFC 9110 section 8.6). A recipient that picks one of two lengths may see
-    /// the body end elsewhere than the peer does.
+    /// The length is also nil if two declared lengths differ (RFC 9110 section 8.6). A recipient that used one of them
+    /// might end the body at another position than the peer.
     public var contentLength: UInt64? {
         rawFields.withUnsafeBufferPointer { bytes in
             var length: UInt64?
@@ -92,7 +92,7 @@ public struct ResponseHead: Sendable, Hashable {
 extension ResponseHead: CustomStringConvertible, CustomReflectable {
     /// The version and the status, without the fields, which may hold secrets: `HTTP/1.1 200`.
     public var description: String { "\(version) \(status)" }
-    /// Keeps `dump` from showing what the description hides.
+    /// Keeps `dump` from showing the fields, which the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
@@ -110,7 +110,7 @@ private struct FieldLines: Sequence, IteratorProtocol {
     mutating func next() -> (name: Bytes, value: Bytes)? {
         while start < bytes.count {
             let line = bytes[start..<takeLine()]
-            // A line end before the colon means that the colon is in a continuation of a line without a colon.
+            // If a line end comes before the colon, the line has no colon, and the colon is in a continuation line.
             guard let colon = line.firstIndex(where: { $0 == UInt8(ascii: ":") || Self.isLineEnd($0) }),
                 line[colon] == UInt8(ascii: ":")
             else { continue }
@@ -120,8 +120,8 @@ private struct FieldLines: Sequence, IteratorProtocol {
         return nil
     }
 
-    /// Returns the value of the next line with this name. Most heads lack most of the fields that the library reads.
-    /// Lines with another first letter or a name of another length are therefore skipped without parsing.
+    /// Returns the value of the next line with this name. Most lines have another name. To save time, a line whose name
+    /// has another first letter or another length is skipped without parsing.
     mutating func next(named name: String) -> Bytes? {
         guard let initial = name.utf8.first?.asciiLowercased else { return nil }
         let length = name.utf8.count
@@ -140,8 +140,8 @@ private struct FieldLines: Sequence, IteratorProtocol {
         index < bytes.count && (bytes[index] == UInt8(ascii: ":") || Self.isBlank(bytes[index]))
     }
 
-    /// Moves to the next line and returns the end of this one. A line that begins with white space continues the
-    /// previous line.
+    /// Moves to the next line and returns the end of the current line. A line that begins with white space continues
+    /// the previous line.
     private mutating func takeLine() -> Int {
         var end = start
         while true {
@@ -161,8 +161,8 @@ private struct FieldLines: Sequence, IteratorProtocol {
         return UnsafeRawPointer(found) - UnsafeRawPointer(base)
     }
 
-    /// Returns the bytes as text: UTF-8, or Latin-1 if they are not valid UTF-8, as older servers send. A fold becomes
-    /// a space.
+    /// Returns the bytes as text. They are read as UTF-8, or as Latin-1 if they are not valid UTF-8, because older
+    /// servers send Latin-1. Each line fold becomes a space.
     static func text(_ bytes: Bytes) -> String {
         var bytes = Array(bytes)
         if let fold = bytes.firstIndex(where: isLineEnd) { bytes = unfolded(bytes, from: fold) }
@@ -202,8 +202,8 @@ private struct FieldLines: Sequence, IteratorProtocol {
         return bytes
     }
 
-    /// Returns the number in digits that only white space surrounds. `UInt64.init` alone would accept signs, which a
-    /// length must not have.
+    /// Returns the number if the bytes are digits, with or without white space around them; nil otherwise.
+    /// `UInt64.init` alone would accept a sign, which a length must not have.
     static func number(_ bytes: Bytes) -> UInt64? {
         let digits = trimmed(bytes)
         guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }

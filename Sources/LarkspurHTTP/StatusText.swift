@@ -1,6 +1,7 @@
 /// The names of status codes in IANA's registry "HTTP Status Codes".
 package enum StatusText {
-    /// Returns `503 (Service Unavailable)`, or the number alone if it is not registered.
+    /// Returns the status with its registered name, such as `503 (Service Unavailable)`; only the number if there is no
+    /// name.
     package static func described(_ status: Int) -> String {
         names[status].map { "\(status) (\($0))" } ?? "\(status)"
     }

@@ -7,13 +7,13 @@ public enum TransportBody: Sendable {
     case none
     /// Bytes in memory.
     case data(Data)
-    /// A file that is read while it is sent. Length and version are those at the time when the body was made. If the
-    /// file has changed since then, it is not sent (T24 in `Transport`).
+    /// A file that is read while it is sent. `length` and `version` describe the file when the body was made. If the
+    /// file has changed since then, the hop fails (T24 in `Transport`).
     case file(path: String, length: UInt64, version: TransportFileVersion? = nil)
     /// A stream whose bytes are pulled while they are sent.
     case stream(TransportBodySource)
 
-    /// The number of bytes; nil if it is unknown until the end. The body is then sent in chunks.
+    /// The number of bytes; nil if it is unknown until the end. A body without a length is sent in chunks.
     public var length: UInt64? {
         switch self {
         case .none: 0
@@ -33,13 +33,14 @@ public enum TransportBody: Sendable {
     }
 }
 
-/// The source of a streamed body. It is opened once for each time that the body is sent.
+/// The source of a streamed body. The source is opened each time that the body is sent.
 public struct TransportBodySource: Sendable {
     /// The number of bytes; nil if it is unknown until the end.
     public let length: UInt64?
     /// Whether the source can be opened more than once.
     public let isReplayable: Bool
-    /// Opens a stream that starts at the first byte. It is called again only if the source is replayable.
+    /// Opens a stream that starts at the first byte. The closure is called a second time only if the source is
+    /// replayable.
     public let open: @Sendable () -> any TransportBodyStream
 
     /// Creates a source that the closure opens.
@@ -50,24 +51,25 @@ public struct TransportBodySource: Sendable {
     }
 }
 
-/// A stream of bytes that a transport pulls on its own thread. It never blocks.
+/// A stream of bytes that a transport pulls on its own thread. The functions of a stream must not block.
 public protocol TransportBodyStream: AnyObject, Sendable {
-    /// Prepares the stream; called once, before the first `read`.
+    /// Prepares the stream. The transport calls this function once, before the first `read`.
     ///
-    /// The stream calls `wake`, from any thread, after a read returned `.pending` and more bytes are available.
+    /// After a read has returned `.pending`, the stream calls `wake` as soon as more bytes are available. It may call
+    /// `wake` on any thread.
     func begin(wake: @escaping @Sendable () -> Void)
 
     /// Fills the buffer with the bytes that are available.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead
 
-    /// Ends the stream; called once, at its end or earlier, when nothing more will be read.
+    /// Ends the stream. The transport calls this function once, when it will not read any more bytes.
     func end()
 }
 
 /// The result of one read of a streamed body.
 public enum TransportBodyRead: Sendable {
-    /// The number of bytes in the buffer: at least one, at most the buffer's capacity. Bytes beyond a declared length
-    /// are not read.
+    /// The number of bytes that were written to the buffer: at least one, and at most the buffer's capacity. The
+    /// transport does not read bytes beyond a declared length.
     case bytes(Int)
     /// No bytes are available yet; the stream will call `wake`.
     case pending

@@ -1,10 +1,10 @@
 import Larkspur
 
-/// Records all events, and checks on which threads user code runs.
+/// A recorder of all events that also checks on which threads user code runs.
 ///
-/// The recorder is a monitor and an interceptor in one. Call `probe(_:)` in any other closure. In debug builds each
-/// call checks that the thread holds none of the library's locks (rule R1 in Concurrency.md) and is not delivering a
-/// transport's event (rule R2).
+/// The recorder is a monitor and an interceptor in one. In other closures that the library calls, call `probe(_:)`
+/// yourself. In debug builds, each call of the recorder checks two rules in Concurrency.md: the thread holds none of
+/// the library's locks (R1) and is not delivering a transport's event (R2).
 public final class EventRecorder: EventMonitor, RequestInterceptor {
     private struct State {
         var events: [(request: RequestID, event: RequestEvent)] = []
@@ -34,7 +34,7 @@ public final class EventRecorder: EventMonitor, RequestInterceptor {
     /// The places where user code ran under a lock or on a transport's thread; empty if no rule was broken.
     public var violations: [String] { box.withLock { $0.violations } }
 
-    /// Checks on the calling thread the two rules that ``EventRecorder`` names, and records violations.
+    /// Checks the rules R1 and R2 (see ``EventRecorder``) on the calling thread, and records violations.
     ///
     /// - Parameter place: The name of the calling code, for `violations`.
     public func probe(_ place: String) {
@@ -67,8 +67,8 @@ public final class EventRecorder: EventMonitor, RequestInterceptor {
         return .doNotRetry
     }
 
-    /// Resumes the waiting callers whose condition is fulfilled. The conditions are the test's code, so they run
-    /// outside the lock. They run again if new events were recorded meanwhile.
+    /// Resumes the waiting callers whose condition is fulfilled. The conditions are code of the test, so they run
+    /// outside the lock. If new events were recorded meanwhile, the conditions run again.
     private func wakeWatchers() {
         var tried = -1
         while true {

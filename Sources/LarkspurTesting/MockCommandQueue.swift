@@ -1,8 +1,8 @@
 internal import CLarkspur
 import Larkspur
 
-/// The queue of commands from other threads to a server's thread. Only the first of several pending commands wakes the
-/// thread.
+/// The queue of commands from other threads to a server's thread. If several commands are pending, only the first of
+/// them has woken the thread.
 final class MockCommandQueue: Sendable {
     enum Command: Sendable {
         case play(MockResponse, on: MockConnectionID)
@@ -41,13 +41,15 @@ final class MockCommandQueue: Sendable {
     func close() { box.withLock { $0 = State() } }
 }
 
-/// The identifier of a connection. The descriptor alone is not enough: a later connection may reuse it.
+/// The identifier of a connection. The descriptor alone is not enough, because a later connection may get the same
+/// descriptor.
 struct MockConnectionID: Sendable {
     let descriptor: Int32
     let number: Int
 }
 
-/// A poller that is closed when the last object that can wake it is released.
+/// A poller that is closed when the last reference to this object is released, so that no thread can wake a closed
+/// poller.
 final class MockWaker: Sendable {
     let poller: clarkspur_poller
 

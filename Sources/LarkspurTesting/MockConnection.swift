@@ -3,11 +3,11 @@ import Larkspur
 
 /// A connection of a `MockServer`: reads requests and sends responses, one after the other, and never blocks.
 ///
-/// It belongs to the server's thread. After every input the server calls `advance()`, which returns what the connection
-/// needs next.
+/// Only the server's thread uses a connection. After every event of the connection, that thread calls `advance()`,
+/// which returns the event that the connection needs next.
 final class MockConnection {
     enum Need {
-        /// Data from the peer, or room to send, as `interest` says.
+        /// Data from the peer, or room to send data; `interest` says which of the two.
         case peer
         /// A call of `play(_:)` with the handler's response to this request.
         case answer(MockRequest, MockHandler)
@@ -24,7 +24,8 @@ final class MockConnection {
         case waiting
         case playing
         case stalled
-        /// The response is complete. Further bytes of the peer are discarded, so that no reset overtakes the response.
+        /// The response is complete, and further bytes of the peer are read and discarded. If they stayed unread, the
+        /// system would send a reset, which could arrive before the response.
         case lingering
         case ended
     }
@@ -45,7 +46,7 @@ final class MockConnection {
     private var requests = 0
     private var handler: MockHandler?
     private var player: MockPlayer?
-    /// The player's action, to be performed once its bytes are written.
+    /// The player's next action. It is performed when the bytes before it are written.
     private var action: MockPlayer.Action?
     private var pace: (bytes: Int, interval: Duration)?
     private var output: [UInt8] = []
@@ -58,7 +59,8 @@ final class MockConnection {
         self.route = route
     }
 
-    /// The events that the poller waits for. While a response is sent, reading detects that the peer has disconnected.
+    /// The events that the poller waits for. Reading is also needed while a response is sent, because it detects that
+    /// the peer has disconnected.
     var interest: Int32 {
         let reads = phase == .lingering || (parser.buffered < Self.pieceSize && !parser.leavesInputUnread)
         return Int32(reads ? clarkspur_read : 0) | Int32(isBlocked ? clarkspur_write : 0)
@@ -118,7 +120,8 @@ final class MockConnection {
         }
     }
 
-    /// Buffers about as many bytes as the peer accepts at once, or performs the action that follows them.
+    /// Performs the pending action, because the bytes before it are written. If no action is pending, buffers about as
+    /// many bytes of the response as the peer accepts at once.
     private func playOn() -> Need? {
         if let action = action.take() { return perform(action) }
         while output.count < Self.pieceSize, action == nil {
@@ -155,7 +158,7 @@ final class MockConnection {
         return need
     }
 
-    /// Writes the buffered bytes, at the response's pace. Returns nil when all are written.
+    /// Writes the buffered bytes, at the response's pace. Returns nil when all bytes are written.
     private func flush() -> Need? {
         while written < output.count {
             let end = min(output.count, written + (pace?.bytes ?? .max - written))

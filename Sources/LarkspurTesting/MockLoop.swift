@@ -1,7 +1,8 @@
 internal import CLarkspur
 import Larkspur
 
-/// The thread of a `MockServer`, which owns all its sockets: accepts, reads, writes and runs timers.
+/// The loop of a `MockServer`'s thread. The loop owns all sockets of the server: it accepts connections, reads, writes
+/// and runs timers.
 final class MockLoop {
     private struct Timer {
         let time: ContinuousClock.Instant
@@ -31,7 +32,7 @@ final class MockLoop {
 
     deinit { buffer.deallocate() }
 
-    /// Runs until the server is stopped. Afterwards all descriptors but the poller's are closed.
+    /// Runs until the server is stopped. Then closes all descriptors except the poller's.
     func run() {
         isRunning = clarkspur_poller_watch(&poller, listener, 0, Int32(clarkspur_read))
         var ready = [clarkspur_ready](repeating: clarkspur_ready(), count: Self.batch)
@@ -143,7 +144,8 @@ final class MockLoop {
         timers.insert(timer, at: low)
     }
 
-    /// Returns the time to the next timer, rounded up so that the timer is due when the wait ends.
+    /// Returns the milliseconds to the next timer, or -1 if there is no timer. The number is rounded up, so that the
+    /// timer is due when the wait ends.
     private func millisecondsToNextTimer() -> Int32 {
         guard let next = timers.last else { return -1 }
         let rest = max(.zero, ContinuousClock.now.duration(to: next.time)) + .microseconds(999)

@@ -31,7 +31,8 @@ struct MockPlayer {
         self.keepsConnection = keepsConnection
     }
 
-    /// Performs the next step, appends its bytes to the output and returns the action that follows.
+    /// Performs the next step of the response, appends the step's bytes to the output and returns the action that
+    /// follows.
     mutating func next(_ output: inout [UInt8]) -> Action {
         guard let step = steps.first else { return end(&output) }
         if case .generated(_, let make) = step, form != .none, let bytes = make(generated), !bytes.isEmpty {

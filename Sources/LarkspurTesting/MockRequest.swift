@@ -10,9 +10,9 @@ public struct MockRequest: Sendable {
     public var version: String
     /// The header fields in the order of arrival, repeats included.
     public var headers: HTTPHeaders
-    /// The body, as far as the route reads and keeps it.
+    /// The part of the body that the route reads and keeps.
     public var body = Data()
-    /// The number of body bytes that were read, kept or not.
+    /// The number of body bytes that the server has read, whether it keeps them or not.
     public var bodyCount: UInt64 = 0
     /// The number of the connection in its server, counted from 1.
     public var connection = 0
@@ -22,7 +22,7 @@ public struct MockRequest: Sendable {
     /// The target up to its query.
     public var path: String { String(target.prefix { $0 != "?" }) }
 
-    /// The target after its first question mark; nil if it has none.
+    /// The target after its first question mark; nil if the target has no question mark.
     public var query: String? {
         target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
     }
@@ -41,10 +41,11 @@ public enum MockBodyReading: Sendable {
     case kept
     /// Reads the whole body and only counts its bytes.
     case counted
-    /// Keeps about this many bytes, or a few more that arrived with them, and leaves the rest unread, so that a large
-    /// upload stalls. The end of a chunked body stays unread too.
+    /// Keeps this many bytes and leaves the rest of the body unread, so that a large upload stalls. If further bytes
+    /// have arrived together with the last of these bytes, they may be kept too. The end of a chunked body stays
+    /// unread.
     ///
-    /// With 0 the server reads only the head, and sends no `100 Continue` to a request that expects it.
+    /// With 0, the server reads only the head, and does not answer an `Expect: 100-continue` field with `100 Continue`.
     case upTo(UInt64)
 
     var isHeadOnly: Bool { if case .upTo(0) = self { true } else { false } }

@@ -5,9 +5,9 @@ struct MockRequestParser {
     enum Found {
         /// More bytes are needed.
         case nothing
-        /// The head of a request. Set `reading` now to say how to read the body.
+        /// The head of a request. The caller now sets `reading`, which decides how the body is read.
         case head(MockRequest)
-        /// The request with its body, as far as the body is read.
+        /// The request with the part of its body that `reading` includes.
         case request(MockRequest)
         case broken(String)
     }
@@ -56,7 +56,7 @@ struct MockRequestParser {
 
     private struct Malformed: Error { let reason: String }
 
-    /// Parses one piece of a request. Returns nil to continue at once.
+    /// Parses one piece of a request. Returns nil if the caller should parse the next piece at once.
     private mutating func step() throws(Malformed) -> Found? {
         switch stage {
         case .requestLine:
@@ -137,7 +137,7 @@ struct MockRequestParser {
         return request
     }
 
-    /// Takes available body bytes and returns how many are still missing; nil if the rest is to stay unread.
+    /// Takes the available body bytes and returns how many bytes are still missing; nil if the rest must stay unread.
     private mutating func take(_ left: UInt64) -> UInt64? {
         if left > 0, hasEnough { return nil }
         let count = Int(min(left, UInt64(buffered)))

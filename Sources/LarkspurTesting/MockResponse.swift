@@ -6,14 +6,15 @@ import Larkspur
 ///     server.on("GET", "/broken") { _ in .text("a long text").truncated(after: 4) }
 ///     server.on("GET", "/by/hand") { _ in MockResponse([.raw(Data("HTTP/1.1 200 OK\r\nA".utf8)), .stall]) }
 ///
-/// After the last step the server keeps the connection open for the next request, unless a head, the request or a step
-/// says otherwise.
+/// After the last step, the server keeps the connection open for the next request. It closes the connection if the
+/// request or a head says so (`Connection: close`), or if a step does so.
 public struct MockResponse: Sendable {
     /// How the end of a body is marked.
     public enum Framing: Sendable {
-        /// The head's own fields decide; without them the length of the following body steps, or else chunked coding.
+        /// Uses the framing fields of the head. If the head has none, declares the length of the following body steps,
+        /// or uses chunked coding if this length is not known or trailers follow.
         case automatic
-        /// Declares this length, whatever steps follow.
+        /// Declares this length, even if the following steps have another length.
         case length(UInt64)
         /// Sends each body step as a chunk.
         case chunked
@@ -31,12 +32,13 @@ public struct MockResponse: Sendable {
         case body(Data)
         /// Sends a body that the closure generates.
         ///
-        /// The closure returns the bytes from a position on, and nil or no bytes at the end. It runs on the server's
-        /// thread and must not block. `count` is the total number of bytes, if known.
+        /// The closure receives a position in the body and returns the next bytes from there on. Nil or no bytes mean
+        /// the end of the body. The closure runs on the server's thread and must not block. `count` is the total number
+        /// of bytes, if known.
         case generated(count: UInt64?, @Sendable (UInt64) -> Data?)
         /// Sends fields after the last chunk.
         case trailers(HTTPHeaders)
-        /// Sends these bytes unchanged, whatever was sent before.
+        /// Sends these bytes unchanged, even if the head declares chunks or another length.
         case raw(Data)
         /// Waits for this time.
         case wait(Duration)
@@ -70,7 +72,8 @@ public struct MockResponse: Sendable {
     /// Creates a response from steps.
     public init(_ steps: [Step]) { self.steps = steps }
 
-    /// Returns the bytes of ``Step/bytes(count:)`` from a position on. Neighbouring parts of the pattern differ.
+    /// Returns the bytes of ``Step/bytes(count:)`` from a position on. The pattern repeats after 251 bytes, so a test
+    /// notices if a piece is lost or delivered twice.
     public static func pattern(from position: UInt64, count: Int) -> Data {
         var bytes = Data(capacity: count)
         while bytes.count < count {
@@ -105,7 +108,7 @@ extension MockResponse {
         response(status, headers: ["Location": location])
     }
 
-    /// Returns a response with this many bytes of the pattern.
+    /// Returns a response with this many bytes of the pattern ``pattern(from:count:)``.
     public static func bytes(count: UInt64) -> MockResponse {
         MockResponse([.head(ResponseHead(status: 200)), .bytes(count: count)])
     }
@@ -127,7 +130,8 @@ extension MockResponse {
         MockResponse([.drip(bytes: bytes, every: interval)] + steps)
     }
 
-    /// Returns this response, cut after this many bytes of its body and then ended in another way than declared.
+    /// Returns this response, cut after this many bytes of its body. The head still declares the whole body, and the
+    /// step `end` then ends the response early.
     public func truncated(after count: UInt64, by end: Step = .close) -> MockResponse {
         var left = count
         var kept: [Step] = []
@@ -148,7 +152,7 @@ extension MockResponse {
         return MockResponse(kept + [end])
     }
 
-    /// Returns this response with the framing of each head decided by the steps that follow it.
+    /// Returns this response with automatic framings replaced: the steps that follow a head decide the head's framing.
     func declaringLength() -> MockResponse {
         var result = self
         for (index, step) in steps.enumerated() {

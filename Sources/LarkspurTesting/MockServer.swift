@@ -7,8 +7,8 @@ import Larkspur
 ///     server.on("GET", "/joke") { request in .json(#"{"setup": "…"}"#) }
 ///     let joke = try await session.request(server.url + "/joke").serializingJSON().value
 ///
-/// The server listens on its own port, records requests, and runs on one thread, which ends with the server. A peer
-/// that closes its half of a connection counts as disconnected.
+/// The server listens on a port of its own, records requests, and runs on one thread, which ends with the server. If a
+/// peer closes its half of a connection, the server treats it as disconnected.
 public final class MockServer: Sendable {
     /// The record of requests and connections.
     public struct Log: Sendable {
@@ -21,11 +21,11 @@ public final class MockServer: Sendable {
         public internal(set) var connectionCount = 0
         /// The number of connections so far, open connections included.
         public internal(set) var connectionsAccepted = 0
-        /// Whether the server has stopped: thread, listener and all connections.
+        /// Whether the server has stopped: its thread has ended, and its listener and all connections are closed.
         public internal(set) var isStopped = false
 
         private let limit: Int
-        /// The kept requests: a few more than the limit, so that the array seldom moves its elements.
+        /// The kept requests. Their number may exceed the limit a little, so that the array seldom moves its elements.
         private var kept: [MockRequest] = []
 
         var keptCount: Int { kept.count }
@@ -52,8 +52,8 @@ public final class MockServer: Sendable {
     /// - Parameters:
     ///   - reading: How the bodies of requests without a route are read.
     ///   - requestLimit: The maximum number of requests that the log keeps; the oldest are dropped.
-    ///   - handler: Responds to requests without a route. If it throws, the response is a 500. Without a handler the
-    ///     response is a 404 whose body lists the routes.
+    ///   - handler: Responds to requests without a route. If the handler throws, the response is a 500. Without a
+    ///     handler, the response is a 404 whose body lists the routes.
     public init(
         reading: MockBodyReading = .kept, requestLimit: Int = 10_000,
         handler: (@Sendable (MockRequest) async throws -> MockResponse)? = nil
@@ -79,8 +79,8 @@ public final class MockServer: Sendable {
 
     deinit { commands.post(.stop) }
 
-    /// Sets the handler of this path, with any query; a nil method stands for every method. A later handler replaces an
-    /// earlier one.
+    /// Sets the handler of this path, with any query. A nil method means every method. A later handler replaces an
+    /// earlier handler of the same method and path.
     public func on(
         _ method: String?, _ path: String, reading: MockBodyReading = .kept,
         handler: @escaping @Sendable (MockRequest) async throws -> MockResponse
@@ -88,11 +88,12 @@ public final class MockServer: Sendable {
         state.add(method, path, MockRoute(reading: reading, handler: .asking(handler)))
     }
 
-    /// Sets the responses of this path, which are sent in turn; the last one repeats.
+    /// Sets the responses of this path. Each request gets the next response; after the last response, each request gets
+    /// the last response again.
     ///
     ///     server.on("GET", "/flaky", .text("try again", status: 503), .text("ok"))
     ///
-    /// The server sends these responses from its own thread, without delay even if the process is busy.
+    /// The server's own thread sends these responses, so they are not delayed if the process is busy.
     public func on(
         _ method: String?, _ path: String, reading: MockBodyReading = .kept, _ first: MockResponse,
         _ later: MockResponse...
@@ -114,7 +115,8 @@ public final class MockServer: Sendable {
 
     /// Closes the listener and all connections, and returns when the server's thread has ended.
     ///
-    /// Running handlers are cancelled and their responses ignored. A server without references stops by itself.
+    /// Running handlers are cancelled, and their responses are ignored. Without this call, a server stops when its last
+    /// reference is released.
     public func stop() async {
         commands.post(.stop)
         _ = try? await wait { $0.isStopped }

@@ -53,7 +53,7 @@ final class MockServerState: Sendable {
     var log: MockServer.Log { box.withLock { $0.log } }
 
     func add(_ method: String?, _ path: String, _ route: MockRoute) {
-        // A replaced route is released after unlocking.
+        // The replaced route is returned, so that it is released after unlocking.
         _ = box.withLock { $0.routes.updateValue(route, forKey: Key(method: method, path: path)) }
     }
 
@@ -96,7 +96,7 @@ final class MockServerState: Sendable {
         return result
     }
 
-    /// Waits until the log fulfils the condition, which runs in the waiting task after every change.
+    /// Waits until the log fulfils the condition. After every change of the log, the waiting task runs the condition.
     func wait(until isReached: (MockServer.Log) -> Bool) async throws -> MockServer.Log {
         while true {
             let (log, version) = box.withLock { ($0.log, $0.version) }

@@ -4,9 +4,10 @@ import Larkspur
 public struct StubAnswer: Sendable {
     /// One action of the transport.
     public enum Step: Sendable {
-        /// Shows this TLS peer. If the request asks for trust, the delegate judges the peer before anything is sent.
+        /// Presents this TLS peer. If the request asks for trust, the delegate decides about the peer before anything
+        /// is sent. Otherwise the errors in `PeerTrust` decide.
         ///
-        /// This step comes first, and has no effect on a plain `http` request.
+        /// This step must be the first step. It has no effect on a plain `http` request.
         case peer(PeerTrust)
         /// Delivers status and fields.
         case head(ResponseHead)
@@ -21,7 +22,8 @@ public struct StubAnswer: Sendable {
         case stall
         /// Ends with this error.
         case fail(TransportError)
-        /// Reads the request's body from its first byte again, as after a lost connection.
+        /// Asks the delegate for a fresh stream of the request's body, as after a lost connection. The step has an
+        /// effect only if the body is a stream.
         case rewind
     }
 
@@ -56,9 +58,9 @@ public struct StubAnswer: Sendable {
         StubAnswer([.fail(TransportError(code))])
     }
 
-    /// Returns this answer from a peer with these certificates.
+    /// Returns this answer with a first step that presents this TLS peer.
     public func by(_ peer: PeerTrust) -> StubAnswer { StubAnswer([.peer(peer)] + steps) }
 
-    /// Returns this answer, begun after a delay.
+    /// Returns this answer with a delay before its first step.
     public func after(_ delay: Duration) -> StubAnswer { StubAnswer([.wait(delay)] + steps) }
 }

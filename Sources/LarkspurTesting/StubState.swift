@@ -1,10 +1,10 @@
 import Larkspur
 
-/// The state machine of a stub's task: the steps of its answer, and the next step.
+/// The state machine of a stub's task. It contains the steps of the task's answer and the index of the next step.
 struct StubState {
     private enum Progress { case created, idle, running, sleeping(Task<Void, Never>?), ended }
 
-    /// The next action of the running thread, performed after unlocking.
+    /// The next action of the thread that runs the task's steps. The thread performs the action after unlocking.
     enum Step {
         case head(ResponseHead), body(Data), sent(UInt64), rewind
         case sleep(Duration)
@@ -18,7 +18,7 @@ struct StubState {
     private var progress = Progress.created
     private var steps: [StubAnswer.Step] = []
     private var index = 0
-    /// Set by the first `resume()`, cleared when the metrics are delivered.
+    /// Whether the task must still deliver metrics. True from the first `resume()` until the metrics are delivered.
     private var mustReportMetrics = false
     private var sent: UInt64 = 0
     private var received: UInt64 = 0
@@ -48,7 +48,7 @@ struct StubState {
         progress = .idle
     }
 
-    /// Ends the task with this error, unless it is ending already.
+    /// Ends the task with this error, unless the task is already ending with another error.
     mutating func fail(_ error: TransportError) {
         if failure == nil { failure = error }
         if case .created = progress { progress = .idle }
@@ -63,7 +63,8 @@ struct StubState {
         return true
     }
 
-    /// Returns whether the caller has to run the steps now, and the sleeping task that it has to cancel, if any.
+    /// Returns whether the caller has to run the steps now, and the sleeping task that the caller has to cancel, if
+    /// any.
     mutating func beginRunning() -> (Bool, Task<Void, Never>?) {
         switch progress {
         case .idle:
@@ -77,7 +78,7 @@ struct StubState {
         }
     }
 
-    /// Returns the next step, or nil if the caller has to stop.
+    /// Returns the next step, or nil if the caller has to stop running steps.
     mutating func next() -> (Step, any TransportDelegate)? {
         guard let delegate, case .running = progress else { return nil }
         if failure != nil { return end(delegate) }

@@ -4,12 +4,13 @@ import Larkspur
 ///
 ///     let session = Session(transport: StubTransport { _ in .json(#"{"name": "Ada"}"#) })
 ///
-/// Everything above the transport works as in production. Events come on the thread that resumes the task, or after a
-/// `.wait` on another thread.
+/// Everything above the transport works as in production. A thread that calls a member of a task, such as `resume()`,
+/// also delivers the task's next events. After a `.wait` step, another thread delivers them.
 public final class StubTransport: Transport {
     fileprivate let clock: any Clock<Duration>
     fileprivate let answer: @Sendable (TransportRequest) -> StubAnswer
-    /// The tasks in flight, by identity (two sessions may use the same ID); nil after the transport has ended.
+    /// The tasks in flight; nil after the transport has ended. The key is the object's identity, because two sessions
+    /// may use the same task ID.
     fileprivate let running = Protected<[ObjectIdentifier: StubTask]?>([:])
 
     /// Creates a transport that calls the closure for each answer and measures waits with the clock.
@@ -32,8 +33,8 @@ public final class StubTransport: Transport {
     }
 }
 
-/// A task of the stub. One thread at a time runs its steps; other threads only change the state that the next step
-/// reads.
+/// A task of the stub. One thread at a time runs the task's steps. Other threads only change the state, which the
+/// running thread reads before the next step.
 private final class StubTask: TransportTask {
     let id: TransportTaskID
     private let request: TransportRequest
@@ -64,7 +65,7 @@ private final class StubTask: TransportTask {
     func cancel() { update { $0.fail(TransportError(.cancelled)) } }
     func allow(upTo position: UInt64) { update { $0.allowance = max($0.allowance, position) } }
 
-    /// Changes the state, and runs the steps unless another thread runs them.
+    /// Changes the state, and runs the task's steps unless another thread runs them already.
     func update(_ change: (inout StubState) -> Void) {
         let (runs, sleeper) = box.withLock { state in
             change(&state)

@@ -1,7 +1,8 @@
 /// An optional `Duration` stored in eight bytes, with nanosecond resolution.
 ///
-/// The maximum is about 580 years; a negative duration becomes zero. A `Duration?` needs 24 bytes and 128-bit
-/// arithmetic, although most timeouts and metrics are only passed on.
+/// The maximum is about 580 years; a negative duration becomes zero. A `Duration?` would need 24 bytes and 128-bit
+/// arithmetic. That is too expensive for timeouts and metrics, because every hop has many of them and most are only
+/// passed on.
 @propertyWrapper
 @_documentation(visibility: internal)
 public struct CompactDuration: Sendable, Hashable {

@@ -1,5 +1,6 @@
 extension TransportBody {
-    /// Returns a body that is part of a file. The whole file must be unchanged when it is sent (T24).
+    /// Returns a body that is part of a file. The whole file must be unchanged when the body is sent (T24 in
+    /// `Transport`).
     package static func file(
         path: String, length: UInt64, version: TransportFileVersion, range: Range<UInt64>
     ) -> TransportBody {

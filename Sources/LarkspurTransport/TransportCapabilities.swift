@@ -1,7 +1,7 @@
-/// The sentences of the contract of ``Transport`` that a transport keeps although not every engine can.
+/// The parts of the contract of ``Transport`` that a transport keeps although not every engine can.
 ///
-/// libcurl keeps all of them. URLSession hides parts of the protocol. An engine on it states what it keeps, so that the
-/// framework refuses what would be unsafe.
+/// An engine on libcurl keeps the whole contract. An engine on URLSession cannot, because URLSession hides parts of the
+/// protocol. The framework refuses a request that would be unsafe without a missing capability.
 public struct TransportCapabilities: OptionSet, Sendable {
     public let rawValue: UInt32
     public init(rawValue: UInt32) { self.rawValue = rawValue }

@@ -1,11 +1,11 @@
 /// The receiver of a transport's events and questions.
 ///
-/// The transport calls both functions on its threads. The functions return quickly and never block: they change state,
-/// pass work on and run no user code (rule R2 in Concurrency.md).
+/// The transport calls both functions on its threads. The functions must return quickly and never block. They only
+/// change state and pass work on to other threads, and run no user code (rule R2 in Concurrency.md).
 public protocol TransportDelegate: AnyObject, Sendable {
-    /// Receives a fact about a task. Facts come in order (T5).
+    /// Receives an event of a task. The events of a task come in order (T5 in `Transport`).
     func received(_ event: TransportEvent, for task: TransportTaskID)
 
-    /// Answers a question about a task through its reply, before this function returns (T19).
+    /// Answers a question about a task through the question's reply, before this function returns (T19 in `Transport`).
     func answer(_ question: TransportQuestion, for task: TransportTaskID)
 }

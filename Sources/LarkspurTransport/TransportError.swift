@@ -11,7 +11,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let cancelled = Code(rawValue: "cancelled")
         /// The transport was invalidated.
         public static let invalidated = Code(rawValue: "invalidated")
-        /// No transport exists for this platform, or a part of it is missing.
+        /// The transport cannot be used, because of the platform, a missing library or feature, or the configuration.
         public static let unavailable = Code(rawValue: "unavailable")
         /// The host's name has no address.
         public static let nameLookup = Code(rawValue: "nameLookup")
@@ -21,7 +21,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let unreachable = Code(rawValue: "unreachable")
         /// The process or the system has no file descriptor left for a connection.
         public static let tooManyOpenFiles = Code(rawValue: "tooManyOpenFiles")
-        /// A proxy, or an exception from proxying, is not configured correctly.
+        /// The URL of a proxy, or an exception for hosts without a proxy, is not valid.
         public static let invalidProxy = Code(rawValue: "invalidProxy")
         /// The proxy cannot be reached, or did not connect to the host.
         public static let proxyFailed = Code(rawValue: "proxyFailed")
@@ -95,7 +95,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         /// Receiving the response's body.
         case receiving
 
-        /// The stage as it follows "while" in a sentence.
+        /// The stage in words that can follow "while", as in "while looking up the host".
         public var description: String {
             switch self {
             case .nameLookup: "looking up the host"
@@ -111,7 +111,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     public var message: String
     /// The stage that the hop had reached, if it matters.
     public var phase: Phase?
-    /// The error of another library that caused this one, if any.
+    /// The error of another library that caused this error, if any.
     public var underlying: (any Error)?
 
     /// Creates a failure.
@@ -125,7 +125,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     /// The error of a cancelled hop.
     public static let cancelled = TransportError(.cancelled, "the request was cancelled")
 
-    /// Returns the error of a hop whose body cannot be read completely (T24).
+    /// Returns the error of a hop whose body cannot be read completely (T24 in `Transport`).
     package static func bodyFailed(_ message: String, _ underlying: (any Error)? = nil) -> TransportError {
         TransportError(.bodyFailed, message, phase: .sending, underlying: underlying)
     }

@@ -1,4 +1,4 @@
-/// A fact that a transport reports about a task, in the order of the contract (T5).
+/// An event that a transport reports about a task. The contract defines the order of events (T5 in `Transport`).
 #if compiler(>=6.3)
     @nonexhaustive(warn)
 #endif

@@ -1,8 +1,8 @@
-/// A stream of a file's bytes. The first read opens the file, `end()` closes it.
+/// A stream of a file's bytes. The first read opens the file, and `end()` closes the file.
 ///
-/// The stream delivers the file, or the range of it, that the body was made from, or fails. Length and version are
-/// compared when the file is opened and again before the last bytes are returned. A failure at that point still keeps
-/// the request from being complete.
+/// If the file has changed since the body was made, reading fails. The stream compares the file's length and version
+/// when it opens the file, and again before it returns the last bytes. If the second comparison fails, the last bytes
+/// are not sent, so the server does not receive a complete request.
 final class TransportFileStream: TransportBodyStream {
     private enum State {
         case closed
@@ -43,7 +43,7 @@ final class TransportFileStream: TransportBodyStream {
     }
 
     func end() {
-        // The file is closed after unlocking.
+        // The state is returned, so that its file is closed after unlocking.
         _ = box.withLock { state in
             defer { state = .ended }
             return state

@@ -1,10 +1,10 @@
 /// The times and byte counts of one hop.
 ///
-/// All times but `queued` count from the hop's start. If the hop was sent again after a lost connection, all times but
-/// `total` belong to the last sending, as far as the transport knows. Nil means that the phase did not happen (a reused
-/// connection has no lookup) or that the transport does not know.
+/// All times except `queued` count from the hop's start. If the hop was sent again after a lost connection, all times
+/// except `queued` and `total` belong to the last sending, as far as the transport knows them. Nil means that the step
+/// did not happen (a reused connection has no lookup), or that the transport does not know the time.
 public struct TransportMetrics: Sendable, Equatable {
-    /// How long the hop waited in the transport's queue before it started.
+    /// The time that the hop waited in the transport's queue before it started.
     @CompactDuration public var queued: Duration?
     /// The time when the name lookup was complete.
     @CompactDuration public var nameLookup: Duration?

@@ -1,16 +1,17 @@
 /// A question that a transport asks its delegate. Each question carries its reply.
 ///
-/// An unanswered question counts as refused (T19), so a delegate that forgets to answer fails safely.
+/// An unanswered question counts as refused (T19 in `Transport`), so a delegate that forgets to answer fails safely.
 #if compiler(>=6.3)
     @nonexhaustive(warn)
 #endif
 public enum TransportQuestion: Sendable {
-    /// Asks whether to trust this peer before a request is sent to it; only for requests with `asksForTrust` (T25).
+    /// Asks whether to trust this peer, before a request is sent to the peer. The transport asks only for requests with
+    /// `asksForTrust` (T25 in `Transport`).
     case serverTrust(PeerTrust, TransportReply<TrustDecision>)
-    /// Asks for the client certificate that the peer requests, if there is one.
+    /// Asks for a client certificate, because the peer has requested a certificate.
     case clientIdentity(host: String, TransportReply<ClientIdentity>)
-    /// Asks for a fresh stream: a streamed request body must be sent again from its first byte, after `offset` bytes
-    /// were used.
+    /// Asks for a fresh stream, because a streamed request body must be sent again from its first byte. `offset` is the
+    /// number of bytes that were read from the previous stream.
     case bodyFromStart(offset: UInt64, TransportReply<any TransportBodyStream>)
 }
 
@@ -39,7 +40,7 @@ public struct PeerTrust: Sendable {
     /// The port of the request.
     public let port: Int
     /// The certificate chain as the platform's verification built it: leaf first, each certificate in DER. If there is
-    /// a `chainError`, only the leaf is proved.
+    /// a `chainError`, only the leaf certainly belongs to the peer.
     public let certificates: [[UInt8]]
     /// The error of the platform's chain verification; nil if the chain is valid.
     public let chainError: TransportError?
@@ -77,13 +78,13 @@ public struct PeerTrust: Sendable {
 public enum TrustDecision: Sendable, Equatable {
     /// Uses the verdict of the platform's own verification.
     case platformDefault
-    /// Trusts the peer, whatever the platform's verdict.
+    /// Trusts the peer, whatever the platform's verdict is.
     case trusted
     /// Sends nothing; the hop fails with this code.
     case refused(reason: String, code: TransportError.Code = .untrusted)
 }
 
-/// A client certificate with its private key. Descriptions show neither.
+/// A client certificate with its private key. Descriptions show neither the certificate nor the key.
 public struct ClientIdentity: Sendable {
     /// The format of certificate and key.
     #if compiler(>=6.3)
@@ -117,6 +118,6 @@ public struct ClientIdentity: Sendable {
 extension ClientIdentity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "ClientIdentity(REDACTED)" }
     public var debugDescription: String { description }
-    /// Keeps `dump` from showing what the description hides.
+    /// Keeps `dump` from showing the certificate, the key and the password, which the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

@@ -14,7 +14,8 @@ public struct TransportRequest: Sendable {
     public var initialAllowance: UInt64
     /// The time limits of the hop.
     public var timeouts = TransportTimeouts()
-    /// Whether the transport asks the delegate to judge a TLS peer, with `.serverTrust`, instead of the platform alone.
+    /// Whether the transport asks the delegate, with `.serverTrust`, to decide about a TLS peer. If false, only the
+    /// platform decides.
     public var asksForTrust = false
     /// The HTTP version to use.
     public var version = HTTPVersionChoice.negotiated
@@ -46,8 +47,8 @@ public enum HTTPVersionChoice: Sendable, Hashable {
 }
 
 extension TransportRequest: CustomStringConvertible, CustomReflectable {
-    /// Method and URL, without secrets. Fields and body are left out, because they may contain secrets.
+    /// The method and the URL, without secrets. Fields and body are left out, because they may contain secrets.
     public var description: String { "\(method) \(url)" }
-    /// Keeps `dump` from showing what the description hides.
+    /// Keeps `dump` from showing fields and body, which the description leaves out.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

@@ -1,7 +1,7 @@
-/// One hop in flight: the handle by which the framework controls it.
+/// The handle by which the framework controls one hop.
 ///
 /// Every member may be called from any thread, at any time and any number of times, also from inside
-/// `TransportDelegate.received`. No member blocks. The contract of ``Transport`` defines their races.
+/// `TransportDelegate.received`. No member blocks. The contract of ``Transport`` defines the result if calls race.
 public protocol TransportTask: AnyObject, Sendable {
     /// The identifier that the framework gave the task.
     var id: TransportTaskID { get }
@@ -17,12 +17,13 @@ public protocol TransportTask: AnyObject, Sendable {
 
     /// Allows the body to be delivered up to this absolute position.
     ///
-    /// Positions only grow. They are absolute and not increments, so they need no order between threads: the largest
-    /// position wins.
+    /// The allowed position never falls. It is absolute and not an increment, so calls from several threads need no
+    /// order: the largest position applies.
     func allow(upTo position: UInt64)
 }
 
-/// The identifier of a task within its session. Events find their request by it.
+/// The identifier of a task within its session. Each event carries the identifier, by which the session finds the
+/// event's request.
 public struct TransportTaskID: Hashable, Sendable, CustomStringConvertible {
     /// The number, unique in the session.
     public let rawValue: UInt64

@@ -1,6 +1,7 @@
 extension XML: CustomStringConvertible {
-    /// The element as XML text. Parsing this text again returns an equal element. A part of a document includes the
-    /// namespace declarations that it needs. Empty for a missing element.
+    /// The element as XML text; empty for a missing element. Parsing this text again returns an equal element. If the
+    /// element is a part of a document, the text includes the namespace declarations that the element needs from the
+    /// rest of the document.
     public var description: String {
         guard !isMissing else { return "" }
         var writer = XMLWriter()
@@ -12,7 +13,8 @@ extension XML: CustomStringConvertible {
 private struct XMLWriter {
     private var bytes: [UInt8] = []
     private var namespaces = XMLNamespaces()
-    /// Declarations from outside the outermost element, and the position to insert them.
+    /// The namespace declarations that the outermost element needs from the rest of its document. `inheritedPlace` is
+    /// the position in `bytes` at which they are inserted.
     private var inherited: [UInt8] = []
     private var inheritedPlace = 0
 
@@ -20,7 +22,8 @@ private struct XMLWriter {
         String(decoding: bytes[..<inheritedPlace] + inherited + bytes[inheritedPlace...], as: UTF8.self)
     }
 
-    // In debug builds every case and text of a function needs stack: recursive functions delegate everything else.
+    // In debug builds, every value in a function needs space on the stack. This recursive function therefore leaves all
+    // work except the recursion to other functions.
     mutating func write(_ element: XML) {
         let shadowed = writeStartTag(of: element)
         for child in element.children {
@@ -30,7 +33,7 @@ private struct XMLWriter {
         namespaces.restore(shadowed)
     }
 
-    /// Writes a start tag. Returns the declarations that it hides.
+    /// Writes a start tag. Returns the outer namespace declarations that the tag's own declarations hide.
     private mutating func writeStartTag(of element: XML) -> [XMLNamespaces.Shadowed] {
         var shadowed: [XMLNamespaces.Shadowed] = []
         for attribute in element.attributes {
@@ -75,7 +78,7 @@ private struct XMLWriter {
 extension [UInt8] {
     fileprivate mutating func append(_ text: String) { append(contentsOf: text.utf8) }
 
-    /// Appends escaped text. It also escapes the white space that parsers would normalize.
+    /// Appends a text with special characters escaped. White space that parsers would change is escaped too.
     fileprivate mutating func append(escaping text: String, inAttribute: Bool) {
         for byte in text.utf8 {
             switch byte {

@@ -33,7 +33,7 @@ public struct XML: Sendable, Hashable {
     public struct Attribute: Sendable, Hashable {
         /// The name. A name without a prefix has no namespace, even if the element has a namespace.
         public let name: Name
-        /// The value. Tabs and line breaks are replaced by spaces, unless they were written as references.
+        /// The value. The parser replaces tabs and line breaks by spaces, unless they were written as references.
         public let value: String
     }
 
@@ -44,7 +44,7 @@ public struct XML: Sendable, Hashable {
     public enum Node: Sendable, Hashable {
         /// A child element.
         case element(XML)
-        /// Text up to another kind of node, including CDATA sections.
+        /// The text up to the next node of another kind, including the text of CDATA sections.
         case text(String)
         /// A comment, without its delimiters.
         case comment(String)
@@ -110,12 +110,14 @@ public struct XML: Sendable, Hashable {
         children.compactMap { if case .element(let element) = $0 { element } else { nil } }
     }
 
-    /// Returns the child elements with the name, in any namespace if it is nil. `""` means no namespace.
+    /// Returns the child elements with this name. If `namespace` is nil, elements of all namespaces are returned; `""`
+    /// means no namespace.
     public func children(named local: String, in namespace: String? = nil) -> [XML] {
         elements.filter { $0.isNamed(local, in: namespace) }
     }
 
-    /// The first child element with the name; a missing element if there is none.
+    /// The first child element with this name; a missing element if there is no such child. If `namespace` is nil, the
+    /// namespace does not matter.
     public subscript(local: String, in namespace: String? = nil) -> XML {
         for case .element(let element) in children where element.isNamed(local, in: namespace) { return element }
         return .missing
@@ -125,7 +127,8 @@ public struct XML: Sendable, Hashable {
         name.local == local && (namespace == nil || name.namespace == namespace)
     }
 
-    /// Returns the value of the attribute. An attribute without a prefix has no namespace.
+    /// Returns the value of the attribute; nil if the element has no such attribute. An attribute without a prefix has
+    /// no namespace.
     public func attribute(_ local: String, in namespace: String = "") -> String? {
         attributes.first { $0.name.local == local && $0.name.namespace == namespace }?.value
     }
@@ -144,9 +147,10 @@ public struct XML: Sendable, Hashable {
         return text
     }
 
-    /// Returns whether both elements are equal, except for quotation marks and similar details of their spelling.
+    /// Returns whether both elements have equal names, attributes and content. Details of the XML text, such as the
+    /// kind of quotation marks, are not compared.
     public static func == (left: XML, right: XML) -> Bool {
-        // Not recursive, because recursion needs kilobytes of stack per level in debug builds.
+        // This function is not recursive, because recursion needs kilobytes of stack for each level in debug builds.
         var pending = [(left, right)]
         while let (left, right) = pending.popLast() {
             guard left.name == right.name, left.attributes == right.attributes,

@@ -16,7 +16,7 @@ public struct XMLError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let unsupportedEncoding = Reason(rawValue: "unsupportedEncoding")
         /// Bytes that are not text in the document's encoding.
         public static let malformedEncoding = Reason(rawValue: "malformedEncoding")
-        /// A character that XML does not allow, such as most control characters. A character reference to it is the
+        /// A character that XML does not allow, such as most control characters. A reference to such a character is the
         /// same error.
         public static let invalidCharacter = Reason(rawValue: "invalidCharacter")
         /// A name that begins with a digit, or has two colons.
@@ -47,7 +47,7 @@ public struct XMLError: Error, Sendable, Hashable, CustomStringConvertible {
     public let column: Int
     public let description: String
 
-    /// Creates an error at the offset, which is the end of the text if the text ends too early.
+    /// Creates an error at the offset. If the offset is the end of the text, the reason is always `.unexpectedEnd`.
     init(_ reason: Reason, at offset: Int, of text: [UInt8], expected: String) {
         var line = 1
         var column = 1
@@ -55,7 +55,7 @@ public struct XMLError: Error, Sendable, Hashable, CustomStringConvertible {
             switch text[index] {
             case 0x0D where index + 1 < text.count && text[index + 1] == 0x0A: break
             case 0x0A, 0x0D: (line, column) = (line + 1, 1)
-            case 0x80..<0xC0: break  // the rest of a character
+            case 0x80..<0xC0: break  // a further byte of the same character
             default: column += 1
             }
         }

@@ -8,9 +8,10 @@ extension XML {
     public enum Event: Sendable, Hashable {
         /// The start tag of an element.
         case start(Name, attributes: [Attribute])
-        /// The end tag of an element, also for an empty tag.
+        /// The end tag of an element. An empty tag, such as `<br/>`, has a start event and an end event.
         case end(Name)
-        /// The whole text between two other events, with replaced references, white space and CDATA sections.
+        /// The whole text between two other events, including white space and the text of CDATA sections. References
+        /// are replaced by their characters.
         case text(String)
         /// A comment, without its delimiters.
         case comment(String)
@@ -28,16 +29,16 @@ extension XML {
 /// }
 /// ```
 ///
-/// It checks the well-formedness rules of XML 1.0 and of namespaces. A document type declaration is skipped: the only
-/// entities are `lt`, `gt`, `amp`, `quot` and `apos`. Any input produces events and then an end or an error, in linear
-/// time.
+/// The parser checks the well-formedness rules of XML 1.0 and of namespaces. It skips a document type declaration, so
+/// the only entities are `lt`, `gt`, `amp`, `quot` and `apos`. For any input, the events finish with the end of the
+/// document or an error, in linear time.
 public struct XMLEventParser: Sendable {
     private enum Stage {
         /// Before the outermost element, where a document type declaration is allowed.
         case documentType
         case root
         case content
-        /// The end of an element whose empty tag was the last event.
+        /// After the start event of an empty tag, whose end event is next.
         case endOfEmptyTag
         case nothing
         case failed(XMLError)
@@ -45,9 +46,9 @@ public struct XMLEventParser: Sendable {
 
     private struct OpenElement {
         let name: XML.Name
-        /// The position of its name.
+        /// The range of the name in the start tag.
         let written: Range<Int>
-        /// The declarations that it hides.
+        /// The outer namespace declarations that the element's own declarations hide.
         let shadowed: [XMLNamespaces.Shadowed]
     }
 
@@ -55,11 +56,11 @@ public struct XMLEventParser: Sendable {
     private var stage = Stage.documentType
     private var open: [OpenElement] = []
     private var namespaces = XMLNamespaces()
-    /// The decoded text while text with references is parsed. It is a property so that its storage is reused.
+    /// The part of a text or attribute value that is decoded so far. It is a property so that its memory is reused.
     private var buffer: [UInt8] = []
 
-    /// Creates a parser of a document in UTF-8, UTF-16 or ISO-8859-1. The byte order mark, `charset` or the document's
-    /// declaration sets the encoding, in this order.
+    /// Creates a parser of a document in UTF-8, UTF-16 or ISO-8859-1. The encoding is taken from the byte order mark.
+    /// Without a mark, it is taken from `charset`, and without `charset` from the document's own declaration.
     ///
     /// - Parameter charset: The charset of the response's `Content-Type`.
     public init(data: Data, charset: String? = nil) throws(XMLError) {
@@ -67,7 +68,7 @@ public struct XMLEventParser: Sendable {
         try scanner.skipDeclaration()
     }
 
-    /// Returns the next event; nil at the end of the document. After an error it throws the same error again.
+    /// Returns the next event; nil at the end of the document. After an error, each further call throws the same error.
     public mutating func next() throws(XMLError) -> XML.Event? {
         do throws(XMLError) {
             while true {
@@ -89,7 +90,7 @@ public struct XMLEventParser: Sendable {
         }
     }
 
-    /// Returns the text up to the next markup; nil if there is none.
+    /// Returns the text up to the next markup; nil if there is no text.
     private mutating func text() throws(XMLError) -> XML.Event? {
         buffer.removeAll(keepingCapacity: true)
         var pending = scanner.position
@@ -192,7 +193,7 @@ extension XMLEventParser {
     private mutating func endTag() throws(XMLError) -> XML.Event {
         let start = scanner.position
         _ = try scanner.skipQualifiedName()
-        // Compared byte by byte, because strings with different scalars can be equal.
+        // The names are compared byte by byte, because Swift strings with different Unicode scalars can be equal.
         guard let element = open.last,
             scanner.text[element.written].elementsEqual(scanner.text[start..<scanner.position])
         else {
@@ -228,7 +229,7 @@ extension XMLEventParser {
                 try scanner.skipReference(into: &buffer)
                 continue
             case UInt8(ascii: "<"): throw scanner.expected("\"&lt;\" in the value of an attribute")
-            case 0x09, 0x0A: buffer.append(0x20)  // XML 1.0, section 3.3.3; references are not changed
+            case 0x09, 0x0A: buffer.append(0x20)  // XML 1.0, section 3.3.3, except for references
             case let byte: buffer.append(byte)
             }
             scanner.position += 1
@@ -241,7 +242,7 @@ extension XMLEventParser {
 
 // Namespaces.
 extension XMLEventParser {
-    /// Declares the namespaces of a tag. Returns the declarations that they hide.
+    /// Declares the namespaces of a tag. Returns the outer declarations that the new declarations hide.
     private mutating func declare(_ attributes: [WrittenAttribute]) throws(XMLError) -> [XMLNamespaces.Shadowed] {
         var shadowed: [XMLNamespaces.Shadowed] = []
         for attribute in attributes {
@@ -278,7 +279,7 @@ extension XMLEventParser {
                 namespace = .declarations
                 value = namespaces[prefix]?.name ?? value  // the same text, in the storage that all names share
             } else if attribute.name.prefix.isEmpty {
-                namespace = .none  // even if the element has one
+                namespace = .none  // even if the element has a namespace
             } else {
                 namespace = try self.namespace(of: attribute.name.prefix, at: attribute.position)
             }

@@ -1,7 +1,7 @@
 /// The namespace of each prefix at the current position of a reader or writer.
 struct XMLNamespaces: Sendable {
-    /// A namespace with a number, which is fast to compare and hash. The namespace's name may be a megabyte long, and
-    /// every attribute may use it.
+    /// A namespace with a number. The number is fast to compare and to hash. The name is not, because it may be a
+    /// megabyte long, and every attribute may use it.
     struct Namespace: Sendable {
         let number: Int
         let name: String
@@ -13,7 +13,7 @@ struct XMLNamespaces: Sendable {
         static let declarations = Namespace(number: 2, name: "http://www.w3.org/2000/xmlns/")
     }
 
-    /// The namespace of a prefix before a declaration.
+    /// The namespace that a prefix had before a declaration changed it; nil if the prefix had none.
     struct Shadowed: Sendable {
         let prefix: String
         let namespace: Namespace?
@@ -29,7 +29,7 @@ struct XMLNamespaces: Sendable {
 
     subscript(prefix: String) -> Namespace? { bound[prefix] }
 
-    /// Declares a prefix, until the returned value is restored.
+    /// Declares a prefix. The declaration is valid until `restore(_:)` is called with the returned value.
     mutating func declare(_ prefix: String, as name: String) -> Shadowed {
         let namespace = known[name] ?? Namespace(number: known.count, name: name)
         known[name] = namespace
@@ -42,7 +42,7 @@ struct XMLNamespaces: Sendable {
 }
 
 extension XML.Name {
-    /// The prefix that an attribute with this name declares, empty for the default namespace; nil if it is no
-    /// declaration.
+    /// The prefix that an attribute with this name declares; empty for the default namespace. Nil if such an attribute
+    /// is not a namespace declaration.
     var declaredPrefix: String? { prefix == "xmlns" ? local : prefix.isEmpty && local == "xmlns" ? "" : nil }
 }

@@ -8,7 +8,8 @@ extension XMLScanner {
 
     private static func decoded(_ bytes: [UInt8], charset: String?) throws(XMLError) -> [UInt8] {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return try decodedUTF8(bytes.dropFirst(3)) }
-        // In UTF-8 no document begins with a NUL byte, or has one after its first "<".
+        // The last two of these lines detect UTF-16 without a byte order mark: a document in UTF-8 has no NUL byte
+        // before or after its first "<".
         if bytes.starts(with: [0xFE, 0xFF]) { return try decodedUTF16(bytes.dropFirst(2), high: 0) }
         if bytes.starts(with: [0xFF, 0xFE]) { return try decodedUTF16(bytes.dropFirst(2), high: 1) }
         if bytes.starts(with: [0, 0x3C]) { return try decodedUTF16(bytes[...], high: 0) }
@@ -16,7 +17,8 @@ extension XMLScanner {
         var scanner = XMLScanner(text: bytes)
         switch (charset ?? (try? scanner.skipDeclaration()) ?? "UTF-8").uppercased() {
         case "ISO-8859-1", "LATIN1": return try decoded(bytes.map(UInt16.init), as: UTF16.self)
-        // Some services name UTF-16 and send UTF-8, because they create documents as text in memory: the bytes decide.
+        // Some services declare UTF-16 but send UTF-8, because they create documents as text in memory. Real UTF-16 has
+        // been detected above, so the document is decoded as UTF-8.
         case "UTF-8", "UTF8", "US-ASCII", "UTF-16": return try decodedUTF8(bytes[...])
         default:
             throw XMLError(
@@ -25,13 +27,14 @@ extension XMLScanner {
     }
 
     private static func decodedUTF8(_ bytes: ArraySlice<UInt8>) throws(XMLError) -> [UInt8] {
-        // Decoding replaces invalid bytes. Their position is searched only if there are any.
+        // `String(decoding:as:)` replaces invalid bytes. Their position is searched only if the string differs.
         var text = String(decoding: bytes, as: UTF8.self)
         let isIntact = text.withUTF8 { utf8 in bytes.withUnsafeBytes { $0.elementsEqual(utf8) } }
         return isIntact ? Array(bytes) : try decoded(bytes, as: UTF8.self)
     }
 
-    /// - Parameter high: The index of the high byte of each pair.
+    /// - Parameter high: The index of the high byte in each pair of bytes: 0 for big-endian text, 1 for little-endian
+    ///   text.
     private static func decodedUTF16(_ bytes: ArraySlice<UInt8>, high: Int) throws(XMLError) -> [UInt8] {
         var units = stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map { index in
             UInt16(bytes[index + high]) << 8 | UInt16(bytes[index + 1 - high])
@@ -94,7 +97,7 @@ extension XMLScanner {
         return encoding
     }
 
-    /// Skips one part of the declaration, if it comes next, and returns its value.
+    /// Skips the part of the declaration with this name and returns its value; nil if another part comes next.
     private mutating func skipPart(_ name: StaticString) throws(XMLError) -> String? {
         let start = position
         guard skipWhitespace(), skip(name) else {
@@ -122,7 +125,8 @@ extension XMLScanner {
         guard skip(">") else { throw expected("\">\" after the document type") }
     }
 
-    /// Skips declarations and the bracket after them. Brackets within a declaration do not count.
+    /// Skips declarations up to and including the closing bracket. A bracket in quotes, in a comment or in a processing
+    /// instruction does not close the declarations.
     private mutating func skipInternalSubset() throws(XMLError) {
         while !skip("]") {
             if skip("<!--") {

@@ -1,4 +1,4 @@
-/// A scanner of a document's text. For any bytes it stays within the text and always advances.
+/// A scanner of a document's text. Whatever the bytes are, the scanner never reads beyond the text and always advances.
 struct XMLScanner: Sendable {
     /// The text in UTF-8, with LF line ends.
     let text: [UInt8]
@@ -9,7 +9,8 @@ struct XMLScanner: Sendable {
     /// The byte at `position`; 0, which XML does not allow, at the end.
     var current: UInt8 { isAtEnd ? 0 : text[position] }
 
-    // Never inlined: errors are rare, and their code would displace the hot path from the instruction cache.
+    // Never inlined, because errors are rare: their code would take space in the instruction cache that frequent code
+    // needs.
     @inline(never)
     func expected(
         _ what: StaticString, _ reason: XMLError.Reason = .unexpectedCharacter, at offset: Int? = nil
@@ -43,7 +44,7 @@ struct XMLScanner: Sendable {
         return position > start
     }
 
-    /// Skips everything up to and including a word. Returns the range before the word.
+    /// Skips everything up to and including a word. Returns the range of the skipped text before the word.
     mutating func skip(through word: StaticString, _ what: StaticString) throws(XMLError) -> Range<Int> {
         let start = position
         while !skip(word) {
@@ -74,7 +75,7 @@ struct XMLScanner: Sendable {
         return start..<position
     }
 
-    /// Skips a name with or without a prefix. The prefix is empty if there is none.
+    /// Skips a name with or without a prefix, and returns its parts. The prefix is empty if the name has none.
     mutating func skipQualifiedName() throws(XMLError) -> (prefix: String, local: String) {
         let first = string(try skipName())
         return skip(":") ? (first, string(try skipName())) : ("", first)
@@ -103,7 +104,7 @@ struct XMLScanner: Sendable {
     /// The further characters beyond ASCII that a name can contain (production 4a).
     private static let nameParts: [ClosedRange<UInt32>] = [0xB7...0xB7, 0x300...0x36F, 0x203F...0x2040]
 
-    /// Skips a reference from its ampersand on, and appends its character.
+    /// Skips a reference, which begins with an ampersand, and appends the character that the reference means.
     mutating func skipReference(into buffer: inout [UInt8]) throws(XMLError) {
         let start = position
         position += 1
@@ -124,7 +125,7 @@ struct XMLScanner: Sendable {
         ("quot;", UInt8(ascii: "\"")), ("apos;", UInt8(ascii: "'")),
     ]
 
-    /// Skips the number of a character and its semicolon.
+    /// Skips the number in a character reference and the semicolon after it. Returns the character.
     private mutating func skipNumber(reference start: Int) throws(XMLError) -> Unicode.Scalar {
         let radix = skip("x") ? 16 : 10
         let digits = position

@@ -4,8 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Content codings by zlib, libbrotlidec and libzstd, bound at run time like libcurl, with our own declarations of their
-// stable ABIs. libcurl has usually loaded most of them. A coding whose library is missing is not available.
+// Content codings of zlib, libbrotlidec and libzstd. As for libcurl, this module finds the functions at run time and
+// declares the stable ABIs itself. libcurl has usually loaded most of these libraries already. If a library is missing,
+// its codings are not available.
 
 typedef enum {
     // The coder needs more input, or more room for its output.
@@ -15,13 +16,13 @@ typedef enum {
     clarkspur_coding_failed,
 } clarkspur_coding_state;
 
-// The input and output of one call, which advances the pointers and reduces the counts.
+// The input and output of one call. The call advances the pointers and reduces the counts.
 typedef struct {
     const uint8_t *input;
     size_t input_count;
     uint8_t *output;
     size_t output_count;
-    // The library's description of a failure. It lives as long as the process.
+    // The library's description of a failure. The string is valid as long as the process runs.
     const char *problem;
 } clarkspur_coding_step;
 
@@ -31,15 +32,17 @@ typedef struct {
     void *(*open)(int format);
     // `is_last` tells an encoder that no input follows, so that it finishes the stream.
     clarkspur_coding_state (*run)(void *coder, clarkspur_coding_step *step, bool is_last);
-    // Starts another stream of the same format. NULL if a body is always one stream.
+    // Prepares the coder for another stream of the same format. NULL if a body of this coding is always one stream.
     bool (*reset)(void *coder);
     void (*close)(void *coder);
 } clarkspur_coder;
 
-// The formats of zlib, as its window bits. The other libraries have one format each and ignore the argument.
+// The formats of zlib: values of its parameter `windowBits`, passed to `open`. The other libraries support one format
+// each, and their coders ignore the argument.
 enum { clarkspur_format_raw = -15, clarkspur_format_zlib = 15, clarkspur_format_gzip = 31 };
 
-// Return NULL if the library is missing or too old. They may be called on any thread, any number of times.
+// These functions return NULL if the library is missing or too old. They may be called on any thread, any number of
+// times.
 const clarkspur_coder *clarkspur_zlib_decoder(void);
 const clarkspur_coder *clarkspur_zlib_encoder(void);
 const clarkspur_coder *clarkspur_brotli_decoder(void);

@@ -4,20 +4,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// libcurl, bound at run time with our own declarations of its stable ABI: no header and no link-time dependency.
+// The functions of libcurl, found at run time. This module declares libcurl's stable ABI itself, so it can be built
+// without libcurl's headers and without the library.
 //
-// Functions come from the process if it contains libcurl (a static build), otherwise from `libcurl.so.4`. Everything
-// here except `clarkspur_curl_load` requires a successful load first.
+// In a static build, the program contains libcurl, and the functions there are used. Otherwise the functions of
+// `libcurl.so.4` are used. Call `clarkspur_curl_load` first: the functions that call libcurl require that it was
+// successful.
 
-// Loads libcurl. Returns NULL on success, otherwise a message that says what is missing. It may be called on any
-// thread, any number of times.
+// Loads libcurl. Returns NULL on success, otherwise a message that says what is missing. This function may be called on
+// any thread, any number of times.
 const char *clarkspur_curl_load(void);
 
-// Returns the handle of the library, or NULL if libcurl is part of this process. Loads libcurl if necessary.
+// Returns the handle of libcurl's shared library, or NULL if there is none, as in a static build. Loads libcurl if
+// necessary.
 void *clarkspur_curl_library(void);
 
-// Returns the handle for looking up functions of the OpenSSL that libcurl uses. NULL if libcurl uses another TLS
-// library or is part of this process. Loads libcurl if necessary.
+// Returns the handle for looking up functions of the OpenSSL that libcurl uses. Returns NULL if libcurl uses another
+// TLS library, or if libcurl has no shared library. Loads libcurl if necessary.
 void *clarkspur_curl_openssl(void);
 
 typedef struct {
@@ -29,21 +32,22 @@ typedef struct {
 
 clarkspur_curl_version clarkspur_curl_get_version(void);
 
-// A list of lines in libcurl's form (curl_slist). libcurl does not copy it, so it must live as long as the transfer.
+// A list of lines in libcurl's form (curl_slist). libcurl does not copy the list, so the list must live as long as the
+// transfer.
 typedef struct clarkspur_line {
     char *text;
     struct clarkspur_line *next;
 } clarkspur_line;
 
-// Easy handles. Options (CURLoption) and infos (CURLINFO) are libcurl's numbers. Setters return a CURLcode, 0 for
-// success.
+// Functions of easy handles. `option` is a CURLoption and `info` a CURLINFO, as numbers. Setters return a CURLcode, 0
+// for success.
 void *clarkspur_easy_open(void);
 void clarkspur_easy_close(void *easy);
 int clarkspur_easy_set_long(void *easy, int option, long value);
 int clarkspur_easy_set_offset(void *easy, int option, int64_t value);
 int clarkspur_easy_set_pointer(void *easy, int option, const void *value);
 int clarkspur_easy_set_function(void *easy, int option, void (*function)(void));
-// Without a copy, the bytes must live as long as the handle.
+// If `is_copied` is false, the bytes must live as long as the handle.
 int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count, bool is_copied);
 int clarkspur_easy_pause(void *easy, int directions);
 long clarkspur_easy_long(void *easy, int info);
@@ -58,7 +62,7 @@ void clarkspur_url_close(void *url);
 // Returns false if libcurl does not accept the text as a URL.
 bool clarkspur_url_set(void *url, const char *text);
 
-// Callbacks. Each function receives the context that is set with it.
+// Callbacks. Each callback receives the context that was set together with it.
 typedef size_t (*clarkspur_transfer_function)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*clarkspur_seek_function)(void *context, int64_t offset, int origin);
 typedef int (*clarkspur_open_function)(void *context, int purpose, void *address);
@@ -70,11 +74,11 @@ void clarkspur_easy_on_header(void *easy, clarkspur_transfer_function function, 
 void clarkspur_easy_on_upload(void *easy, clarkspur_transfer_function function, void *context);
 void clarkspur_easy_on_seek(void *easy, clarkspur_seek_function function, void *context);
 // Sets the functions that open and close the sockets of connections; libcurl opens its other sockets itself. A
-// connection can outlive the easy handle that opened it, and so must the context of `close`.
+// connection can outlive the easy handle that opened it. `close_context` must therefore live as long as the connection.
 void clarkspur_easy_on_sockets(
     void *easy, clarkspur_open_function open, void *open_context, clarkspur_close_function close, void *close_context);
-// Opens the socket that libcurl requests from `open`. Child processes do not inherit it. Returns the negative error number
-// on failure. `user_timeout` is TCP_USER_TIMEOUT in milliseconds; 0 keeps the system's default.
+// Opens a socket that child processes do not inherit. `address` is the address that libcurl passes to `open`. Returns
+// the negated `errno` on failure. `user_timeout` is TCP_USER_TIMEOUT in milliseconds; 0 keeps the system's default.
 int clarkspur_socket_open(const void *address, int user_timeout);
 void clarkspur_socket_close(int descriptor);
 bool clarkspur_socket_is_connected(int descriptor);
@@ -82,11 +86,13 @@ bool clarkspur_socket_is_connected(int descriptor);
 bool clarkspur_socket_is_empty(int descriptor);
 // Returns 0 if the socket has no local port.
 int clarkspur_socket_local_port(int descriptor);
-// Shuts the socket down in both directions if it still connects these two ends.
+// Shuts the socket down in both directions if its local port and its remote address and port are the given values.
+// Otherwise the call has no effect.
 void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remote_address, int remote_port);
-// libcurl calls the function often while CURLOPT_NOPROGRESS is 0. The transfer ends if it returns another value than 0.
+// While CURLOPT_NOPROGRESS is 0, libcurl calls the function often. If the function returns a value other than 0, the
+// transfer fails.
 void clarkspur_easy_on_progress(void *easy, clarkspur_progress_function function, void *context);
-// Has no effect before libcurl 7.80, which has no CURLOPT_PREREQFUNCTION.
+// Has no effect with versions of libcurl before 7.80, because they have no CURLOPT_PREREQFUNCTION.
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context);
 
 // Multi handles.
@@ -100,7 +106,9 @@ void clarkspur_multi_on_socket(void *multi, clarkspur_socket_function function, 
 void clarkspur_multi_on_timer(void *multi, clarkspur_timer_function function, void *context);
 int clarkspur_multi_add(void *multi, void *easy);
 int clarkspur_multi_remove(void *multi, void *easy);
-// Lets libcurl handle a ready socket (1: readable, 2: writable), or its timers if the socket is -1.
+// Lets libcurl handle a socket that is ready (1: readable, 2: writable). If the descriptor is -1, libcurl handles its
+// expired timers instead.
 int clarkspur_multi_act(void *multi, int descriptor, int ready);
-// Returns the next easy handle that has ended, with its CURLcode; NULL if there is none.
+// Returns the next easy handle whose transfer has ended, and stores the CURLcode of that transfer. Returns NULL if
+// there is none.
 void *clarkspur_multi_next_ended(void *multi, int *code);

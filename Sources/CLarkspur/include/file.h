@@ -2,8 +2,8 @@
 
 #include <stdint.h>
 
-// Starts to write a part of a file from the system's cache to disk, without waiting. Has no effect on systems without
-// such a call.
+// Tells the system to start writing a part of a file from its cache to disk, and does not wait for the end of that
+// work. Has an effect only on Linux.
 void clarkspur_file_begin_flush(int descriptor, uint64_t start, uint64_t count);
 
 // Writes a file to disk and waits until the disk has the bytes. On failure it returns -1 and sets `errno`. On Apple

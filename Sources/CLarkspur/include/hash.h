@@ -10,8 +10,8 @@ enum { clarkspur_hash_longest = 64 };
 
 // Starts a hash by its OpenSSL name, such as `SHA256`. Returns NULL if OpenSSL is missing or does not support it.
 void *clarkspur_hash_open(const char *name);
-// Returns false if the library failed. No input causes that.
+// Returns false if OpenSSL failed. The input cannot cause such a failure.
 bool clarkspur_hash_update(void *hash, const void *bytes, size_t count);
-// Writes the result and returns its size, or 0 if the library failed. The hash accepts no further input.
+// Writes the result and returns its size, or 0 if OpenSSL failed. After this call, the hash accepts no further input.
 size_t clarkspur_hash_finish(void *hash, uint8_t result[clarkspur_hash_longest]);
 void clarkspur_hash_close(void *hash);

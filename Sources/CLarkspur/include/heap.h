@@ -1,5 +1,5 @@
 #pragma once
 
-// Makes the allocator return unused memory to the system. Takes milliseconds if there is much of it. Has no effect on
-// systems without such a call.
+// Makes the allocator return unused memory to the system. The call takes milliseconds if much memory is unused. Has an
+// effect only with the allocator of glibc.
 void clarkspur_memory_trim(void);

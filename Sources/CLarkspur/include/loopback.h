@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Sockets of a server on the loopback interface. They do not block, are not inherited by child processes and do not
-// raise SIGPIPE. On failure each function returns -1 and sets `errno`.
+// Sockets of a server on the loopback interface. The sockets do not block, are not inherited by child processes and do
+// not raise SIGPIPE. On failure, the functions that return a value return -1 and set `errno`.
 
 // Listens on 127.0.0.1, on a port that the system chooses.
 int clarkspur_loopback_listen(uint16_t *port);
@@ -15,5 +15,5 @@ ssize_t clarkspur_loopback_send(int descriptor, const void *bytes, size_t count)
 // Makes the next `close` of the socket send a reset.
 void clarkspur_loopback_reset_on_close(int descriptor);
 
-// Raises the limit of open descriptors to the maximum that the system allows.
+// Raises the process's limit of open descriptors to the maximum that the system allows.
 void clarkspur_raise_descriptor_limit(void);

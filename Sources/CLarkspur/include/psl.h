@@ -1,6 +1,7 @@
 #pragma once
 
-// The public suffix list of libpsl, which is bound at run time like libcurl. libcurl has often loaded it already.
+// The public suffix list of libpsl. This module finds libpsl at run time, as it finds libcurl. libcurl has often loaded
+// libpsl already.
 
 typedef enum {
     // libpsl is missing, or was built without a list.
@@ -9,6 +10,6 @@ typedef enum {
     clarkspur_psl_public,
 } clarkspur_psl_verdict;
 
-// Returns whether the domain, in lower-case ASCII, is a public suffix. It may be called on any thread, any number of
-// times.
+// Returns whether the domain, in lower-case ASCII, is a public suffix. This function may be called on any thread, any
+// number of times.
 clarkspur_psl_verdict clarkspur_psl_verdict_on(const char *domain);

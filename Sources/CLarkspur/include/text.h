@@ -15,7 +15,7 @@ typedef enum {
     clarkspur_text_is_invalid,
 } clarkspur_text_state;
 
-// The input and output of one call, which advances the pointers and reduces the counts.
+// The input and output of one call. The call advances the pointers and reduces the counts.
 typedef struct {
     const uint8_t *input;
     size_t input_count;
@@ -27,5 +27,6 @@ typedef struct {
 // at a time uses a decoder.
 void *clarkspur_text_open(const char *encoding);
 void clarkspur_text_close(void *decoder);
-// Decodes a text to UTF-8. After `clarkspur_text_is_full` the caller continues with another output.
+// Decodes a text to UTF-8. If the result is `clarkspur_text_is_full`, the caller makes another call with new room for
+// output.
 clarkspur_text_state clarkspur_text_decode(void *decoder, clarkspur_text_step *step);
