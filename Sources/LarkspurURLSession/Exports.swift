@@ -5,6 +5,3 @@
 #if canImport(FoundationNetworking)
     @_exported import FoundationNetworking
 #endif
-#if canImport(Security)
-    internal import Security
-#endif

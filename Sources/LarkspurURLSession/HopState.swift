@@ -2,11 +2,13 @@
 struct HopState {
     private enum Phase { case created, running, ended }
 
-    /// What a hop holds until it ends.
+    /// What a hop holds until the platform's task has ended.
     struct Remains {
         var task: URLSessionTask?
         var body: OutgoingBody?
-        var timer: TimerQueue.ID?
+        #if !canImport(Darwin)
+            var file: SpooledBody?
+        #endif
     }
 
     /// A limit and the time at which the hop passes it.
@@ -24,12 +26,16 @@ struct HopState {
 
     private(set) var delegate: (any TransportDelegate)?
     private let timeouts: TransportTimeouts
-    private let bodyLength: UInt64?
+    /// The length of the request's body; nil if it is not known yet.
+    var bodyLength: UInt64?
     private let isHeadRequest: Bool
 
     private var phase = Phase.created
     private var task: URLSessionTask?
-    var body: OutgoingBody?
+    private(set) var body: OutgoingBody?
+    #if !canImport(Darwin)
+        var file: SpooledBody?
+    #endif
     var timer: (id: TimerQueue.ID, time: ContinuousClock.Instant)?
 
     // Control
@@ -100,8 +106,12 @@ struct HopState {
     }
 
     private mutating func takeRemains() -> Remains {
-        defer { (task, body, timer) = (nil, nil, nil) }
-        return Remains(task: task, body: body, timer: timer?.id)
+        var remains = Remains(task: task, body: body)
+        (task, body) = (nil, nil)
+        #if !canImport(Darwin)
+            remains.file = file.take()
+        #endif
+        return remains
     }
 
     // MARK: Facts
@@ -114,6 +124,16 @@ struct HopState {
         self.task = task
         return true
     }
+
+    /// Returns whether the hop is suspended; nil if it has ended.
+    mutating func didOpen(_ body: OutgoingBody) -> Bool? {
+        guard isOpen else { return nil }
+        self.body = body
+        return isSuspended
+    }
+
+    /// Notes that bytes of the request's body were read.
+    mutating func didRead() { lastProgress = .now }
 
     mutating func didReceive(_ head: ResponseHead) -> Bool {
         guard isOpen, !hasHead else { return false }
@@ -157,19 +177,16 @@ struct HopState {
 
     mutating func didComplete(_ error: TransportError?) -> Remains? {
         guard phase == .running else { return nil }
-        if end == nil {
-            if let error {
-                end = .some(error)
-            } else if !hasHead {
-                end = .some(TransportError(.connectionLost, "the peer sent no response", phase: .waiting))
-            } else if let declaredLength, received < declaredLength {
-                let message = "the body ended after \(received) of \(declaredLength) bytes"
-                end = .some(TransportError(.truncated, message, phase: .receiving))
-            } else {
-                end = .some(nil)
-            }
-        }
+        if end == nil { end = .some(outcome(error)) }
         return takeRemains()
+    }
+
+    private func outcome(_ error: TransportError?) -> TransportError? {
+        if let error, error.code != .other { return error }
+        if !hasHead { return error ?? TransportError(.connectionLost, "the peer sent no response", phase: .waiting) }
+        guard let declaredLength, received < declaredLength else { return error }
+        let message = "the body ended after \(received) of \(declaredLength) bytes"
+        return TransportError(.truncated, message, phase: .receiving, underlying: error?.underlying)
     }
 
     // MARK: Delivery
@@ -240,8 +257,8 @@ struct HopState {
 
     /// The next deadline; nil if no limit applies.
     var deadline: Deadline? {
-        guard isOpen, let start else { return nil }
-        let isSending = !hasHead && (bodyLength.map { sent < $0 } ?? !(body?.hasEnded ?? true))
+        guard phase == .running, let start else { return nil }
+        let isSending = !hasHead && (bodyLength.map { sent < $0 } ?? (body?.hasEnded == false))
         let place: TransportError.Phase = hasHead ? .receiving : isSending ? .sending : .waiting
         var deadlines: [Deadline] = []
         func add(_ limit: Duration?, _ name: String, from begin: ContinuousClock.Instant) {
@@ -250,7 +267,7 @@ struct HopState {
         }
         add(timeouts.total, "total", from: start)
         if hasHead || isSending {
-            let isPaused = isSuspended || (hasHead && delivered >= allowance)
+            let isPaused = isSuspended || end != nil || (hasHead && delivered >= allowance)
             if !isPaused, !isWaiting { add(timeouts.idle, "idle", from: max(start, lastProgress)) }
         } else if !isWaiting, !isSuspended {
             add(timeouts.firstByte, "first byte", from: max(start, requestSent ?? start))

@@ -100,5 +100,6 @@ final class OutgoingBody: Sendable {
         }
         if endsSource { source.end() }
         notify()
+        box.withLock { $0.isReady = nil }
     }
 }

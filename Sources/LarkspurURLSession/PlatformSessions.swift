@@ -11,8 +11,6 @@ struct PlatformSessions {
         case plain(any TransportDelegate)
         /// Requests whose peer the delegate judges.
         case judged(any TransportDelegate, host: String, port: Int)
-        /// A streamed upload. On Linux, a session that waits for bytes of a body handles no other request meanwhile.
-        case upload(any TransportDelegate)
     }
 
     /// The maximum number of sessions that are kept. Sessions beyond it end when their requests have ended.
@@ -49,13 +47,6 @@ struct PlatformSessions {
         let key: Key
         let owner: (any TransportDelegate)?
         switch use {
-        case .upload(let delegate):
-            #if canImport(Darwin)
-                return session(for: .plain(delegate), template)
-            #else
-                _ = delegate
-                return (PlatformSession(template, isForOneTask: true), [])
-            #endif
         case .plain(let delegate):
             #if canImport(Darwin)
                 (key, owner) = (Key(delegate: ObjectIdentifier(delegate), host: "", port: 0), delegate)
@@ -75,7 +66,7 @@ struct PlatformSessions {
         if order.count > Self.limit, let oldest = entries.removeValue(forKey: order.removeFirst()) {
             superseded.append(oldest.session)
         }
-        let session = PlatformSession(template, isForOneTask: false)
+        let session = PlatformSession(template)
         entries[key] = Entry(session, owner)
         return (session, superseded)
     }
@@ -98,13 +89,8 @@ struct PlatformSessions {
 final class PlatformSession: Sendable {
     private let events = URLSessionEvents()
     private let session: URLSession
-    private let isForOneTask: Bool
 
-    /// - Parameter isForOneTask: Whether the session ends together with its first task.
-    init(_ template: SessionTemplate, isForOneTask: Bool) {
-        session = template.makeSession(events)
-        self.isForOneTask = isForOneTask
-    }
+    init(_ template: SessionTemplate) { session = template.makeSession(events) }
 
     /// Creates the platform's task, whose events go to the hop. The task has not started.
     func task(for request: URLRequest, file: String?, _ hop: URLSessionHop) -> URLSessionTask {
@@ -114,8 +100,6 @@ final class PlatformSession: Sendable {
         events.add(hop, for: task)
         return task
     }
-
-    func didStart() { if isForOneTask { end() } }
 
     /// Ends the session when its tasks have ended. Until then `URLSession` keeps its delegate.
     func end() { session.finishTasksAndInvalidate() }

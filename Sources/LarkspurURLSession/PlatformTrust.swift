@@ -1,5 +1,5 @@
 #if canImport(Darwin)
-    import Security
+    internal import Security
 
     extension URLSessionHop {
         /// Answers a question of the platform about the trust of the server or the identity of the client.

@@ -51,15 +51,9 @@ final class URLSessionHop: TransportTask {
     /// Ends the hop for its delegate, whatever the platform does with its task.
     func end(_ error: TransportError) {
         guard let remains = box.withLock({ $0.end(error) }) else { return }
-        release(remains)
+        remains.body?.end()
         if let task = remains.task { transport.commands.async { task.cancel() } }
         deliver()
-    }
-
-    private func release(_ remains: HopState.Remains) {
-        if let timer = remains.timer { TimerQueue.shared.remove(timer) }
-        remains.body?.end()
-        transport.didEnd(self)
     }
 
     // MARK: Start
@@ -77,33 +71,29 @@ final class URLSessionHop: TransportTask {
         transport.template.prepare(&outgoing)
         outgoing.httpMethod = request.method
         for field in request.fields { outgoing.addValue(field.value, forHTTPHeaderField: field.name) }
-        var file: String?
+        setTimer()
         switch request.body {
-        case .none: break
-        case .data(let data): outgoing.httpBody = data
+        case .none: start(outgoing, in: session)
+        case .data(let data):
+            outgoing.httpBody = data
+            start(outgoing, in: session)
         case .file(let path, let length, let version):
             if let fault = Self.fault(of: path, length, version) { return end(fault) }
-            file = path
-        case .stream(let source):
-            #if canImport(Darwin)
-                // On Linux, Foundation would send this field and `Transfer-Encoding: chunked`.
-                if let length = source.length { outgoing.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
-            #endif
-            outgoing.httpBodyStream = open(source.open(), length: source.length)
+            start(outgoing, file: path, in: session)
+        case .stream(let source): start(outgoing, sending: source, in: session)
         }
-        let task = session.task(for: outgoing, file: file, self)
+    }
+
+    private func start(_ request: URLRequest, file: String? = nil, in session: PlatformSession) {
+        let task = session.task(for: request, file: file, self)
         guard box.withLock({ $0.didCreate(task) }) else { return task.cancel() }
         task.resume()
-        session.didStart()
         setTimer()
     }
 
     private func use(_ delegate: any TransportDelegate) -> PlatformSessions.Use {
-        if request.asksForTrust, request.url.isHTTPS, let host = request.url.host {
-            return .judged(delegate, host: String(host), port: request.url.effectivePort ?? 443)
-        }
-        if case .stream = request.body { return .upload(delegate) }
-        return .plain(delegate)
+        guard request.asksForTrust, request.url.isHTTPS, let host = request.url.host else { return .plain(delegate) }
+        return .judged(delegate, host: String(host), port: request.url.effectivePort ?? 443)
     }
 
     /// Returns the reason why the file cannot be sent (T24).
@@ -121,30 +111,59 @@ final class URLSessionHop: TransportTask {
         }
     }
 
-    // MARK: Bodies
+    // MARK: Streamed bodies
 
-    private func open(_ source: any TransportBodyStream, length: UInt64?) -> InputStream? {
+    /// Opens the body. Returns nil if the hop has ended.
+    private func open(_ source: any TransportBodyStream, length: UInt64?) -> OutgoingBody? {
         let body = OutgoingBody(source, length: length) { [weak self] in self?.end($0) }
-        let isSuspended = box.withLock { state in
-            state.body = body
-            return state.isSuspended
-        }
-        body.setSuspended(isSuspended)
-        return body.makeInputStream()
-    }
-
-    /// Returns the request's body once more from its first byte, for a connection that was lost (T20).
-    func openBodyAgain() -> InputStream? {
-        guard case .stream(let source) = request.body, let used = box.withLock({ $0.body }) else { return nil }
-        used.end()
-        let reply = TransportReply<any TransportBodyStream>()
-        box.withLock { $0.delegate }?.answer(.bodyFromStart(offset: used.count, reply), for: id)
-        guard let fresh = reply.value else {
-            end(TransportError(.bodyNotReplayable, "the body cannot be read again", phase: .sending))
+        guard let isSuspended = box.withLock({ $0.didOpen(body) }) else {
+            body.end()
             return nil
         }
-        return open(fresh, length: source.length)
+        body.setSuspended(isSuspended)
+        return body
     }
+
+    #if canImport(Darwin)
+        private func start(_ request: URLRequest, sending source: TransportBodySource, in session: PlatformSession) {
+            guard let body = open(source.open(), length: source.length) else { return }
+            var request = request
+            if let length = source.length { request.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
+            request.httpBodyStream = body.makeInputStream()
+            start(request, in: session)
+        }
+
+        /// Returns the request's body once more from its first byte, for a connection that was lost (T20).
+        func openBodyAgain() -> InputStream? {
+            guard case .stream(let source) = request.body, let used = box.withLock({ $0.body }) else { return nil }
+            used.end()
+            let reply = TransportReply<any TransportBodyStream>()
+            ask(.bodyFromStart(offset: used.count, reply))
+            guard let fresh = reply.value else {
+                end(TransportError(.bodyNotReplayable, "the body cannot be read again", phase: .sending))
+                return nil
+            }
+            return open(fresh, length: source.length)?.makeInputStream()
+        }
+    #else
+        private func start(_ request: URLRequest, sending source: TransportBodySource, in session: PlatformSession) {
+            guard let body = open(source.open(), length: source.length) else { return }
+            guard let file = SpooledBody(body) else {
+                return end(.bodyFailed("the system cannot create a temporary file for the body"))
+            }
+            box.withLock { $0.file = file }
+            file.copy { [weak self] in
+                self?.box.withLock { $0.didRead() }
+            } _: { [weak self] length in
+                self?.box.withLock { $0.bodyLength = length }
+                self?.start(request, file: file.path, in: session)
+            } _: { [weak self] in
+                self?.end($0)
+            }
+        }
+
+        func openBodyAgain() -> InputStream? { nil }
+    #endif
 
     // MARK: Facts
 
@@ -173,7 +192,7 @@ final class URLSessionHop: TransportTask {
             failure = Self.fault(of: path, length, version)
         }
         guard let remains = box.withLock({ $0.didComplete(failure) }) else { return }
-        release(remains)
+        remains.body?.end()
         deliver()
     }
 
@@ -198,8 +217,16 @@ final class URLSessionHop: TransportTask {
     /// Delivers all events that may be delivered, unless another thread already does.
     private func deliver() {
         guard box.withLock({ $0.beginDelivery() }) else { return }
-        while let (event, delegate) = box.withLock({ $0.next() }) { delegate.received(event, for: id) }
+        while let (event, delegate) = box.withLock({ $0.next() }) {
+            if case .completed = event { release() }
+            delegate.received(event, for: id)
+        }
         holdBack()
+    }
+
+    private func release() {
+        if let timer = box.withLock({ $0.timer.take() }) { TimerQueue.shared.remove(timer.id) }
+        transport.didEnd(self)
     }
 
     /// Suspends the platform's task while too many bytes wait for their delivery, and resumes it afterwards (T16). On

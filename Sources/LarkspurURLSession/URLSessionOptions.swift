@@ -96,7 +96,7 @@ struct SessionTemplate: Sendable {
 }
 
 #if canImport(Darwin)
-    import Security
+    internal import Security
 
     extension URLSessionTransport.Options.TLSVersion {
         fileprivate var platform: tls_protocol_version_t {

@@ -76,6 +76,9 @@ public final class URLSessionTransport: Transport {
         if request.version != .negotiated {
             return TransportError(.unavailable, "URLSession chooses the HTTP version itself; use .negotiated")
         }
+        if request.method == "GET", request.body.length != 0 {
+            return TransportError(.unavailable, "URLSession sends no GET request with a body")
+        }
         if request.asksForTrust, request.url.isHTTPS, !capabilities.contains(.asksForTrust) {
             return TransportError(
                 .unavailable, "URLSession on this platform cannot let the server's trust be evaluated")

@@ -27,7 +27,9 @@ extension TransportContractTests.Questions {
         })
     }
 
-    @Test("T19: a question is asked on the thread that delivers events, never over one", arguments: ContractSubject.all)
+    @Test(
+        "T19: a question is asked on the thread that delivers events, never over one",
+        arguments: ContractSubject.all(stating: .sendsOnce))
     func thread(subject: ContractSubject) async throws {
         let stage = try await Self.stage(subject)
         for _ in 0..<20 {
@@ -41,7 +43,9 @@ extension TransportContractTests.Questions {
         }
     }
 
-    @Test("T19: a question unanswered when answer returns is refused", arguments: ContractSubject.all)
+    @Test(
+        "T19: a question unanswered when answer returns is refused", arguments: ContractSubject.all(stating: .sendsOnce)
+    )
     func lateAnswer(subject: ContractSubject) async throws {
         let stage = try await Self.stage(subject)
         let kept = Observed<TransportReply<any TransportBodyStream>?>(nil)
@@ -60,7 +64,9 @@ extension TransportContractTests.Questions {
         #expect(exchange.trace.audit(bodyIsBegunAgain: true) == [])
     }
 
-    @Test("T19: a task cancelled from inside answer ends as cancelled or refused", arguments: ContractSubject.all)
+    @Test(
+        "T19: a task cancelled from inside answer ends as cancelled or refused",
+        arguments: ContractSubject.all(stating: .sendsOnce))
     func cancelledFromInside(subject: ContractSubject) async throws {
         let stage = try await Self.stage(subject)
         let task = Protected<(any TransportTask)?>(nil)
@@ -74,7 +80,9 @@ extension TransportContractTests.Questions {
         #expect(trace.audit(bodyIsBegunAgain: true) == [])
     }
 
-    @Test("T20: a streamed body is asked for before it is sent again", arguments: ContractSubject.all)
+    @Test(
+        "T20: a streamed body is asked for before it is sent again", arguments: ContractSubject.all(stating: .sendsOnce)
+    )
     func asked(subject: ContractSubject) async throws {
         let stage = try await Self.stage(subject)
         let (bytes, piece) = (stage.body(buffers: 3), subject.buffer / 2 + 1)
@@ -103,7 +111,7 @@ extension TransportContractTests.Questions {
         #expect(trace.audit() == [])
     }
 
-    @Test("T20: a refusal ends the task with bodyNotReplayable", arguments: ContractSubject.all)
+    @Test("T20: a refusal ends the task with bodyNotReplayable", arguments: ContractSubject.all(stating: .sendsOnce))
     func refused(subject: ContractSubject) async throws {
         let stage = try await Self.stage(subject)
         let exchange = try stage.exchange(Self.again, method: "POST", body: Self.streamed(.pattern(40)))
@@ -114,7 +122,9 @@ extension TransportContractTests.Questions {
         #expect(trace.audit(bodyIsBegunAgain: true) == [])
     }
 
-    @Test("T20: data and files are sent again without asking", arguments: ContractSubject.all, [true, false])
+    @Test(
+        "T20: data and files are sent again without asking", arguments: ContractSubject.all(stating: .sendsOnce),
+        [true, false])
     func replayed(subject: ContractSubject, isFile: Bool) async throws {
         let stage = try await Self.stage(subject)
         let bytes = stage.body(buffers: 3)

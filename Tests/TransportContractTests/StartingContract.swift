@@ -67,7 +67,8 @@ extension TransportContractTests.Starting {
         let trace = try await exchange.run()
         try await stage.settle()
         #expect(trace.heads.map(\.status) == [401])
-        #expect(trace.heads.first?.values(for: "www-authenticate") == challenges.map(\.value))
+        let values = trace.heads.first?.values(for: "www-authenticate").joined(separator: ", ")
+        #expect(values == challenges.map(\.value).joined(separator: ", "))
         #expect(trace.body == .pattern(8))
         #expect(trace.isSuccess)
         #expect(trace.questions.isEmpty)
@@ -96,7 +97,8 @@ extension TransportContractTests.Starting {
         let exchange = try stage.exchange([.head(200, length: 0)], method: method)
         let trace = try await exchange.run()
         let request = try #require(exchange.requests.first)
-        #expect(request.method == method)
+        let isExact = subject.capabilities.contains(.keepsRequest)
+        #expect(request.method == (isExact ? method : method.uppercased()))
         #expect(exchange.url.text.hasSuffix(request.target) && request.target.hasPrefix("/"))
         #expect(trace.audit() == [])
     }
@@ -109,7 +111,9 @@ extension TransportContractTests.Starting {
     @Test("T3: earlier requests leave no trace in a request", arguments: ContractSubject.all)
     func mixed(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
-        for (method, bodyLength) in Self.mixture {
+        let isExact = subject.capabilities.contains(.keepsRequest)
+        // URLSession sends no GET with a body.
+        for (method, bodyLength) in Self.mixture where isExact || method != "GET" || bodyLength == 0 {
             let body = TransportBody.data(Data([UInt8].pattern(bodyLength)))
             let exchange = try stage.exchange(
                 method == "HEAD" ? [.head(200, length: 8)] : .response(body: .pattern(8)), method: method,
@@ -121,11 +125,30 @@ extension TransportContractTests.Starting {
             #expect(request.method == method)
             #expect(exchange.url.text.hasSuffix(request.target))
             #expect(request.body == .pattern(bodyLength))
-            #expect(Self.withoutFraming(request.fields) == [])
+            if isExact { #expect(Self.withoutFraming(request.fields) == []) }
         }
     }
 
-    @Test("T3: the fields are sent in order with repeats, and none is added", arguments: ContractSubject.all)
+    @Test("T3: every field is sent with its value", arguments: ContractSubject.all)
+    func eachField(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let fields = [
+            ("X-B", "2"), ("x-a", "1"), ("Accept", "text/*;q=0.5, */*"), ("User-Agent", "contract"),
+            ("Authorization", "Bearer t"), ("Accept-Language", "en, de;q=0.9"), ("X-Quoted", #""a, \"b\"""#),
+            ("Cookie", "own=1; two=2"),
+        ].map { HeaderField(name: $0.0, value: $0.1) }
+        let exchange = try stage.exchange(.response(), method: "POST", fields: fields, body: .data(Data([1])))
+        try await exchange.run()
+        let sent = try #require(exchange.requests.first).fields
+        for field in fields {
+            let values = sent.filter { $0.name.lowercased() == field.name.lowercased() }.map(\.value)
+            #expect(values == [field.value])
+        }
+    }
+
+    @Test(
+        "T3: the fields are sent in order with repeats, and none is added",
+        arguments: ContractSubject.all(stating: .keepsRequest))
     func fields(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let fields = [

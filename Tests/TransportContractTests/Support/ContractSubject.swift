@@ -49,7 +49,7 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     #endif
 
     /// Returns the transports that state these capabilities.
-    static func all(with capabilities: TransportCapabilities) -> [ContractSubject] {
+    static func all(stating capabilities: TransportCapabilities) -> [ContractSubject] {
         all.filter { $0.capabilities.isSuperset(of: capabilities) }
     }
 

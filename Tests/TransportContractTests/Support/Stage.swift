@@ -34,7 +34,9 @@ struct Stage: Sendable {
         _ script: [PeerStep], body: TransportBody = .none, allowance: UInt64 = .max,
         hook: @escaping RecordingDelegate.Hook
     ) throws -> Exchange {
-        try exchange(script, body: body, allowance: allowance, delegate: RecordingDelegate(hook: hook))
+        let method = if case .none = body { "GET" } else { "POST" }
+        return try exchange(
+            script, method: method, body: body, allowance: allowance, delegate: RecordingDelegate(hook: hook))
     }
 
     /// Performs a few other exchanges over the same transport.

@@ -126,7 +126,7 @@
                 RunLoop.current.add(port, forMode: .default)
                 box.withLock { $0.runLoop = CFRunLoopGetCurrent() }
                 runWork()
-                while true { RunLoop.current.run(mode: .default, before: .distantFuture) }
+                while true { _ = RunLoop.current.run(mode: .default, before: .distantFuture) }
             }
             thread.name = "Larkspur bodies"
             thread.start()
@@ -137,40 +137,6 @@
         fileprivate static func perform(on runLoop: CFRunLoop, _ work: @escaping @Sendable () -> Void) {
             CFRunLoopPerformBlock(runLoop, CFRunLoopMode.defaultMode.rawValue, work)
             CFRunLoopWakeUp(runLoop)
-        }
-    }
-#else
-    extension OutgoingBody {
-        /// Returns the stream that `URLSession` reads.
-        func makeInputStream() -> InputStream? { BlockingStream(self) }
-    }
-
-    /// A stream whose reader waits for bytes. Foundation has no bound streams on Linux, and takes a stream without
-    /// bytes for one that has ended.
-    private final class BlockingStream: InputStream {
-        private let body: OutgoingBody
-        private let ready = DispatchSemaphore(value: 0)
-
-        init(_ body: OutgoingBody) {
-            self.body = body
-            super.init(data: Data())
-            body.whenReady { [ready] in ready.signal() }
-        }
-
-        override func open() {}
-        override func close() {}
-        override var streamStatus: Stream.Status { body.count == 0 ? .notOpen : .open }
-        override var hasBytesAvailable: Bool { body.isOpen }
-
-        override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength: Int) -> Int {
-            while true {
-                switch body.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: maxLength)) {
-                case .count(let count): return count
-                case .pending: ready.wait()
-                case .end: return 0
-                case .failed: return -1
-                }
-            }
         }
     }
 #endif
