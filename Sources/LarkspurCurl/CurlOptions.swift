@@ -218,8 +218,9 @@ extension CurlOptions {
         lookup = route?.lookup.map { CurlLine($0) }
         set(CURLOPT_RESOLVE, pointer: lookup?.pointer)
         set(CURLOPT_UNIX_SOCKET_PATH, route?.unixSocket)
-        // A connection to a Unix-domain socket has no ports by which the transport could find its descriptor. Such a
-        // connection cannot be checked for waiting bytes, so it is not reused if libcurl does not check it either.
+        // A connection with unread bytes must not be reused. Old versions of libcurl do not check for unread bytes, so
+        // the transport does. It finds a connection's descriptor by its ports, which a Unix-domain socket does not have.
+        // With such a version, a connection to a Unix-domain socket is therefore never reused.
         set(CURLOPT_FORBID_REUSE, route?.unixSocket != nil && CurlLibrary.current.ignoresWaitingBytes ? 1 : 0)
         let proxy = route?.proxy
         set(CURLOPT_PROXY, proxy?.text ?? "")

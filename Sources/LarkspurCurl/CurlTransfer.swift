@@ -82,8 +82,8 @@ final class CurlTransfer {
         hop.chunks = hasBody ? CurlChunks() : nil
     }
 
-    /// Makes libcurl stop passing lines of the head to the callback for the body, because the first field has arrived,
-    /// or the end of a head without fields.
+    /// Notes that the first header field has arrived, or that a head without fields has ended. From then on, libcurl no
+    /// longer passes the head's lines to the callback for the body.
     func didReceiveField(of hop: CurlHop) {
         hop.awaitsField = false
         options.showLines(false)

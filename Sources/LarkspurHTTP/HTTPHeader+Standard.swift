@@ -1,4 +1,5 @@
-// Functions that return common header fields. If a value has a syntax, the function writes the value in this syntax.
+// Functions that return common header fields. A function with typed parameters, such as a user and a password, formats
+// the field's value. A function with a string uses the string as the value.
 
 extension HTTPHeader {
     /// Returns an `Accept` field: the media types that the response may have.

@@ -111,7 +111,8 @@
             guard let data = CFDataCreate(nil, bytes, bytes.count), let password = CFString.make(password) else {
                 return nil
             }
-            var key: UnsafeRawPointer? = UnsafeRawPointer(Unmanaged.passUnretained(kSecImportExportPassphrase).toOpaque())
+            var key: UnsafeRawPointer? = UnsafeRawPointer(
+                Unmanaged.passUnretained(kSecImportExportPassphrase).toOpaque())
             var value: UnsafeRawPointer? = UnsafeRawPointer(Unmanaged.passUnretained(password).toOpaque())
             var items: CFArray?
             let isImported = withExtendedLifetime(password) {

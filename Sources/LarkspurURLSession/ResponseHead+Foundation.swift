@@ -5,7 +5,9 @@ extension ResponseHead {
         for (name, value) in response.allHeaderFields {
             let (name, value) = ("\(name)", "\(value)")
             let isCookie = name.lowercased() == "set-cookie"
-            for value in isCookie ? Self.cookies(in: value) : [value] { fields.append(HeaderField(name: name, value: value)) }
+            for value in isCookie ? Self.cookies(in: value) : [value] {
+                fields.append(HeaderField(name: name, value: value))
+            }
         }
         fields.sort { ($0.name.lowercased(), $0.value) < ($1.name.lowercased(), $1.value) }
         let coding = response.value(forHTTPHeaderField: "Content-Encoding")?.lowercased() ?? ""

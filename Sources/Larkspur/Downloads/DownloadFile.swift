@@ -117,8 +117,8 @@ actor DownloadFile: BodyReceiver {
         switch answer {
         case .rest, .nothing: break
         case .unusable:
-            // Only middleware can cause this error. For a response of the transport, the pipeline repeats the request
-            // from byte 0.
+            // Only a response that middleware has made gets here. If the transport delivers such a range, the pipeline
+            // repeats the request from byte 0 and does not call this function.
             throw RequestError(.unexpectedRange, "the server's range does not continue the partial file")
         case .all:
             // An error page must not replace the bytes of a partial file that can still be resumed.

@@ -22,7 +22,8 @@ public protocol ResponseSerializer<SerializedObject>: Sendable {
     func recover(from error: RequestError, _ exchange: CompletedExchange) async throws -> SerializedObject
 }
 
-/// A built-in serializer that may run on a transport's thread: it does not wait, runs no user code and is fast.
+/// A built-in serializer that never waits. It may run on a transport's thread if it runs no user code and the body is
+/// small enough; see `promptLimit`.
 protocol PromptSerializer: ResponseSerializer {
     /// The maximum size in bytes of a body that is fast to serialize; negative if the serializer runs user code, such
     /// as a preprocessor.

@@ -7,14 +7,29 @@ enum DefaultTransport {
         #elseif os(Linux)
             CurlTransport()
         #else
-            UnavailableTransport()
+            UnavailableTransport(
+                "Larkspur has no built-in transport for this platform; pass one with Session(transport:), in tests a "
+                    + "StubTransport")
         #endif
     }
 }
 
-/// A transport for platforms without a built-in engine. Every task fails with `.transportUnavailable`.
+extension SessionContext {
+    /// Returns the transport for a request: the session's, or one that only fails if the session's transport cannot let
+    /// the evaluators judge the server (T25).
+    func transport(for request: TransportRequest) -> any Transport {
+        guard request.asksForTrust, !transport.capabilities.contains(.asksForTrust) else { return transport }
+        return UnavailableTransport(
+            "the session has a trust evaluator for this host, but its transport cannot ask for trust")
+    }
+}
+
+/// A transport that cannot send anything. Every task fails with `.unavailable` and a message that says why.
 final class UnavailableTransport: Transport {
+    private let message: String
     private let isInvalidated = Protected(false)
+
+    init(_ message: String) { self.message = message }
 
     func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
@@ -26,11 +41,7 @@ final class UnavailableTransport: Transport {
 
     private var error: TransportError {
         if isInvalidated.withLock({ $0 }) { return TransportError(.invalidated) }
-        return TransportError(
-            .unavailable,
-            "Larkspur has no built-in transport for this platform; pass one with Session(transport:), in tests a "
-                + "StubTransport"
-        )
+        return TransportError(.unavailable, message)
     }
 
     private final class Task: TransportTask {

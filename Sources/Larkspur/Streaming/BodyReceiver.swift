@@ -14,8 +14,8 @@ package protocol BodyReceiver: Sendable {
     /// Whether the receiver can receive the body of another attempt after a failed attempt.
     var canBeginAgain: Bool { get }
 
-    /// Returns a request with the receiver's own changes, just before it is sent. `url` is the URL of the request
-    /// before its adapters have run.
+    /// Returns the request with the receiver's own changes. The pipeline calls this function just before it sends the
+    /// request. `url` is the request's URL as it was before the adapters changed the request.
     func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest
 
     /// Prepares for the body of a response that has passed validation.

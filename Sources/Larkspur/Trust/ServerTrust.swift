@@ -44,7 +44,7 @@ public struct ServerTrust: Sendable {
 
 /// The reason why a server is not trusted. The request fails with the code and the message of this error.
 public struct TrustError: Error, Sendable, CustomStringConvertible {
-    /// The code of the request's error.
+    /// The code of the error with which the request fails.
     public let code: TransportError.Code
     public let description: String
 

@@ -102,6 +102,8 @@ final class Staging: Transport {
         self.inner = inner
     }
 
+    var capabilities: TransportCapabilities { inner.capabilities }
+
     func task(
         for request: TransportRequest, id: TransportTaskID,
         delegate: any TransportDelegate

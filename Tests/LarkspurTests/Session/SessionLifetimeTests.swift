@@ -147,7 +147,7 @@ struct SessionLifetimeTests {
 
     @Test("A session on a platform without an engine says what is missing")
     func unavailable() async {
-        let session = Session(transport: UnavailableTransport())
+        let session = Session(transport: UnavailableTransport("there is no engine"))
         let error = await session.request("http://example.com").serializingData().response.error
         #expect(error?.code == .transportUnavailable)
         #expect("\(error!)".contains("Session(transport:)"))

@@ -49,6 +49,18 @@ struct TrustEvaluationTests {
         withExtendedLifetime(end) {}
     }
 
+    @Test("A transport that cannot ask for trust sends no request to a host with an evaluator")
+    func unable() async {
+        let transport = UnjudgingTransport(StubTransport { _ in .text("ok") })
+        var configuration = SessionConfiguration()
+        configuration.serverTrust = ServerTrustManager(
+            allHostsMustBeEvaluated: false, evaluators: ["a": ClosureTrustEvaluator { _ in }])
+        let session = Session(configuration: configuration, transport: transport)
+        #expect(await error(session)?.code == .transportUnavailable)
+        #expect(await error(session, "https://b/") == nil)
+        #expect(await error(session, "http://a/") == nil)
+    }
+
     // MARK: Stored verdicts
 
     @Test("A rejection is stored, with its code")
@@ -251,4 +263,21 @@ extension Session {
         let trust = context.trust
         await pollInBackground { trust?.waiting == count }
     }
+}
+
+/// A transport that states no capability.
+private final class UnjudgingTransport: Transport {
+    private let inner: any Transport
+
+    init(_ inner: any Transport) { self.inner = inner }
+
+    var capabilities: TransportCapabilities { [] }
+
+    func task(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> any TransportTask {
+        inner.task(for: request, id: id, delegate: delegate)
+    }
+
+    func invalidate() { inner.invalidate() }
 }

@@ -37,7 +37,8 @@ extension RequestCore {
         if let trust = context.trust, request.url.isHTTPS, let host = request.url.host {
             transportRequest.asksForTrust = trust.covers(String(host))
         }
-        let task = context.transport.task(for: transportRequest, id: id, delegate: session.delegate)
+        let task = context.transport(for: transportRequest)
+            .task(for: transportRequest, id: id, delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
         let (verdict, events, followers, step) = box.withLock { state in

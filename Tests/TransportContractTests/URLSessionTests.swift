@@ -1,0 +1,150 @@
+#if os(Linux)
+    import CTestWidth
+    import Larkspur
+    import LarkspurTesting
+    import Testing
+
+    @testable import LarkspurURLSession
+
+    @Suite("URLSession in a process of its own", .timeLimit(.minutes(3)), .inMainProcess)
+    struct EngineProcessTests {
+        @Test("The contract suite and the engine's own tests pass")
+        func contract() async throws {
+            let (status, output) = try await EngineProcess.run([
+                "TransportContractTests\\.TransportContractTests", "URLSessionTests",
+            ])
+            let failures = output.split(separator: "\n").filter { $0.contains("✘") || $0.contains("Fatal error") }
+            #expect(status == 0, "\(failures.prefix(12).joined(separator: "\n"))")
+            // A filter that matches nothing would pass too.
+            let count = try #require(output.firstMatch(of: /Test run with (\d+) tests/)?.1)
+            #expect(try #require(Int(count)) >= 80)
+        }
+    }
+
+    @Suite("URLSession", .timeLimit(.minutes(3)), .inEngineProcess)
+    struct URLSessionTests {
+        private func outcome(
+            _ transport: URLSessionTransport, _ url: String, _ change: (inout TransportRequest) -> Void = { _ in }
+        ) async throws -> Trace {
+            var request = TransportRequest(url: try RequestURL(url))
+            change(&request)
+            let delegate = RecordingDelegate()
+            let task = transport.task(for: request, id: TransportTaskID(1), delegate: delegate)
+            delegate.steer(task)
+            task.resume()
+            return try await delegate.wait { $0.isCompleted && $0.depth == 0 }
+        }
+
+        @Test("What URLSession cannot do fails with a typed error, and nothing is sent")
+        func refusals() async throws {
+            let server = try MockServer()
+            let changes: [(inout TransportRequest) -> Void] = [
+                { $0.version = .http2 }, { $0.version = .http1 }, { $0.body = .data(Data([1])) },
+            ]
+            for change in changes {
+                let trace = try await outcome(URLSessionTransport(), server.url + "/", change)
+                #expect(trace.failure == .unavailable)
+            }
+            let judged = try await outcome(URLSessionTransport(), "https://localhost:1/") { $0.asksForTrust = true }
+            #expect(judged.failure == .unavailable)
+            let background = URLSessionConfiguration.default
+            background.identifier = "com.example.films"
+            let refused = try await outcome(URLSessionTransport(configuration: background), server.url + "/")
+            #expect(refused.failure == .unavailable)
+            #expect(server.requests.isEmpty)
+        }
+
+        @Test("The cookies and credentials of a given configuration are not used, and its other values are")
+        func configuration() async throws {
+            let server = try MockServer()
+            server.on(nil, "/", .response(headers: ["Set-Cookie": "a=1"]))
+            let configuration = URLSessionConfiguration.default
+            configuration.httpAdditionalHeaders = ["X-Additional": "1"]
+            let transport = URLSessionTransport(configuration: configuration)
+            for _ in 0..<2 { #expect(try await outcome(transport, server.url + "/").isSuccess) }
+            #expect(server.requests.map { $0.headers["Cookie"] } == [nil, nil])
+            #expect(server.requests.map { $0.headers["X-Additional"] } == ["1", "1"])
+            #expect(configuration.urlCache != nil || configuration.httpShouldSetCookies)
+        }
+
+        @Test("A streamed body waits for its bytes, and other requests do not wait with it")
+        func streams() async throws {
+            let server = try MockServer()
+            server.on(nil, "/", .bytes(count: 2))
+            let transport = URLSessionTransport()
+            let gate = Gate()
+            let stream = ArrayStream(.pattern(300_000), piece: 10_000, pendingAt: gate)
+            var upload = TransportRequest(method: "POST", url: try RequestURL(server.url + "/"))
+            upload.body = .stream(TransportBodySource(length: nil, isReplayable: false) { stream })
+            let delegate = RecordingDelegate()
+            let task = transport.task(for: upload, id: TransportTaskID(2), delegate: delegate)
+            delegate.steer(task)
+            task.resume()
+            try await gate.reached()
+            #expect(try await outcome(transport, server.url + "/").isSuccess)
+            gate.open()
+            let trace = try await delegate.wait { $0.isCompleted && $0.depth == 0 }
+            #expect(trace.isSuccess)
+            #expect(server.requests.last.map { Array($0.body) } == .pattern(300_000))
+            #expect(stream.timesEnded == 1)
+        }
+
+        @Test("Thousands of cancels race the ends of their tasks, and each task ends once")
+        func races() async throws {
+            let server = try MockServer()
+            server.on(nil, "/", .bytes(count: 2_000))
+            let transport = URLSessionTransport()
+            let url = try RequestURL(server.url + "/")
+            await withTaskGroup(of: Void.self) { group in
+                for worker in 0..<16 {
+                    group.addTask {
+                        for turn in 0..<rounds(250, nightly: 1_250) {
+                            let isUpload = turn % 5 == 0
+                            var request = TransportRequest(method: isUpload ? "POST" : "GET", url: url)
+                            if isUpload { request.body = .data(Data(count: 20_000)) }
+                            let delegate = RecordingDelegate()
+                            let task = transport.task(
+                                for: request, id: TransportTaskID(UInt64(worker * 10_000 + turn)), delegate: delegate)
+                            delegate.steer(task)
+                            task.resume()
+                            // Some cancels come at once, others while the response arrives or after it.
+                            if turn % 3 == 1 { _ = try? await delegate.wait { !$0.records.isEmpty } }
+                            if turn % 3 == 2 { _ = try? await delegate.wait { !$0.heads.isEmpty || $0.isCompleted } }
+                            task.cancel()
+                            guard let trace = try? await delegate.wait(until: { $0.isCompleted && $0.depth == 0 }) else {
+                                Issue.record("a task did not end")
+                                continue
+                            }
+                            #expect(trace.isSuccess || trace.failure == .cancelled)
+                            #expect(trace.audit() == [])
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Suite("Heads of Foundation", .timeLimit(.minutes(3)))
+    struct FoundationHeadTests {
+        @Test(
+            "Cookies that Foundation has joined with commas are taken apart",
+            arguments: [
+                ("a=1", ["a=1"]),
+                ("a=1, b=2", ["a=1", "b=2"]),
+                (
+                    "a=1; Expires=Wed, 21 Oct 2037 07:28:00 GMT, b=2",
+                    ["a=1; Expires=Wed, 21 Oct 2037 07:28:00 GMT", "b=2"]
+                ),
+                ("a=1,2; Path=/", ["a=1,2; Path=/"]),
+                ("a=x, y; Path=/, __Host-b=2==; Secure", ["a=x, y; Path=/", "__Host-b=2==; Secure"]),
+                (
+                    "a=; Expires=Thu, 01-Jan-1970 00:00:00 GMT,c=3",
+                    ["a=; Expires=Thu, 01-Jan-1970 00:00:00 GMT", "c=3"]
+                ),
+                ("", [""]), (",", [","]), ("a=1,", ["a=1,"]),
+            ])
+        func cookies(joined: String, cookies: [String]) {
+            #expect(ResponseHead.cookies(in: joined) == cookies)
+        }
+    }
+#endif
