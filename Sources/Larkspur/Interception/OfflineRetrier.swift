@@ -82,7 +82,7 @@ public struct OfflineRetrier: RequestInterceptor {
     private var policy: RetryPolicy { RetryPolicy(methods: methods, idempotencyKey: idempotencyKey) }
 }
 
-extension RequestInterceptor where Self == OfflineRetrier {
+extension RequestRetrier where Self == OfflineRetrier {
     /// Retries when the network is reachable again, if it is within this time; see ``OfflineRetrier``.
     public static func whenReachable(within limit: Duration = .seconds(5)) -> Self {
         OfflineRetrier(maximumWait: limit)

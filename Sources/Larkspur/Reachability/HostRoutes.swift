@@ -41,6 +41,9 @@ final class HostRoutes: Sendable {
     /// The number of threads that look up names.
     var threads: Int { box.withLock { $0.threads } }
 
+    /// The number of callers that wait for a lookup.
+    var waiting: Int { box.withLock { $0.waiters.values.reduce(0) { $0 + $1.count } } }
+
     /// Returns the route to a host. Returns `noAnswer` if the time limit passes or the task is cancelled.
     func route(to host: String, within limit: Duration) async -> HostRoute {
         // A C string would end at a zero byte.

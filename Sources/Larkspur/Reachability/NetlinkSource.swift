@@ -86,7 +86,7 @@
             var socket: Int32 = -1
             if clarkspur_poller_open(&poller) {
                 socket = clarkspur_netlink_open(NetlinkMessage.groups)
-                if socket >= 0 { _ = clarkspur_poller_watch(&poller, socket, 0, Int32(clarkspur_read.rawValue)) }
+                if socket >= 0 { _ = clarkspur_poller_watch(&poller, socket, 0, Int32(clarkspur_read)) }
             }
             (self.poller, self.socket) = (poller, socket)
         }
@@ -132,7 +132,7 @@
                 let count = clarkspur_poller_wait(&poller, &ready, 1, pause)
                 if count > 0 {
                     isReporting = drain()
-                    if !isReporting { _ = clarkspur_poller_watch(&poller, socket, Int32(clarkspur_read.rawValue), 0) }
+                    if !isReporting { _ = clarkspur_poller_watch(&poller, socket, Int32(clarkspur_read), 0) }
                     hasNews = true
                 } else if !isReporting {
                     hasNews = true

@@ -188,6 +188,8 @@ extension NetworkFeed {
         defer {
             timeout?.cancel()
             nextCheck?.cancel()
+            // A timer that is being cancelled may still hold the subscription.
+            subscription.end()
         }
         var delay = Self.delays.first
         while await subscription.signalled() {
