@@ -12,7 +12,8 @@
 /// and its body can be sent again. The retry budget is not charged, because requests without a network load no server.
 /// A cancel or the total timeout of the request ends the wait. The time is measured by the session's clock.
 ///
-/// Place it before other retriers, which would otherwise use up their attempts while the network is not reachable.
+/// Place it before other retriers, which would otherwise use up their attempts while the network is not reachable. Its
+/// retries count for the limit of a ``RetryPolicy``.
 public struct OfflineRetrier: RequestInterceptor {
     /// The maximum wait after each failure; 5 seconds by default.
     public var maximumWait: Duration

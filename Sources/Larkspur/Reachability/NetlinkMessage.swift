@@ -41,7 +41,7 @@
     struct NetlinkBytes {
         private let bytes: ArraySlice<UInt8>
 
-        init(_ bytes: some Sequence<UInt8>) { self.bytes = ArraySlice(bytes) }
+        init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
         var count: Int { bytes.count }
 

@@ -86,7 +86,10 @@
             var socket: Int32 = -1
             if clarkspur_poller_open(&poller) {
                 socket = clarkspur_netlink_open(NetlinkMessage.groups)
-                if socket >= 0 { _ = clarkspur_poller_watch(&poller, socket, 0, Int32(clarkspur_read)) }
+                if socket >= 0, !clarkspur_poller_watch(&poller, socket, 0, Int32(clarkspur_read)) {
+                    clarkspur_netlink_close(socket)
+                    socket = -1
+                }
             }
             (self.poller, self.socket) = (poller, socket)
         }

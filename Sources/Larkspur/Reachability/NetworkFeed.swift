@@ -181,6 +181,7 @@ extension NetworkFeed {
     ) async -> WaitResult {
         // Without a host and if the network is reachable, no thread is started.
         if host == nil, isMet(nil, status) { return .reachable }
+        let limit = limit.map { min(max(.zero, $0), RetryAfter.longest) }
         let elapsed = clock.stopwatch()
         let subscription = subscribe()
         let timeout = limit.map { limit in DeadlineTimer(on: clock, after: { limit }) { subscription.end() } }

@@ -52,8 +52,10 @@ public final class NetworkMonitor: Sendable {
     ///     }
     ///
     /// Any number of tasks can iterate it, and each begins with the current status. An iterator returns no status twice
-    /// in succession. A slow reader gets the latest status, without the statuses before it. The iteration ends when its
-    /// task is cancelled or the monitor is released.
+    /// in succession. A slow reader gets the latest status, without the statuses before it.
+    ///
+    /// The iteration ends when its task is cancelled or the monitor is released. So keep a monitor that you create:
+    /// `NetworkMonitor().changes` ends at once, ``shared`` never does.
     public var changes: NetworkChanges { NetworkChanges(feed: feed, owner: owner) }
 
     /// Waits until the network can be reached. Returns at once if it can be reached now.

@@ -156,7 +156,7 @@
             let dump = [UInt8](
                 try #require(Data(base64Encoded: recordedNetlinkDump, options: .ignoreUnknownCharacters)))
             var messages = 0
-            for count in 0...dump.count {
+            for count in stride(from: 0, through: dump.count, by: rounds(7, nightly: 1)) {
                 let found = NetlinkMessage.messages(in: NetlinkBytes(dump.prefix(count))).count
                 #expect(found >= messages)
                 messages = found
@@ -203,6 +203,10 @@
     }
 
     private func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+
+    extension NetlinkBytes {
+        fileprivate init(_ bytes: some Sequence<UInt8>) { self.init(ArraySlice(bytes)) }
+    }
 
     /// Builds messages of rtnetlink, with the sequence number 1.
     private enum NetlinkBuilder {

@@ -177,9 +177,27 @@ struct NetworkMonitorTests {
 
     @Test("The system has a status, which the changes begin with")
     func system() async {
-        var changes = NetworkMonitor().changes.makeAsyncIterator()
+        let monitor = NetworkMonitor()
+        var changes = monitor.changes.makeAsyncIterator()
         let first = await changes.next()
+        withExtendedLifetime(monitor) {}
         #expect(first?.isReachable == false || first?.interfaces.isEmpty == false)
+    }
+
+    @Test("Subscriptions to the system may come and go on all threads")
+    func manySystemSubscribers() async {
+        let monitor = NetworkMonitor(source: SystemNetworkSource())
+        await withTaskGroup { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    for _ in 0..<rounds(5, nightly: 200) {
+                        var changes = monitor.changes.makeAsyncIterator()
+                        #expect(await changes.next() != nil)
+                    }
+                }
+            }
+        }
+        #expect(monitor.feed.subscriberCount == 0)
     }
 
     @Test("The loopback interface has a route, without any other network", arguments: ["127.0.0.1", "localhost"])
