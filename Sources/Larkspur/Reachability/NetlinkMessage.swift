@@ -64,7 +64,7 @@
         /// The text up to the first zero byte.
         var text: String { String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
 
-        /// The attributes, each with its type. Ends before the first one that is incomplete or malformed.
+        /// The attributes, each with its type. Ends before the first incomplete or malformed one.
         var attributes: [(type: UInt16, value: NetlinkBytes)] {
             var attributes: [(UInt16, NetlinkBytes)] = []
             var rest = self
