@@ -7,7 +7,7 @@ let package = Package(
     dependencies: [.package(name: "Larkspur", path: "..")],
     targets: [
         "quickstart", "custom-middleware", "download", "event-stream", "multipart-upload", "observe", "pinning",
-        "redirect-policy", "token-refresh", "typed-endpoints", "typed-errors",
+        "reachability", "redirect-policy", "token-refresh", "typed-endpoints", "typed-errors",
     ].map { name in
         .executableTarget(
             name: name,
