@@ -219,8 +219,8 @@ extension CurlOptions {
         set(CURLOPT_RESOLVE, pointer: lookup?.pointer)
         set(CURLOPT_UNIX_SOCKET_PATH, route?.unixSocket)
         // A connection with unread bytes must not be reused. Old versions of libcurl do not check for unread bytes, so
-        // the transport does. It finds a connection's descriptor by its ports, which a Unix-domain socket does not have.
-        // With such a version, a connection to a Unix-domain socket is therefore never reused.
+        // the transport does. It finds a connection's descriptor by its ports. A Unix-domain socket has no ports, so
+        // with such a version of libcurl its connection is never reused.
         set(CURLOPT_FORBID_REUSE, route?.unixSocket != nil && CurlLibrary.current.ignoresWaitingBytes ? 1 : 0)
         let proxy = route?.proxy
         set(CURLOPT_PROXY, proxy?.text ?? "")

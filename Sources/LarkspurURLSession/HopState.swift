@@ -2,7 +2,7 @@
 struct HopState {
     private enum Phase { case created, running, ended }
 
-    /// What a hop holds until the platform's task has ended.
+    /// The objects that a hop needs until the platform's task has ended.
     struct Remains {
         var task: URLSessionTask?
         var body: OutgoingBody?

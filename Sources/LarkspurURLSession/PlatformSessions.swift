@@ -4,7 +4,7 @@
 /// several hosts with the same certificate. Requests with their own trust evaluation therefore use a session for each
 /// delegate, host and port, so that each connection was judged by the evaluators of the request that uses it.
 struct PlatformSessions {
-    /// What a session is used for.
+    /// The requests for which a session is used.
     enum Use {
         /// Requests without trust evaluation. On Apple's platforms each delegate has its own session, because the
         /// delegate also chooses the client identity of a connection.

@@ -1,8 +1,8 @@
 #if !canImport(Darwin)
     /// A streamed body that is copied to a temporary file, from which `URLSession` sends it.
     ///
-    /// Foundation for Linux reads all streams of the process on one queue, takes a stream without bytes for one that has
-    /// ended, and has no bound streams. A stream that waits for bytes would hold up every request of the process.
+    /// On Linux, Foundation has no bound streams, and it treats a stream without bytes as ended. It also reads all
+    /// streams of the process on one queue, so a stream that waited for bytes would delay every request of the process.
     final class SpooledBody: Sendable {
         // Immutable
         let path: String

@@ -6,9 +6,9 @@
 /// given configuration are switched off. ``capabilities`` lists the sentences of the contract that `URLSession` makes
 /// possible on this platform.
 ///
-/// On Linux, this transport exists to test code for Apple's platforms. Prefer `CurlTransport` there: a peer that closes
-/// a connection inside a response's head ends the process inside Foundation, and a body is kept in memory as fast as the
-/// peer sends it.
+/// On Linux, this transport exists to test code for Apple's platforms. Prefer `CurlTransport` there. On Linux,
+/// Foundation ends the process if a peer closes a connection inside a response's head, and it reads a body into memory
+/// as fast as the peer sends it.
 public final class URLSessionTransport: Transport {
     // Immutable
     let template: SessionTemplate

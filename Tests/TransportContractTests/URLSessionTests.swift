@@ -98,7 +98,7 @@
             await withTaskGroup(of: Void.self) { group in
                 for worker in 0..<16 {
                     group.addTask {
-                        for turn in 0..<rounds(250, nightly: 1_250) {
+                        for turn in 0..<test_rounds(250, 1_250) {
                             let isUpload = turn % 5 == 0
                             var request = TransportRequest(method: isUpload ? "POST" : "GET", url: url)
                             if isUpload { request.body = .data(Data(count: 20_000)) }

@@ -109,8 +109,8 @@ private struct GraphQLReader {
         output += (redaction.namesSecret(in: text) ? "# \(Redaction.replacement)" : text).unicodeScalars
     }
 
-    /// Copies a string to the output. If the string is a URL, hides its secrets. If the string is not a URL but contains
-    /// the name of a secret, copies a replacement instead.
+    /// Copies a string to the output. In a URL, hides the secrets. If the string is not a URL but contains the name of
+    /// a secret, copies a replacement instead.
     private mutating func copyString() {
         let text = String(string())
         let quotes = text.hasPrefix("\"\"\"") ? "\"\"\"" : "\""

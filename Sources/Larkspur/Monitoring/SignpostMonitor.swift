@@ -19,8 +19,8 @@
             let number = request.id.number
             // The number of a request is unique in its session only, so it does not identify the request here.
             let id = OSSignpostID(UInt64(UInt(bitPattern: ObjectIdentifier(request))))
-            // The name and this identifier are enough to find an open interval, because a request has at most one open interval
-            // of each name. No state of the interval has to be stored until its end.
+            // The name and this identifier are enough to find an open interval, because a request has at most one open
+            // interval of each name. No state of the interval has to be stored until its end.
             let open = OSSignpostIntervalState.beginState(id: id)
             switch event {
             case .start: _ = signposter.beginInterval("request", id: id, "#\(number)")

@@ -15,8 +15,8 @@ enum DefaultTransport {
 }
 
 extension SessionContext {
-    /// Returns the transport for a request: the session's, or one that only fails if the session's transport cannot let
-    /// the evaluators judge the server (T25).
+    /// Returns the session's transport. If the request needs trust evaluation and this transport cannot ask for it,
+    /// returns a transport that only fails (T25).
     func transport(for request: TransportRequest) -> any Transport {
         guard request.asksForTrust, !transport.capabilities.contains(.asksForTrust) else { return transport }
         return UnavailableTransport(
