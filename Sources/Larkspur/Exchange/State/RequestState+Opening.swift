@@ -7,9 +7,13 @@ extension RequestState {
         let limits: [RequestTimeouts.Limit]
         /// The request object, if it is not registered with the session yet.
         let newOwner: (any Request)?
+        /// The followers to tell that the request has started.
+        let followers: [RequestFollower<Void>]
     }
 
     mutating func open() -> Opening {
-        Opening(session: session, limits: settings.content.timeouts, newOwner: beginRegistration() ? owner : nil)
+        Opening(
+            session: session, limits: settings.content.timeouts, newOwner: beginRegistration() ? owner : nil,
+            followers: settings.content.followers.changes)
     }
 }
