@@ -20,8 +20,8 @@ extension SubscriptionCore {
 }
 
 extension Request {
-    /// Attaches a receiver of the response, and starts the request. Keeps the session meanwhile: a request that does not
-    /// start automatically releases its session when a receiver is attached.
+    /// Attaches a receiver of the response, and starts the request. Keeps the session meanwhile: a request that does
+    /// not start automatically releases its session when a receiver is attached.
     fileprivate func start(attaching attach: () -> Void) {
         let session = handle.core.read { $0.session }
         attach()

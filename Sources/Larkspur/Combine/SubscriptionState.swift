@@ -74,7 +74,6 @@ struct SubscriptionState<Element: Sendable>: Sendable {
 
     /// Adds demand. Returns whether the caller has to schedule a delivery.
     mutating func request(_ more: ElementDemand) -> Bool {
-        if case .over = stage { return false }
         demand += more
         return beginDelivery()
     }

@@ -88,6 +88,27 @@ struct SubscribedRequestTests {
         #expect(unsent.status == .cancelled && log.count == sent && subscriber.elements.isEmpty)
     }
 
+    /// Counts its calls.
+    private struct CountingSerializer: ResponseSerializer {
+        let calls: Counter
+
+        func serialize(_ exchange: CompletedExchange) -> Int { calls.increment() }
+    }
+
+    @Test("A subscriber that cancels before the start attaches nothing, also to a finished request")
+    func cancelBeforeStart() async throws {
+        let request = await log.session().request("http://h/")
+        _ = try await request.serializingString().value
+        let calls = Counter()
+        let subscriber = NotedSubscriber<DataResponse<Int>>()
+        SubscriptionCore.subscribe(
+            subscriber.receiver, to: request, on: Self.global, handOver: { $0.cancel() },
+            start: { request.send(responseOf: CountingSerializer(calls: calls), to: $0) })
+        // Late serializers run one after another, so this one is the first.
+        #expect(try await request.serializingResponse(using: CountingSerializer(calls: calls)).value == 1)
+        #expect(calls.value == 1 && subscriber.elements.isEmpty)
+    }
+
     @Test("Several subscriptions share one request; a finished one still answers")
     func several() async {
         let request = await log.session().request("http://h/")

@@ -31,6 +31,14 @@ struct RequestProgressTests {
         }
     }
 
+    /// Advances the clock until the condition is true, because several changes may come within one interval.
+    @MainActor private func advance(until condition: @MainActor () -> Bool) async {
+        while !condition() {
+            clock.advance(by: UpdatePacer.interval)
+            await Task.yield()
+        }
+    }
+
     private func head(_ length: Int) -> TransportEvent {
         .head(ResponseHead(status: 200, fields: [HeaderField(name: "Content-Length", value: "\(length)")]))
     }
@@ -113,15 +121,12 @@ struct RequestProgressTests {
         var hops = transport.hops
         request.resume()
         let hop = try #require(await hops.next())
-        await wait { both.status == .resumed && upload.status == .resumed }
-        clock.advance(by: .seconds(1))
         hop.send(4)
-        await wait { both.fraction == 0.5 && upload.fraction == 0.5 }
+        await advance(until: { both.fraction == 0.5 && upload.fraction == 0.5 })
         #expect(both.totalBytes == 8 && both.phase == .upload)
-        clock.advance(by: .seconds(1))
         hop.send(8)
         hop.receive(head(2))
-        await wait { both.phase == .download && upload.fraction == 1 }
+        await advance(until: { both.phase == .download && upload.fraction == 1 })
         hop.receive(.body(Data("ok".utf8)))
         hop.finish(nil)
         await wait { both.status == .finished && upload.status == .finished }
@@ -136,8 +141,7 @@ struct RequestProgressTests {
         var hops = transport.hops
         for expected in [RequestStatus.resumed, .suspended, .resumed] {
             if expected == .resumed { request.resume() } else { request.suspend() }
-            clock.advance(by: .seconds(1))
-            await wait { progress.status == expected }
+            await advance(until: { progress.status == expected })
         }
         _ = await hops.next()
         request.cancel()
