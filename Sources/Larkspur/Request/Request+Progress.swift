@@ -106,22 +106,26 @@ extension RequestState {
 
     /// Returns the values to send to the request's followers after an event of the transport; nil if there are none.
     func news(of event: TransportEvent, for id: TransportTaskID) -> News? {
+        guard settings.content.followers.needNews, let hop, hop.id == id else { return nil }
         let (heads, followers) = (settings.content.followers.responses, settings.content.followers.download)
-        guard !(heads.isEmpty && followers.isEmpty), let hop, hop.id == id else { return nil }
+        let changes = settings.content.followers.changes
         let progress =
             followers.isEmpty || !hop.isCounted ? nil : hop.currentExtent?.progress(after: received) ?? downloaded
         switch event {
-        case .head(let head): return News(head: head, heads: heads, progress: progress, followers: followers)
-        case .body: return News(head: nil, heads: [], progress: progress, followers: followers)
-        case .bodySent, .metrics, .completed: return nil
+        case .head(let head):
+            return News(head: head, heads: heads, progress: progress, followers: followers, changes: changes)
+        case .body: return News(progress: progress, followers: followers, changes: changes)
+        case .bodySent: return News(changes: changes)
+        case .metrics, .completed: return nil
         }
     }
 
     struct News {
-        fileprivate let head: ResponseHead?
-        fileprivate let heads: [RequestFollower<ResponseHead>]
-        fileprivate let progress: TransferProgress?
-        fileprivate let followers: [RequestFollower<TransferProgress>]
+        fileprivate var head: ResponseHead?
+        fileprivate var heads: [RequestFollower<ResponseHead>] = []
+        fileprivate var progress: TransferProgress?
+        fileprivate var followers: [RequestFollower<TransferProgress>] = []
+        fileprivate var changes: [RequestFollower<Void>]
     }
 }
 
@@ -129,6 +133,7 @@ extension RequestCore {
     func tell(_ news: RequestState.News) {
         if let head = news.head { tell(head, to: news.heads, of: .responses) }
         if let progress = news.progress { tell(progress, to: news.followers, of: .download) }
+        tellChange(to: news.changes)
     }
 }
 
@@ -193,9 +198,11 @@ struct TransferRate {
         self.last = (count, time)
     }
 
-    /// Returns the estimated remaining time; nil while the rate or the total is unknown.
+    /// Returns the estimated remaining time; nil while the rate or the total is unknown, or if it is longer than a
+    /// century. The server declares the total, and `Duration` traps if a number of seconds is too large for it.
     func timeLeft(of progress: TransferProgress) -> Duration? {
         guard let bytesPerSecond, bytesPerSecond > 0, let total = progress.total else { return nil }
-        return .seconds(Double(total - min(total, progress.completed)) / bytesPerSecond)
+        let seconds = Double(total - min(total, progress.completed)) / bytesPerSecond
+        return seconds <= 100 * 366 * 86_400 ? .seconds(seconds) : nil
     }
 }

@@ -50,24 +50,25 @@ public enum RequestStatus: Sendable {
     case finished
 }
 
+extension RequestState {
+    var status: RequestStatus {
+        switch phase {
+        case .idle: pace == .suspended ? .suspended : .initialized
+        case .preparing, .transferring, .receiving, .settling, .backingOff:
+            pace == .suspended ? .suspended : .resumed
+        case .cancellingHop, .unwinding, .finished:
+            // A timeout ends the request by a cancellation, but the user did not cancel it.
+            cancellation.map { $0.isTimeout ? .finished : .cancelled } ?? .finished
+        }
+    }
+}
+
 extension Request {
     /// The identifier of the request, unique within its session. All attempts have the same identifier.
     public var id: RequestID { handle.core.id }
 
     /// The current status of the request.
-    public var status: RequestStatus {
-        handle.core.read { state in
-            switch state.phase {
-            case .idle: state.pace == .suspended ? .suspended : .initialized
-            case .preparing, .transferring, .receiving, .settling, .backingOff:
-                state.pace == .suspended ? .suspended : .resumed
-            case .cancellingHop, .unwinding, .finished:
-                // The library ends a request that has timed out by a cancellation. The user did not cancel it, so it is
-                // `finished`.
-                state.cancellation.map { $0.isTimeout ? .finished : .cancelled } ?? .finished
-            }
-        }
-    }
+    public var status: RequestStatus { handle.core.read { $0.status } }
 
     /// The attempts so far, each with its hops: the request sent, the response's head and the metrics.
     ///

@@ -34,12 +34,17 @@ struct RequestFollowers: Sendable {
     var download: [RequestFollower<TransferProgress>] = []
     var requests: [RequestFollower<OutgoingRequest>] = []
     var responses: [RequestFollower<ResponseHead>] = []
+    var changes: [RequestFollower<Void>] = []
+
+    /// Whether a follower needs to know of events of the transport.
+    var needNews: Bool { !(responses.isEmpty && download.isEmpty && changes.isEmpty) }
 
     func end() {
         for follower in upload { follower.end() }
         for follower in download { follower.end() }
         for follower in requests { follower.end() }
         for follower in responses { follower.end() }
+        for follower in changes { follower.end() }
     }
 }
 
@@ -72,6 +77,12 @@ extension RequestCore {
     /// Returns a stream of the topic's values: first the values so far, then each new value.
     func follow<Element>(_ topic: RequestTopic<Element>) -> AsyncStream<Element> {
         let (follower, stream) = RequestFollower<Element>.make(topic.buffering)
+        add(follower, to: topic)
+        return stream
+    }
+
+    /// Adds a follower of the topic: sends it the values so far, then each new one.
+    func add<Element>(_ follower: RequestFollower<Element>, to topic: RequestTopic<Element>) {
         // Send the earlier values before adding the follower. If new values have arrived in the meantime, send those
         // too and check again. The follower therefore gets each value once, in order. If the request has finished, do
         // not add the follower; its release then ends the stream.
@@ -83,7 +94,7 @@ extension RequestCore {
                 state.settings.followers[keyPath: topic.followers].append(follower)
                 return []
             }
-            guard !missed.isEmpty else { return stream }
+            guard !missed.isEmpty else { return }
             for element in missed { _ = follower.tell(element) }
             sent += missed
         }

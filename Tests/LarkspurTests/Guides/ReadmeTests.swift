@@ -118,9 +118,13 @@ struct ReadmeTests {
 
 @Suite("The source itself", .timeLimit(.minutes(3)))
 struct SourceTests {
-    @Test("R6: only Protected, libcurl's loop and Foundation's progress have unchecked sendability")
+    @Test(
+        "R6: only Protected, SharedProgress, SubscriberBox and objects that a transport confines have unchecked sendability"
+    )
     func unchecked() throws {
-        let places = ["Protected.swift", "CurlLoop.swift", "SharedProgress.swift"]
+        let places = [
+            "Protected.swift", "CurlLoop.swift", "SharedProgress.swift", "SubscriberBox.swift", "BoundBody.swift",
+        ]
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
             "../../../Sources")
         let files = FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)

@@ -45,6 +45,8 @@ final class HeldHop: TransportTask {
 
     func send(_ counts: UInt64...) { for count in counts { delegate.received(.bodySent(count), for: id) } }
 
+    func receive(_ events: TransportEvent...) { for event in events { delegate.received(event, for: id) } }
+
     func answer(_ status: Int, _ headers: HTTPHeaders = [:], body: String = "", error: TransportError? = nil) {
         delegate.received(.head(ResponseHead(status: status, fields: Array(headers))), for: id)
         if !body.isEmpty { delegate.received(.body(Data(body.utf8)), for: id) }

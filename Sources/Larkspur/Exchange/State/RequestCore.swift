@@ -56,6 +56,7 @@ package final class RequestCore: Sendable {
         guard let session = opening.session ?? context.session else { return cancel(.sessionEnded) }
         if opening.session == nil { read { $0.keep(session) } }
         if let owner = opening.newOwner, !register(owner) { return cancel(context.endReason) }
+        tellChange(to: opening.followers)
         watchTotal(opening.limits)
         RequestPipeline(core: self, session: session).start()
     }
@@ -105,8 +106,10 @@ package final class RequestCore: Sendable {
     }
 
     func setPace(_ pace: RequestState.Pace) {
-        guard box.withLock({ $0.setPace(pace) }) else { return }
+        let followers = box.withLock { $0.setPace(pace) ? $0.settings.content.followers.changes : nil }
+        guard let followers else { return }
         postNoted()
+        tellChange(to: followers)
         applyPace(box.withLock { $0.nextPaceStep(after: nil) })
     }
 

@@ -7,9 +7,13 @@ extension RequestState {
         let limits: [RequestTimeouts.Limit]
         /// The request object, if the session has not registered the request yet; otherwise nil.
         let newOwner: (any Request)?
+        /// The followers to tell that the request has started.
+        let followers: [RequestFollower<Void>]
     }
 
     mutating func open() -> Opening {
-        Opening(session: session, limits: settings.content.timeouts, newOwner: beginRegistration() ? owner : nil)
+        Opening(
+            session: session, limits: settings.content.timeouts, newOwner: beginRegistration() ? owner : nil,
+            followers: settings.content.followers.changes)
     }
 }
