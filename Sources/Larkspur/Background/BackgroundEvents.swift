@@ -1,5 +1,5 @@
-/// Decides when the system may suspend the app again: after the system has reported the events of all transfers, and the
-/// library has written their outcomes or has started further tasks.
+/// Decides when the system may suspend the app again: after the system has reported the events of all transfers, and
+/// the library has written their outcomes or has started further tasks.
 struct BackgroundEventGate {
     /// The transfers whose task has ended, and whose outcome is not on disk yet.
     private var unsettled: Set<UUID> = []
@@ -56,8 +56,8 @@ struct BackgroundEventHandlers {
 
 #if canImport(Darwin)
     extension BackgroundTransfers {
-        /// Passes on the completion handler of the app delegate. It is called when the outcomes of all transfers that have
-        /// ended are on disk.
+        /// Passes on the completion handler of the app delegate. It is called when the outcomes of all transfers that
+        /// have ended are on disk.
         ///
         ///     func application(
         ///         _ application: UIApplication, handleEventsForBackgroundURLSession identifier: String,
@@ -66,8 +66,8 @@ struct BackgroundEventHandlers {
         ///         BackgroundTransfers.handleEvents(identifier: identifier, completion: completionHandler)
         ///     }
         ///
-        /// Also create the ``BackgroundTransfers`` with this identifier, before or after the call: without it the system
-        /// cannot deliver the events.
+        /// Also create the ``BackgroundTransfers`` with this identifier, before or after the call: without it the
+        /// system cannot deliver the events.
         @MainActor
         public static func handleEvents(identifier: String, completion: @escaping () -> Void) {
             for handler in BackgroundEventHandlers.shared.add(completion, of: identifier) { handler() }

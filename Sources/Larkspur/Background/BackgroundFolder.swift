@@ -1,7 +1,7 @@
 /// The folder of an identifier: one file for each transfer's record, and files beside it that belong to the transfer.
 ///
-/// Every file is written beside its place, flushed and renamed. So a record is complete or missing, whenever the process
-/// ends. The functions block; callers run them on a thread for files.
+/// Every file is written beside its place, flushed and renamed. So a record is complete or missing, whenever the
+/// process ends. The functions block; callers run them on a thread for files.
 struct BackgroundFolder: Sendable {
     /// A file that belongs to a transfer.
     enum Part: String, CaseIterable {

@@ -3,7 +3,9 @@ enum BackgroundRules {
     /// Throws `.invalidIdentifier` unless the identifier can be the name of a folder.
     static func check(identifier: String) throws(RequestError) {
         let isFolder = ![".", ".."].contains(identifier) && !identifier.utf8.contains(UInt8(ascii: "/"))
-        let hasOnlyText = !identifier.unicodeScalars.contains { $0 == "\\" || $0.properties.generalCategory == .control }
+        let hasOnlyText = !identifier.unicodeScalars.contains {
+            $0 == "\\" || $0.properties.generalCategory == .control
+        }
         guard !identifier.isEmpty, identifier.utf8.count <= 200, isFolder, hasOnlyText else {
             throw RequestError(
                 .invalidIdentifier,
@@ -65,8 +67,8 @@ enum BackgroundRules {
 
 /// The use of an identifier and its folder by one ``BackgroundTransfers``.
 ///
-/// Within the process the identifier is claimed. Other processes are kept out by the lock on a file in the folder, which
-/// the system releases if the process is killed.
+/// Within the process the identifier is claimed. Other processes are kept out by the lock on a file in the folder,
+/// which the system releases if the process is killed.
 final class BackgroundClaim: Sendable {
     private static let claimed = Protected<Set<String>>([])
 

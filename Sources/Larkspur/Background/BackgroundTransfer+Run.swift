@@ -191,7 +191,7 @@ extension BackgroundRecord {
 }
 
 extension ResumableFile {
-    /// Throws `.fileChanged` if the file is not the one that the upload began with.
+    /// Throws `.fileChanged` if the file has changed since the upload began.
     fileprivate init(_ url: URL, of upload: BackgroundRecord.Upload) throws(RequestError) {
         try self.init(url, expecting: nil)
         guard length == upload.length, version.modification == upload.modification else {

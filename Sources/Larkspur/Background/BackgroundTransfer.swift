@@ -1,5 +1,5 @@
-/// A download or an upload of ``BackgroundTransfers``. It runs even if no task awaits it, and continues in a later run of
-/// the program.
+/// A download or an upload of ``BackgroundTransfers``. It runs even if no task awaits it, and continues in a later run
+/// of the program.
 ///
 ///     let film = try await transfers.download(url, to: .file(place))
 ///     for await progress in film.progress { print(progress.fraction ?? 0) }
@@ -105,8 +105,8 @@ public final class BackgroundTransfer: Sendable, Identifiable {
         }
     }
 
-    /// The response or the reason why there is none. The record stays until ``remove()`` is called, so that a result can
-    /// be processed before it is forgotten.
+    /// The response or the reason why there is none. The record stays until ``remove()`` is called, so that a result
+    /// can be processed before it is forgotten.
     ///
     ///     if case .success(let response) = await transfer.result {
     ///         try store(response)

@@ -5,11 +5,11 @@
 ///     for await restored in transfers.restored { print(restored.tag ?? "", restored.state) }
 ///
 /// On Apple's platforms the system performs the transfers, also while the app is suspended or has ended. On Linux they
-/// run while the program runs, and continue in its next run, also after it was killed. In both cases a later object with
-/// the same identifier restores them. See <doc:BackgroundTransfers>.
+/// run while the program runs, and continue in its next run, also after it was killed. In both cases a later object
+/// with the same identifier restores them. See <doc:BackgroundTransfers>.
 ///
-/// Transfers run as requests of a session: its interceptors add tokens and decide about retries, while the app runs. Only
-/// responses with a status from 200 to 299 are accepted.
+/// Transfers run as requests of a session: its interceptors add tokens and decide about retries, while the app runs.
+/// Only responses with a status from 200 to 299 are accepted.
 public final class BackgroundTransfers: Sendable {
     /// The identifier of the transfers.
     public let identifier: String
@@ -28,16 +28,17 @@ public final class BackgroundTransfers: Sendable {
     /// Opens the transfers of an identifier, and continues those of earlier runs.
     ///
     /// Throws `.invalidIdentifier`, `.identifierInUse` if another object or process uses the identifier or the folder,
-    /// `.unsupportedInBackground` for a configuration that cannot work, or an error about the folder. The identifier is in
-    /// use until ``close()`` is called, or until this object and its transfers are released. On Apple's platforms it is
-    /// in use until the process ends.
+    /// `.unsupportedInBackground` for a configuration that cannot work, or an error about the folder. The identifier is
+    /// in use until ``close()`` is called, or until this object and its transfers are released. On Apple's platforms it
+    /// is in use until the process ends.
     ///
     /// - Parameters:
     ///   - identifier: A name that is the same in each run, such as `com.example.films`.
     ///   - configuration: The settings of the session that makes the requests, with its interceptors.
     ///   - interceptor: An interceptor, called after those of the configuration.
     ///   - options: The retries, and the conditions under which the system transfers.
-    ///   - folder: The folder of the records. Nil, the default, is `larkspur/IDENTIFIER` in `$XDG_STATE_HOME` (by default
+    ///   - folder: The folder of the records. Nil, the default, is `larkspur/IDENTIFIER` in `$XDG_STATE_HOME` (by
+    ///     default
     ///     `~/.local/state`), and in Application Support on Apple's platforms.
     ///   - transport: A transport that performs the transfers while the program runs, for tests. Nil, the default, uses
     ///     the system's background session on Apple's platforms, and libcurl on Linux.
@@ -89,8 +90,8 @@ public final class BackgroundTransfers: Sendable {
     /// Fields with credentials, such as `Authorization` and `Cookie`, are used in this run of the program, but are not
     /// written to disk. Add them with an interceptor, which is also called when a later run continues the transfer.
     ///
-    /// Throws `.fileExists` or `.fileInUse` if the destination is taken, `.unsupportedInBackground` for a request with a
-    /// body and for `.custom` destinations, and the errors of building the request.
+    /// Throws `.fileExists` or `.fileInUse` if the destination is taken, `.unsupportedInBackground` for a request with
+    /// a body and for `.custom` destinations, and the errors of building the request.
     ///
     /// - Parameters:
     ///   - target: A URL in any form, or a complete request without a body.
@@ -113,8 +114,8 @@ public final class BackgroundTransfers: Sendable {
     /// Uploads a file. The transfer starts at once, and is on disk when the function returns.
     ///
     /// If the process ends before the response arrives, the next run sends the file again from its first byte, so the
-    /// server may receive it twice. With a resumable protocol only the missing bytes are sent. If the file changes before
-    /// it was sent, the transfer fails with `.fileChanged` or `.bodyFailed`.
+    /// server may receive it twice. With a resumable protocol only the missing bytes are sent. If the file changes
+    /// before it was sent, the transfer fails with `.fileChanged` or `.bodyFailed`.
     ///
     /// Fields with credentials are not written to disk; see ``download(_:method:headers:to:options:tag:)``. Throws
     /// `.fileMissing` and the other errors of files, `.unsupportedInBackground` for a resumable protocol on Apple's
@@ -140,7 +141,7 @@ public final class BackgroundTransfers: Sendable {
         return try await add(.file(file), target, method, headers, resumable, metadata, tag)
     }
 
-    /// Uploads the file of a request content, such as `.file(url)` or the `URL` of a file.
+    /// Uploads a file that is given as content: the `URL` of a file, or a ``TransportBody`` of a file.
     ///
     /// Throws `.unsupportedInBackground` for every other content. Otherwise like
     /// ``upload(file:to:method:headers:resumable:metadata:tag:)``.
@@ -150,6 +151,18 @@ public final class BackgroundTransfers: Sendable {
         headers: HTTPHeaders = [:], tag: String? = nil
     ) async throws(RequestError) -> BackgroundTransfer {
         try await add(content.asRequestContent(), target, method, headers, nil, [:], tag)
+    }
+
+    /// Uploads a file that is given as `.file(url)`.
+    ///
+    /// Throws `.unsupportedInBackground` for every other content. Otherwise like
+    /// ``upload(file:to:method:headers:resumable:metadata:tag:)``.
+    @discardableResult
+    public func upload(
+        _ content: RequestContent, to target: any RequestTarget, method: HTTPMethod? = nil,
+        headers: HTTPHeaders = [:], tag: String? = nil
+    ) async throws(RequestError) -> BackgroundTransfer {
+        try await add(content, target, method, headers, nil, [:], tag)
     }
 
     private func add(
@@ -180,9 +193,9 @@ extension BackgroundTransfers {
     public struct Options: Sendable {
         /// The retries of each transfer while the program runs, after the retriers of the configuration; nil for none.
         ///
-        /// By default a transfer is retried until it succeeds after network failures, and up to ten times after temporary
-        /// errors of the server. The delays grow up to a minute. Uploads are retried with every method. The session's
-        /// retry budget does not apply.
+        /// By default a transfer is retried until it succeeds after network failures, and up to ten times after
+        /// temporary errors of the server. The delays grow up to a minute. Uploads are retried with every method. The
+        /// session's retry budget does not apply.
         public var retry: RetryPolicy? = Options.patient
         /// Whether the system may wait for power and Wi-Fi; false by default. Apple's platforms only.
         public var isDiscretionary = false

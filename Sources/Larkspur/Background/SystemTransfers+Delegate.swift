@@ -136,8 +136,8 @@
     }
 
     extension TransportError {
-        /// Returns the error of a task of the system. A task that the app has not cancelled was cancelled by the system or
-        /// the user, for example when the user ended the app, and is worth a retry.
+        /// Returns the error of a task of the system. A task that the app has not cancelled was cancelled by the system
+        /// or the user, for example when the user ended the app, and is worth a retry.
         fileprivate init(ofSystem error: any Error) {
             let code: Code =
                 switch (error as? URLError)?.code {

@@ -2,8 +2,8 @@
     /// Performs transfers with a background session of the system, which continues without the app.
     ///
     /// While the app runs, each transfer is a request of a session whose transport is a ``SystemTransferTransport``. So
-    /// adapters, validators and retriers work as for other requests. A task from an earlier run of the app is adopted by
-    /// the first hop of its transfer, without calling adapters.
+    /// adapters, validators and retriers work as for other requests. A task from an earlier run of the app is adopted
+    /// by the first hop of its transfer, without calling adapters.
     final class SystemTransfers: NSObject, BackgroundEngine {
         struct Ending: Sendable {
             let head: ResponseHead?

@@ -80,7 +80,7 @@ struct BackgroundDownloadTests {
     @Test("A result that was not delivered is restored with its response")
     func undelivered() async throws {
         let first = try runs.begin { request, _ in served.answer(to: request) }
-        _ = await try first.download(url, to: .file(place)).result
+        _ = try await first.download(url, to: .file(place)).result
         await first.close()
         let second = try runs.begin { _, _ in .failure(.nameLookup) }
         let restored = try #require(await second.allRestored.first)
@@ -246,7 +246,9 @@ struct BackgroundDownloadTests {
 
     @Test("A suggested name comes from the response, and the checksum is checked")
     func suggested() async throws {
-        let sum = StreamingHash.hexadecimal(served.bytes, .sha256)
+        var hash = StreamingHash(.sha256)
+        served.bytes.withUnsafeBytes { hash.update($0) }
+        let sum = hash.finalize().hexadecimal
         var named = served
         named.fields.add(name: "Content-Disposition", value: "attachment; filename=\"a b.mov\"")
         let transfers = try runs.begin { [named] request, _ in named.answer(to: request) }

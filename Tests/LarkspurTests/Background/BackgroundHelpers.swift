@@ -29,7 +29,9 @@ final class BackgroundRuns: Sendable {
 
     /// The files of the records, without the lock.
     var files: [String] {
-        get throws { try FileManager.default.contentsOfDirectory(atPath: records.path).sorted().filter { $0 != "lock" } }
+        get throws {
+            try FileManager.default.contentsOfDirectory(atPath: records.path).sorted().filter { $0 != "lock" }
+        }
     }
 
     /// All bytes in the folder of the records, as text.
@@ -55,8 +57,8 @@ extension BackgroundTransfers {
 }
 
 extension StubAnswer {
-    /// Returns this answer, which never ends.
-    var stalled: StubAnswer { StubAnswer(steps + [.stall]) }
+    /// An answer that never comes.
+    static var stalled: StubAnswer { StubAnswer([.stall]) }
 }
 
 /// Returns the code of the error that the closure throws.

@@ -28,8 +28,10 @@ struct BackgroundRulesTests {
         let (identifier, elsewhere, records) = (runs.identifier, runs.folder["elsewhere"], runs.records)
         #expect(
             await code { _ = try BackgroundTransfers(identifier: identifier, folder: elsewhere) } == .identifierInUse)
-        #expect(await code { _ = try BackgroundTransfers(identifier: "x.\(identifier)", folder: records) } == .identifierInUse)
-        // A refused object must not release the identifier of the one that uses it.
+        #expect(
+            await code { _ = try BackgroundTransfers(identifier: "x.\(identifier)", folder: records) }
+                == .identifierInUse)
+        // A refused object must not release the identifier.
         #expect(await code { _ = try opened() } == .identifierInUse)
         withExtendedLifetime(transfers) {}
         transfers = nil

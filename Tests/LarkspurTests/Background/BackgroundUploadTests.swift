@@ -101,8 +101,3 @@ struct BackgroundUploadTests {
         #expect(runs.log.requests[0]["Upload-Metadata"] == "name ZmlsbQ==")
     }
 }
-
-extension StubAnswer {
-    /// An answer that never comes.
-    fileprivate static var stalled: StubAnswer { StubAnswer([.stall]) }
-}
