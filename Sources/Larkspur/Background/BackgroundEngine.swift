@@ -67,6 +67,7 @@ struct SessionEngine: BackgroundEngine {
         await file.keepPartialFile()
         let task = request.serializingFile(automaticallyCancelling: false)
         job.setStop { request.cancel() }
+        request.resume()
         for await progress in request.downloadProgress {
             job.feed.advance(to: progress.completed, of: progress.total)
         }
@@ -80,6 +81,7 @@ struct SessionEngine: BackgroundEngine {
         let request = UploadRequest(core: core).validate(using: BackgroundJob.accepted)
         let task = request.serializingData(automaticallyCancelling: false)
         job.setStop { request.cancel() }
+        request.resume()
         for await progress in request.uploadProgress { job.feed.advance(to: progress.completed, of: progress.total) }
         let response = await task.response
         return (try response.successfulHead, response.value ?? Data())
