@@ -6,7 +6,7 @@
 ///
 /// On Apple's platforms the system performs the transfers, also while the app is suspended or has ended. On Linux they
 /// run while the program runs, and continue in its next run, also after it was killed. In both cases a later object
-/// with the same identifier restores them. See <doc:BackgroundTransfers>.
+/// with the same identifier restores them. See <doc:TransfersInBackground>.
 ///
 /// Transfers run as requests of a session: its interceptors add tokens and decide about retries, while the app runs.
 /// Only responses with a status from 200 to 299 are accepted.
