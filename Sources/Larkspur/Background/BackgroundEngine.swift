@@ -12,6 +12,9 @@ protocol BackgroundEngine: Sendable {
     /// Downloads to `job.arrival`. Writes the head of the response before the file is complete.
     func download(_ job: BackgroundJob) async throws(RequestError) -> ResponseHead
 
+    /// Throws if a complete file of an earlier run has another checksum than the caller expects.
+    func check(_ job: BackgroundJob) async throws(RequestError)
+
     /// Sends the file of the request's body.
     func upload(_ job: BackgroundJob) async throws(RequestError) -> (ResponseHead, Data)
 
@@ -75,6 +78,9 @@ struct SessionEngine: BackgroundEngine {
         _ = await file.closed()
         return try response.successfulHead
     }
+
+    /// The checksum was compared before the file was complete.
+    func check(_ job: BackgroundJob) {}
 
     func upload(_ job: BackgroundJob) async throws(RequestError) -> (ResponseHead, Data) {
         let core = await job.session.makeCore(RequestSource(.convertible(job.request)), job.retrier, false)

@@ -1,7 +1,5 @@
 /// The task that drives a transfer: it fetches or sends the file, moves it to its destination, and writes the outcome.
 extension BackgroundTransfer {
-    private typealias Store = @Sendable (BackgroundFolder) throws(RequestError) -> Void
-
     /// Starts the transfer unless it has ended or is paused.
     func start() {
         guard box.withLock({ $0.isRunning }) else { return feedEnd() }
@@ -19,6 +17,7 @@ extension BackgroundTransfer {
     func act(on effect: BackgroundTransferState.Effect) {
         effect.stop?()
         for idler in effect.idlers { idler.resume() }
+        for waiter in effect.waiters { waiter.resume(returning: .closed) }
         if effect.starts { start() }
     }
 
@@ -125,6 +124,7 @@ extension BackgroundTransfer {
                 let arrived = try await hub.files.run { folder throws(RequestError) in
                     folder.arrival(of: id, at: arrival.path)
                 }
+                if arrived != nil { try await hub.engine.check(job) }
                 if let arrived { head = arrived } else { head = try await hub.engine.download(job) }
                 // From here on the file counts as complete. Its place follows from the head, so it is written first.
                 try await update { $0.phase = .placing(BackgroundRecord.Head(head)) }

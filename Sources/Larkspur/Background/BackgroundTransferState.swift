@@ -65,12 +65,13 @@ struct BackgroundTransferState {
         if case .running = phase { true } else { false }
     }
 
-    /// The effect of a caller's request: the request in flight to cancel, whether a task must be started, and the tasks
-    /// that need no longer wait for a pause.
+    /// The effect of a caller's request: the request in flight to cancel, whether a task must be started, the tasks
+    /// that need no longer wait for a pause, and those that await the end.
     struct Effect {
         var stop: (@Sendable () -> Void)?
         var starts = false
         var idlers: [Continuation<Void>] = []
+        var waiters: [Continuation<Phase>] = []
     }
 
     mutating func ask(_ wish: Wish) -> Effect {
@@ -87,8 +88,7 @@ struct BackgroundTransferState {
             phase = .running
             return Effect(starts: true)
         case (.paused, .close):
-            phase = .closed
-            return Effect()
+            return Effect(waiters: finish(.closed))
         case (.paused, .pause), (.finished, _), (.cancelled, _), (.closed, _):
             return Effect()
         }

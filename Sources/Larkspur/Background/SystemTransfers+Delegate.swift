@@ -94,20 +94,26 @@
             // The system stores the bytes of a failed download in a form that only it can read.
             let resumption = error.flatMap { ($0 as NSError).userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
             let isKnown = folder.hasRecord(of: id)
-            let (hop, ending, isCurrent) = box.withLock { state -> (SystemHop?, Ending, Bool) in
-                let ending = Ending(
-                    head: error == nil ? Self.head(of: task) : nil,
-                    body: state.bodies.removeValue(forKey: id) ?? Data(),
-                    error: error.map { TransportError(ofSystem: $0) })
+            let ending = Ending(
+                head: error == nil ? Self.head(of: task) : nil,
+                body: box.withLock { $0.bodies.removeValue(forKey: id) } ?? Data(),
+                error: error.map { TransportError(ofSystem: $0) })
+            let (hop, isCurrent, replaced) = box.withLock { state -> (SystemHop?, Bool, URLSessionTask?) in
                 // The hop of a task that the app has cancelled has ended already.
-                if state.cancelled.remove(task.taskIdentifier) != nil || !isKnown { return (nil, ending, false) }
+                if state.cancelled.remove(task.taskIdentifier) != nil || !isKnown { return (nil, false, nil) }
+                let current = state.tasks[id]
+                let isReplaced = current != nil && current?.taskIdentifier != task.taskIdentifier
+                // The system reported the end of an earlier run's task after another task was made. A success counts.
+                if isReplaced, !ending.isSuccess { return (nil, false, nil) }
                 state.tasks[id] = nil
+                if isReplaced, let current { state.cancelled.insert(current.taskIdentifier) }
                 state.gate.didEnd(id)
                 let hop = state.hops.removeValue(forKey: id)
                 if hop == nil { state.endings[id] = ending }
-                return (hop, ending, true)
+                return (hop, true, isReplaced ? current : nil)
             }
             if isCurrent { folder.keep(resumption: resumption, of: id) }
+            replaced?.cancel()
             hop?.end(ending)
         }
 

@@ -9,6 +9,8 @@
             let head: ResponseHead?
             let body: Data
             let error: TransportError?
+
+            var isSuccess: Bool { head.map { (200..<300).contains($0.status) } ?? false }
         }
 
         struct State {
@@ -69,7 +71,6 @@
                     task.cancel()  // its record was removed
                     continue
                 }
-                guard task.state == .running || task.state == .suspended else { continue }
                 box.withLock { state in
                     if state.endings[id] == nil { state.tasks[id] = task }
                 }
@@ -128,8 +129,7 @@
             box.withLock { $0.tasks[id] != nil || $0.endings[id] != nil }
         }
 
-        /// Throws `.checksumMismatch` if the file has another checksum than the caller expects.
-        private func check(_ job: BackgroundJob) async throws(RequestError) {
+        func check(_ job: BackgroundJob) async throws(RequestError) {
             guard let (algorithm, expected) = job.options.checksum else { return }
             let file = job.arrival
             let computed = try await job.files.run { _ throws(RequestError) in

@@ -140,6 +140,18 @@ struct BackgroundDownloadTests {
         #expect(try Data(contentsOf: place) == served.bytes)
     }
 
+    @Test("A task that awaits a paused transfer gets an error when the transfers are closed")
+    func closedWhilePaused() async throws {
+        let transfers = try runs.begin(answering: stalling)
+        let film = try await transfers.download(url, to: .file(place))
+        await film.pause()
+        let awaiter = Task { await code { _ = try await film.value } }
+        await pollInBackground { film.box.withLock { !$0.waiters.isEmpty } }
+        await transfers.close()
+        #expect(await awaiter.value == .sessionInvalidated)
+        #expect(film.state == .closed)
+    }
+
     @Test("A cancelled transfer leaves nothing, running or paused", arguments: [false, true])
     func cancel(isPaused: Bool) async throws {
         let transfers = try runs.begin(answering: stalling)
