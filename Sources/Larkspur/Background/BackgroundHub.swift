@@ -5,6 +5,7 @@ final class BackgroundHub: Sendable {
     let engine: any BackgroundEngine
     let options: BackgroundTransfers.Options
     let files: BackgroundFiles
+    let slots: BackgroundSlots
     private let claim: BackgroundClaim
     /// Builds requests without the session's header fields, which each run adds again.
     private let bare: Session
@@ -33,6 +34,8 @@ final class BackgroundHub: Sendable {
         self.options = options
         self.claim = claim
         files = BackgroundFiles(folder)
+        // The system has its own limits.
+        slots = BackgroundSlots(engine.isSystem ? .max : options.maximumConcurrentTransfers)
         bare = session.extending { $0.headers = HTTPHeaders() }
         // Unstructured: the initializer cannot wait for the system.
         preparation = Task { await engine.prepare(known) }

@@ -86,6 +86,11 @@ extension BackgroundTransfer {
 
     private func run() async -> BackgroundTransferState.End {
         guard let record = box.withLock({ $0.beginRun() }) else { return .skipped }
+        let (slots, id) = (hub.slots, id)
+        slots.enter(id)
+        if !box.withLock({ $0.setStop { slots.withdraw(id) } }) { slots.withdraw(id) }
+        guard await slots.wait(id) else { return .failed(.requestCancelled) }
+        defer { slots.leave(id) }
         do throws(RequestError) {
             if record.isPaused { try await update { $0.isPaused = false } }
             let request = if let original { original } else { try record.request }

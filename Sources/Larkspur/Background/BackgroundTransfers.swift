@@ -197,6 +197,9 @@ extension BackgroundTransfers {
         /// temporary errors of the server. The delays grow up to a minute. Uploads are retried with every method. The
         /// session's retry budget does not apply.
         public var retry: RetryPolicy? = Options.patient
+        /// The maximum number of transfers in flight, including those that wait for a retry; 64 by default. Further
+        /// transfers wait in their order. It has no effect on the system's transfers.
+        public var maximumConcurrentTransfers = 64
         /// Whether the system may wait for power and Wi-Fi; false by default. Apple's platforms only.
         public var isDiscretionary = false
         /// Whether the system starts the app when all transfers have ended; true by default. Apple's platforms only.

@@ -259,6 +259,33 @@ struct BackgroundDownloadTests {
         #expect(try await transfers.download(url, to: .file(place)).value.head.status == 200)
     }
 
+    @Test("Only so many transfers are in flight, and those that wait can be paused and cancelled")
+    func limit() async throws {
+        let options = BackgroundTransfers.Options {
+            $0.retry = nil
+            $0.maximumConcurrentTransfers = 2
+        }
+        let transfers = try runs.begin(options) { request, number in
+            number <= 2 ? stalling(request, number) : served.answer(to: request)
+        }
+        var films: [BackgroundTransfer] = []
+        for number in 0..<5 {
+            films.append(try await transfers.download("\(url)/\(number)", to: .file(runs.folder["\(number)"])))
+            if number < 2 { await stalls(films[number]) }
+        }
+        await films[2].pause()
+        await films[3].cancel()
+        #expect(films.map(\.state) == [.running, .running, .paused, .cancelled, .running])
+        #expect(runs.log.count == 2)
+        await films[0].cancel()
+        _ = try await films[4].value
+        films[2].resume()
+        _ = try await films[2].value
+        #expect(runs.log.requests.map { $0.url.text.last } == ["0", "1", "4", "2"])
+        let partial = "..larkspur-\(films[1].id).larkspur"
+        #expect(try runs.downloads == [partial, partial + ".json", "2", "4"])
+    }
+
     @Test("A suggested name comes from the response, and the checksum is checked")
     func suggested() async throws {
         var hash = StreamingHash(.sha256)

@@ -121,6 +121,25 @@ struct BackgroundStateTests {
         #expect(answers == [true, false, true])
     }
 
+    @Test("Slots are given in order, and a withdrawn transfer gets none", .timeLimit(.minutes(1)))
+    func slots() async {
+        let slots = BackgroundSlots(1)
+        let ids = (0..<4).map { _ in UUID() }
+        for id in ids { slots.enter(id) }
+        #expect(await slots.wait(ids[0]))
+        slots.withdraw(ids[0])  // too late
+        slots.withdraw(ids[1])
+        #expect(await slots.wait(ids[1]) == false)
+        let second = Task { await slots.wait(ids[2]) }
+        slots.leave(ids[0])
+        #expect(await second.value)
+        slots.leave(ids[2])
+        #expect(await slots.wait(ids[3]))
+        slots.leave(ids[3])
+        slots.enter(ids[1])
+        #expect(await slots.wait(ids[1]))
+    }
+
     @MainActor
     @Test("The app delegate's handlers are called once, whether they come before or after the events")
     func handlers() {
