@@ -1,7 +1,8 @@
 import Larkspur
 import Testing
 
-/// The Swift code of the guides and the README compiles, because the tests of this folder contain it word for word.
+/// The Swift code of the guides and the README compiles, because the tests of this folder contain it word for word. The
+/// code of the guide "Engines" is among the tests of the engines, which import them all.
 ///
 /// A block may have several parts, divided by a blank line or a line with only `…`. A test must contain each part as
 /// successive lines, with any indentation. The comment `<!-- not compiled: why -->` before a block excludes it.
@@ -23,10 +24,11 @@ struct GuideTests {
         return pages.sorted()
     }()
 
-    /// The files of this folder, as lines without indentation.
+    /// The files of this folder and the one of the engines, as lines without indentation.
     private static let tests: [String] = {
         let files = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
-        return files.filter { $0.pathExtension == "swift" }.compactMap { file in
+        let engines = root.appendingPathComponent("Tests/TransportContractTests/EngineExamples.swift")
+        return (files + [engines]).filter { $0.pathExtension == "swift" }.compactMap { file in
             (try? String(contentsOf: file, encoding: .utf8)).map { text in
                 let lines = text.components(separatedBy: "\n").map { plain($0) }
                 return "\n" + lines.filter { $0 != "// swift-format-ignore" }.joined(separator: "\n") + "\n"
