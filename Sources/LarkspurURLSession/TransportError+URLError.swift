@@ -21,8 +21,8 @@ extension TransportError {
         .notConnectedToInternet: .unreachable, .internationalRoamingOff: .unreachable,
         .dataNotAllowed: .unreachable, .callIsActive: .unreachable,
         .timedOut: .timedOut,
-        // A cancel by the hop's user ends the hop earlier. The system reports this code if several requests wait for one
-        // handshake and the server was refused for one of them.
+        // A cancel by the hop's user ends the hop earlier. The system reports this code if several requests wait for
+        // one handshake and the server was refused for one of them.
         .cancelled: .connectionLost,
         .secureConnectionFailed: .handshake, .clientCertificateRequired: .handshake,
         .clientCertificateRejected: .handshake,
