@@ -1,9 +1,8 @@
 """Removes declarations from a Swift interface, so that the rest can be compiled for another platform.
 
     interface.py INTERFACE [LINE...]   removes internal and private declarations and the declarations at these lines
-    interface.py --log OUTPUT          does so for each interface and line that an error of the compiler names
+    interface.py --log OUTPUT          does so for the first interface that an error of the compiler names
 """
-import collections
 import re
 import sys
 
@@ -67,18 +66,20 @@ def clean(path, faults):
 
 
 def clean_named(output):
-    """Cleans the interfaces that the compiler's errors name. Returns whether there was one.
+    """Cleans the first interface that the compiler's errors name. Returns whether there was one.
 
-    The error that another module failed has an arbitrary line.
+    Modules that import a broken module get errors at arbitrary lines, so each round cleans one interface.
     """
-    faults = collections.defaultdict(set)
+    first, faults = None, set()
     with open(output, errors='replace') as file:
         for text in file:
-            if match := re.match(r'^(/\S+\.swiftinterface):(\d+):\d+: error: (?!failed to build module)', text):
-                faults[match[1]].add(int(match[2]) - 1)
-    for path, lines in faults.items():
-        clean(path, lines)
-    return bool(faults)
+            match = re.match(r'^(/\S+\.swiftinterface):(\d+):\d+: error: (?!failed to build module)', text)
+            if match and match[1] == (first or match[1]):
+                first = match[1]
+                faults.add(int(match[2]) - 1)
+    if first:
+        clean(first, faults)
+    return first is not None
 
 
 if sys.argv[1] == '--log':
