@@ -67,11 +67,14 @@ def clean(path, faults):
 
 
 def clean_named(output):
-    """Cleans the interfaces that the compiler's errors name. Returns whether there was one."""
+    """Cleans the interfaces that the compiler's errors name. Returns whether there was one.
+
+    The error that another module failed has an arbitrary line.
+    """
     faults = collections.defaultdict(set)
     with open(output, errors='replace') as file:
         for text in file:
-            if match := re.match(r'^(/\S+\.swiftinterface):(\d+):\d+: error: ', text):
+            if match := re.match(r'^(/\S+\.swiftinterface):(\d+):\d+: error: (?!failed to build module)', text):
                 faults[match[1]].add(int(match[2]) - 1)
     for path, lines in faults.items():
         clean(path, lines)

@@ -29,15 +29,15 @@
         }
 
         func start() {
+            body.whenReady { [weak self] in
+                guard let self else { return }
+                StreamThread.shared.perform { self.write() }
+            }
             StreamThread.shared.perform { [self] in
                 itself = self
                 output.delegate = self
                 output.schedule(in: .current, forMode: .default)
                 output.open()
-            }
-            body.whenReady { [weak self] in
-                guard let self else { return }
-                StreamThread.shared.perform { self.write() }
             }
         }
 
@@ -51,6 +51,7 @@
 
         private func write() {
             guard itself != nil else { return }
+            if body.isClosed { return park() }
             while output.hasSpaceAvailable {
                 if unwritten.isEmpty, !readMore() { return }
                 let count = unwritten.withUnsafeBufferPointer { bytes in
@@ -59,8 +60,6 @@
                 guard count > 0 else { return close() }
                 unwritten = unwritten.dropFirst(count)
             }
-            // A body that was ended has nothing more to write, also while the pair is full.
-            if !body.isOpen, unwritten.isEmpty { close() }
         }
 
         /// Returns whether there are bytes to write now.
@@ -69,11 +68,23 @@
             switch buffer.withUnsafeMutableBytes({ body.read(into: $0) }) {
             case .count(let count): unwritten = buffer[..<count]
             case .pending: return false
-            case .end, .failed:
+            case .end:
                 close()
+                return false
+            case .failed:
+                park()
                 return false
             }
             return true
+        }
+
+        /// Stops writing without an end of the stream, which the peer would take for the end of a complete body. The
+        /// stream stays open until the platform's task has ended.
+        private func park() {
+            output.delegate = nil
+            output.remove(from: .current, forMode: .default)
+            body.keepUntilGone(self)
+            itself = nil
         }
 
         private func close() {

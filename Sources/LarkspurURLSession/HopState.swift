@@ -32,9 +32,12 @@ struct HopState {
 
     private var phase = Phase.created
     private var task: URLSessionTask?
+    var session: PlatformSession?
     private(set) var body: OutgoingBody?
+    /// The bodies that `URLSession` may still read. The hop keeps them until the platform's task has ended.
+    private var opened: [OutgoingBody] = []
     #if !canImport(Darwin)
-        var file: SpooledBody?
+        private var file: SpooledBody?
     #endif
     var timer: (id: TimerQueue.ID, time: ContinuousClock.Instant)?
 
@@ -73,7 +76,7 @@ struct HopState {
         self.delegate = delegate
         timeouts = request.timeouts
         bodyLength = request.body.length
-        isHeadRequest = request.method == "HEAD"
+        isHeadRequest = request.method.uppercased() == "HEAD"
         allowance = request.initialAllowance
     }
 
@@ -125,18 +128,36 @@ struct HopState {
         return true
     }
 
-    /// Returns whether the hop is suspended; nil if it has ended.
-    mutating func didOpen(_ body: OutgoingBody) -> Bool? {
-        guard isOpen else { return nil }
+    /// Returns false if the hop has ended.
+    mutating func didOpen(_ body: OutgoingBody) -> Bool {
+        guard isOpen else { return false }
         self.body = body
-        return isSuspended
+        opened.append(body)
+        return true
     }
+
+    #if !canImport(Darwin)
+        /// Returns false if the hop has ended.
+        mutating func keep(_ file: SpooledBody) -> Bool {
+            guard isOpen else { return false }
+            self.file = file
+            return true
+        }
+    #endif
 
     /// Notes that bytes of the request's body were read.
     mutating func didRead() { lastProgress = .now }
 
+    /// Whether the hop has ended, or will end when its facts are delivered.
+    var hasEnded: Bool { phase == .ended }
+
     mutating func didReceive(_ head: ResponseHead) -> Bool {
-        guard isOpen, !hasHead else { return false }
+        guard isOpen else { return false }
+        if hasHead {
+            // URLSession reports each part of the body as a response of its own, without the boundaries.
+            end = .some(TransportError(.unavailable, "URLSession takes apart multipart/x-mixed-replace"))
+            return true
+        }
         self.head = head
         hasHead = true
         isWaiting = false
@@ -145,9 +166,19 @@ struct HopState {
             declaredLength = head.contentLength
             if declaredLength == nil { end = .some(Self.invalidLength) }
         }
+        if let codings = head["Transfer-Encoding"], !Self.hasKnownCodings(codings) {
+            let message = "the transfer coding \(Redaction.quoted(codings)) is not supported"
+            end = .some(TransportError(.unsupportedCoding, message, phase: .receiving))
+        }
         firstByte = .now
         lastProgress = .now
         return true
+    }
+
+    private static func hasKnownCodings(_ codings: String) -> Bool {
+        codings.lowercased().split(separator: ",").allSatisfy {
+            ["chunked", "identity", "gzip", "deflate"].contains($0.trimmingCharacters(in: .whitespaces))
+        }
     }
 
     private static let invalidLength = TransportError(
@@ -173,6 +204,12 @@ struct HopState {
         lastProgress = .now
         isWaiting = false
         return true
+    }
+
+    /// Returns the bodies that the platform's task could read until now.
+    mutating func takeOpened() -> [OutgoingBody] {
+        defer { opened = [] }
+        return opened
     }
 
     mutating func didComplete(_ error: TransportError?) -> Remains? {
@@ -204,9 +241,12 @@ struct HopState {
             isDelivering = false
             return nil
         }
-        if case .completed = event { (self.delegate, phase) = (nil, .ended) }
+        if case .completed = event { (self.delegate, session, phase) = (nil, nil, .ended) }
         return (event, delegate)
     }
+
+    /// Returns what the platform's task still holds although the hop has ended.
+    mutating func leftovers() -> Remains { takeRemains() }
 
     private mutating func nextEvent() -> TransportEvent? {
         if phase != .ended, isSuspended { return nil }
@@ -270,7 +310,7 @@ struct HopState {
             let isPaused = isSuspended || end != nil || (hasHead && delivered >= allowance)
             if !isPaused, !isWaiting { add(timeouts.idle, "idle", from: max(start, lastProgress)) }
         } else if !isWaiting, !isSuspended {
-            add(timeouts.firstByte, "first byte", from: max(start, requestSent ?? start))
+            add(timeouts.firstByte, "first byte", from: max(start, requestSent ?? (body == nil ? start : lastProgress)))
         }
         return deadlines.min { $0.time < $1.time }
     }

@@ -18,6 +18,9 @@ final class OutgoingBody: Sendable {
         var hasEnded = false
         var isClosed = false
         var isReady: (@Sendable () -> Void)?
+        #if canImport(Darwin)
+            var kept: (any AnyObject & Sendable)?
+        #endif
     }
 
     private let source: any TransportBodyStream
@@ -38,11 +41,19 @@ final class OutgoingBody: Sendable {
     var count: UInt64 { box.withLock(\.count) }
     /// Whether the body was read to its end.
     var hasEnded: Bool { box.withLock(\.hasEnded) }
-    /// Whether more bytes may follow.
-    var isOpen: Bool { box.withLock { !$0.hasEnded && !$0.isClosed } }
+    /// Whether the body was ended before `URLSession` needs no more of it.
+    var isClosed: Bool { box.withLock(\.isClosed) }
 
     /// Sets the closure that is called whenever `read` may have another result than before.
-    func whenReady(_ act: @escaping @Sendable () -> Void) { box.withLock { $0.isReady = act } }
+    /// A body that was ended keeps no closure.
+    func whenReady(_ act: @escaping @Sendable () -> Void) {
+        let replaced = box.withLock { state in
+            let old = state.isReady
+            if !state.isClosed { state.isReady = act }
+            return old
+        }
+        withExtendedLifetime(replaced) {}  // released after unlocking
+    }
 
     func setSuspended(_ isSuspended: Bool) {
         box.withLock { $0.isSuspended = isSuspended }
@@ -54,7 +65,7 @@ final class OutgoingBody: Sendable {
     /// Reads bytes. Only one thread reads at a time.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Bytes {
         let (state, begins) = box.withLock { state in
-            if !state.isClosed, !state.isSuspended { state.isReading = true }
+            if !state.isClosed, !state.isSuspended, !state.hasEnded { state.isReading = true }
             return (state, state.isReading && state.hasBegun.setOnce())
         }
         if state.isClosed { return .failed }
@@ -93,13 +104,21 @@ final class OutgoingBody: Sendable {
         return .failed
     }
 
+    #if canImport(Darwin)
+        /// Keeps an object alive until the platform's task has ended.
+        func keepUntilGone(_ object: any AnyObject & Sendable) { box.withLock { $0.kept = object } }
+
+        /// Notes that the platform's task has ended. The kept object is released after unlocking.
+        func gone() { _ = box.withLock { $0.kept.take() } }
+    #endif
+
     /// Ends the body: nothing more is read. A read that runs on another thread ends the source.
     func end() {
         let endsSource = box.withLock { state in
             state.isClosed.setOnce() && !state.isReading
         }
         if endsSource { source.end() }
-        notify()
-        box.withLock { $0.isReady = nil }
+        let isReady = box.withLock { $0.isReady.take() }  // called and released after unlocking
+        isReady?()
     }
 }

@@ -89,8 +89,14 @@ struct PlatformSessions {
 final class PlatformSession: Sendable {
     private let events = URLSessionEvents()
     private let session: URLSession
+    private let isJudged = Protected(false)
 
     init(_ template: SessionTemplate) { session = template.makeSession(events) }
+
+    /// Whether the peer of one of the session's connections was judged and accepted.
+    var hasJudged: Bool { isJudged.withLock { $0 } }
+
+    func didJudge() { isJudged.withLock { $0 = true } }
 
     /// Creates the platform's task, whose events go to the hop. The task has not started.
     func task(for request: URLRequest, file: String?, _ hop: URLSessionHop) -> URLSessionTask {
@@ -102,5 +108,8 @@ final class PlatformSession: Sendable {
     }
 
     /// Ends the session when its tasks have ended. Until then `URLSession` keeps its delegate.
-    func end() { session.finishTasksAndInvalidate() }
+    ///
+    /// Nothing else ends the session: the system ends the process if a task is created in an invalidated session. A
+    /// thread that creates a task holds this object meanwhile.
+    deinit { session.finishTasksAndInvalidate() }
 }

@@ -22,13 +22,16 @@
                 end(TransportError(.untrusted, "the system has no certificates of the peer", phase: .securing))
                 return (.cancelAuthenticationChallenge, nil)
             }
-            let peer = PeerTrust(trust, host: space.host, port: space.port)
+            // The name is that of the request, which the evaluators were chosen for.
+            let host = request.url.host.map(String.init) ?? space.host
+            let peer = PeerTrust(trust, host: host, port: request.url.effectivePort ?? space.port)
             let reply = TransportReply<TrustDecision>()
             ask(.serverTrust(peer, reply))
             if let fault = peer.fault(after: reply.value) {
                 end(fault)
                 return (.cancelAuthenticationChallenge, nil)
             }
+            didJudge()
             // With the default handling, rules of the app such as App Transport Security still apply.
             if case .trusted = reply.value { return (.useCredential, URLCredential(trust: trust)) }
             return (.performDefaultHandling, nil)
@@ -52,15 +55,22 @@
     extension PeerTrust {
         /// Creates a description of the peer, with the system's verdict on the chain and on the host name.
         init(_ trust: SecTrust, host: String, port: Int) {
+            // The system's own verdict comes first, with its own policies. The chain is that of this verdict.
+            let verdict = Self.verdict(on: trust)
             let certificates = Self.certificates(of: trust)
-            SecTrustSetPolicies(trust, SecPolicyCreateBasicX509())
-            var chainError = Self.verdict(on: trust)
-            SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, CFString.make(host)))
-            var hostError: TransportError?
-            if chainError == nil, let error = Self.verdict(on: trust) {
-                // The policy for TLS also has rules for keys and lifetimes.
-                if error.code == .wrongHost { hostError = error } else { chainError = error }
+            guard let verdict else {
+                self.init(host: host, port: port, certificates: certificates)
+                return
             }
+            var policies: CFArray?
+            SecTrustCopyPolicies(trust, &policies)
+            SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, nil))  // all rules for TLS servers except the name
+            let chainError = Self.verdict(on: trust)
+            if let policies { SecTrustSetPolicies(trust, policies) }
+            // If the system refuses only the name, the name is wrong. If it refuses the chain, it may not have checked
+            // the name, so the name counts as wrong too.
+            var hostError = verdict
+            hostError.code = .wrongHost
             self.init(
                 host: host, port: port, certificates: certificates, chainError: chainError, hostError: hostError)
         }

@@ -2,14 +2,15 @@ extension ResponseHead {
     /// Creates a head from Foundation's, which has neither the order of the fields nor their repeats.
     init(_ response: HTTPURLResponse) {
         var fields: [HeaderField] = []
-        for (name, value) in response.allHeaderFields {
-            let (name, value) = ("\(name)", "\(value)")
+        // The order of a field's values matters, that of the fields does not.
+        let sorted = response.allHeaderFields.map { ("\($0.key)", "\($0.value)") }
+            .sorted { $0.0.lowercased() < $1.0.lowercased() }
+        for (name, value) in sorted {
             let isCookie = name.lowercased() == "set-cookie"
             for value in isCookie ? Self.cookies(in: value) : [value] {
                 fields.append(HeaderField(name: name, value: value))
             }
         }
-        fields.sort { ($0.name.lowercased(), $0.value) < ($1.name.lowercased(), $1.value) }
         let coding = response.value(forHTTPHeaderField: "Content-Encoding")?.lowercased() ?? ""
         let codings = coding.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
         self.init(

@@ -62,7 +62,7 @@
             bytes.withUnsafeBytes { bytes in
                 var done = 0
                 while done < bytes.count {
-                    let count = Glibc.write(descriptor, bytes.baseAddress! + done, bytes.count - done)
+                    let count = Glibc.write(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done)
                     if count < 0, errno == EINTR { continue }
                     guard count > 0 else { return false }
                     done += count

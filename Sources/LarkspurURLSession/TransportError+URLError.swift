@@ -21,6 +21,9 @@ extension TransportError {
         .notConnectedToInternet: .unreachable, .internationalRoamingOff: .unreachable,
         .dataNotAllowed: .unreachable, .callIsActive: .unreachable,
         .timedOut: .timedOut,
+        // A cancel by the hop's user ends the hop earlier. The system reports this code if several requests wait for
+        // one handshake and the server was refused for one of them.
+        .cancelled: .connectionLost,
         .secureConnectionFailed: .handshake, .clientCertificateRequired: .handshake,
         .clientCertificateRejected: .handshake,
         .serverCertificateUntrusted: .untrusted, .serverCertificateHasBadDate: .certificateExpired,
@@ -39,5 +42,6 @@ extension TransportError {
         .serverCertificateHasBadDate: .securing, .serverCertificateHasUnknownRoot: .securing,
         .serverCertificateNotYetValid: .securing, .requestBodyStreamExhausted: .sending,
         .badServerResponse: .waiting, .cannotParseResponse: .waiting, .networkConnectionLost: .waiting,
+        .timedOut: .waiting, .cancelled: .securing,
     ]
 }

@@ -24,20 +24,27 @@ final class URLSessionHop: TransportTask {
     // MARK: Control
 
     func resume() {
-        let (starts, body) = box.withLock { ($0.resume(), $0.body) }
-        if starts { return start() }
-        body?.setSuspended(false)
+        if box.withLock({ $0.resume() }) { return start() }
+        passSuspension()
         setTimer()
         deliver()
     }
 
     func suspend() {
-        let body = box.withLock { state in
-            state.isSuspended = true
-            return state.body
-        }
-        body?.setSuspended(true)
+        box.withLock { $0.isSuspended = true }
+        passSuspension()
         holdBack()
+    }
+
+    /// Tells the body whether the hop is suspended. If the hop was suspended or resumed meanwhile, tells it again: the
+    /// last call wins, whichever thread makes it.
+    private func passSuspension() {
+        while true {
+            let (body, isSuspended) = box.withLock { ($0.body, $0.isSuspended) }
+            guard let body else { return }
+            body.setSuspended(isSuspended)
+            if box.withLock({ $0.isSuspended == isSuspended }) { return }
+        }
     }
 
     func cancel() { end(.cancelled) }
@@ -51,9 +58,13 @@ final class URLSessionHop: TransportTask {
     /// Ends the hop for its delegate, whatever the platform does with its task.
     func end(_ error: TransportError) {
         guard let remains = box.withLock({ $0.end(error) }) else { return }
-        remains.body?.end()
-        if let task = remains.task { transport.commands.async { task.cancel() } }
+        drop(remains)
         deliver()
+    }
+
+    private func drop(_ remains: HopState.Remains) {
+        if let task = remains.task { transport.commands.async { task.cancel() } }
+        remains.body?.end()
     }
 
     // MARK: Start
@@ -67,6 +78,8 @@ final class URLSessionHop: TransportTask {
         guard let session = transport.begin(self, for: use(delegate)) else {
             return end(TransportError(.invalidated))
         }
+        // An end that came before `begin` has released the hop, and later ends release it themselves.
+        if box.withLock(\.hasEnded) { return transport.didEnd(self) }
         var outgoing = URLRequest(url: url)
         transport.template.prepare(&outgoing)
         outgoing.httpMethod = request.method
@@ -85,6 +98,7 @@ final class URLSessionHop: TransportTask {
     }
 
     private func start(_ request: URLRequest, file: String? = nil, in session: PlatformSession) {
+        box.withLock { $0.session = session }
         let task = session.task(for: request, file: file, self)
         guard box.withLock({ $0.didCreate(task) }) else { return task.cancel() }
         task.resume()
@@ -116,11 +130,11 @@ final class URLSessionHop: TransportTask {
     /// Opens the body. Returns nil if the hop has ended.
     private func open(_ source: any TransportBodyStream, length: UInt64?) -> OutgoingBody? {
         let body = OutgoingBody(source, length: length) { [weak self] in self?.end($0) }
-        guard let isSuspended = box.withLock({ $0.didOpen(body) }) else {
+        guard box.withLock({ $0.didOpen(body) }) else {
             body.end()
             return nil
         }
-        body.setSuspended(isSuspended)
+        passSuspension()
         return body
     }
 
@@ -151,7 +165,7 @@ final class URLSessionHop: TransportTask {
             guard let file = SpooledBody(body) else {
                 return end(.bodyFailed("the system cannot create a temporary file for the body"))
             }
-            box.withLock { $0.file = file }
+            guard box.withLock({ $0.keep(file) }) else { return }
             file.copy { [weak self] in
                 self?.box.withLock { $0.didRead() }
             } _: { [weak self] length in
@@ -169,6 +183,13 @@ final class URLSessionHop: TransportTask {
 
     func didReceive(_ response: HTTPURLResponse) {
         guard response.statusCode >= 200 else { return }
+        #if canImport(Darwin)
+            // The system may resume a TLS session of another connection without asking about the server.
+            if request.asksForTrust, request.url.isHTTPS, box.withLock({ $0.session })?.hasJudged == false {
+                let message = "the system resumed a TLS session whose server was not judged"
+                return end(TransportError(.untrusted, message, phase: .securing))
+            }
+        #endif
         let head = ResponseHead(response)
         guard box.withLock({ $0.didReceive(head) }) else { return }
         setTimer()
@@ -183,13 +204,20 @@ final class URLSessionHop: TransportTask {
 
     func didSend(_ count: UInt64) {
         guard box.withLock({ $0.didSend(count) }) else { return }
+        setTimer()
         deliver()
     }
 
     func didComplete(_ error: (any Error)?) {
+        let bodies = box.withLock { $0.takeOpened() }
+        #if canImport(Darwin)
+            for body in bodies { body.gone() }
+        #else
+            withExtendedLifetime(bodies) {}
+        #endif
         var failure = error.map { TransportError($0, hasHead: box.withLock(\.hasHead)) }
-        if failure == nil, case .file(let path, let length, let version) = request.body {
-            failure = Self.fault(of: path, length, version)
+        if failure == nil || failure?.code == .other, case .file(let path, let length, let version) = request.body {
+            failure = Self.fault(of: path, length, version) ?? failure
         }
         guard let remains = box.withLock({ $0.didComplete(failure) }) else { return }
         remains.body?.end()
@@ -206,6 +234,8 @@ final class URLSessionHop: TransportTask {
             box.withLock { $0.isWaiting = true }
             setTimer()
         }
+
+        func didJudge() { box.withLock { $0.session }?.didJudge() }
 
         func ask(_ question: TransportQuestion) {
             box.withLock { $0.delegate }?.answer(question, for: id)
@@ -225,6 +255,7 @@ final class URLSessionHop: TransportTask {
     }
 
     private func release() {
+        drop(box.withLock { $0.leftovers() })
         if let timer = box.withLock({ $0.timer.take() }) { TimerQueue.shared.remove(timer.id) }
         transport.didEnd(self)
     }

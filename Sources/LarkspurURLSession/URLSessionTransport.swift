@@ -42,11 +42,6 @@ public final class URLSessionTransport: Transport {
 
     private init(_ template: SessionTemplate) { self.template = template }
 
-    /// No task is left, because each of them holds the transport.
-    deinit {
-        for session in box.withLock({ $0.sessions.removeAll() }) { session.end() }
-    }
-
     public var capabilities: TransportCapabilities {
         #if canImport(Darwin)
             [.holdsBackPeer, .asksForTrust]
@@ -62,12 +57,13 @@ public final class URLSessionTransport: Transport {
     }
 
     public func invalidate() {
+        // The sessions are released, and so ended, after unlocking.
         let (running, sessions) = box.withLock { state in
             state.isInvalidated = true
             return (Array(state.running.values), state.sessions.removeAll())
         }
         for hop in running { hop.end(TransportError(.invalidated)) }
-        for session in sessions { session.end() }
+        withExtendedLifetime(sessions) {}
     }
 
     /// Returns the reason why a request cannot be sent by any task of this transport.
@@ -76,7 +72,7 @@ public final class URLSessionTransport: Transport {
         if request.version != .negotiated {
             return TransportError(.unavailable, "URLSession chooses the HTTP version itself; use .negotiated")
         }
-        if request.method == "GET", request.body.length != 0 {
+        if request.method.uppercased() == "GET", request.body.length != 0 {
             return TransportError(.unavailable, "URLSession sends no GET request with a body")
         }
         if request.asksForTrust, request.url.isHTTPS, !capabilities.contains(.asksForTrust) {
@@ -93,7 +89,7 @@ public final class URLSessionTransport: Transport {
             state.running[ObjectIdentifier(hop)] = hop
             return state.sessions.session(for: use, template)
         }
-        for session in superseded { session.end() }
+        withExtendedLifetime(superseded) {}  // released, and so ended, after unlocking
         return session
     }
 

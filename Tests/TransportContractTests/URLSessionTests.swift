@@ -67,6 +67,44 @@
             #expect(configuration.urlCache != nil || configuration.httpShouldSetCookies)
         }
 
+        @Test("Cookies of one name keep their order")
+        func cookieOrder() async throws {
+            let server = try MockServer()
+            let fields = [("Set-Cookie", "sid=; Max-Age=0"), ("Set-Cookie", "sid=0abc")]
+            let head = ResponseHead(status: 200, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
+            server.on(nil, "/", MockResponse([.head(head, .length(0))]))
+            let trace = try await outcome(URLSessionTransport(), server.url + "/")
+            #expect(trace.heads.first?.values(for: "Set-Cookie") == fields.map(\.1))
+        }
+
+        @Test("The limit for the first byte starts with the end of the request's body, though the idle limit is longer")
+        func firstByteAfterBody() async throws {
+            let server = try MockServer()
+            server.on(nil, "/", .stall)
+            let trace = try await outcome(URLSessionTransport(), server.url + "/") {
+                $0.method = "POST"
+                $0.body = .data(Data(count: 10))
+                $0.timeouts.firstByte = .milliseconds(50)
+                $0.timeouts.idle = nil
+                $0.timeouts.connect = nil
+            }
+            #expect(trace.failure == .timedOut)
+            #expect(trace.error?.timeoutName == "first byte")
+        }
+
+        @Test("A method in lower case is treated as Foundation sends it, in upper case")
+        func lowerCase() async throws {
+            let server = try MockServer()
+            server.on(nil, "/", .response(headers: ["Content-Length": "5"]))
+            let head = try await outcome(URLSessionTransport(), server.url + "/") { $0.method = "head" }
+            #expect(head.isSuccess)
+            let refused = try await outcome(URLSessionTransport(), server.url + "/") {
+                $0.method = "get"
+                $0.body = .data(Data(count: 1))
+            }
+            #expect(refused.failure == .unavailable)
+        }
+
         @Test("A streamed body waits for its bytes, and other requests do not wait with it")
         func streams() async throws {
             let server = try MockServer()
@@ -111,7 +149,8 @@
                             if turn % 3 == 1 { _ = try? await delegate.wait { !$0.records.isEmpty } }
                             if turn % 3 == 2 { _ = try? await delegate.wait { !$0.heads.isEmpty || $0.isCompleted } }
                             task.cancel()
-                            guard let trace = try? await delegate.wait(until: { $0.isCompleted && $0.depth == 0 }) else {
+                            guard let trace = try? await delegate.wait(until: { $0.isCompleted && $0.depth == 0 })
+                            else {
                                 Issue.record("a task did not end")
                                 continue
                             }

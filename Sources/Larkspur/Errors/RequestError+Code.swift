@@ -156,6 +156,16 @@ extension RequestError {
         /// loss.
         public static let uploadGone = Code(rawValue: "uploadGone")
 
+        // Background transfers
+        /// The identifier cannot be the name of a folder.
+        public static let invalidIdentifier = Code(rawValue: "invalidIdentifier")
+        /// Another object or process uses the identifier of background transfers, or their folder.
+        public static let identifierInUse = Code(rawValue: "identifierInUse")
+        /// The record of a background transfer is damaged, or of a later version.
+        public static let invalidTransferRecord = Code(rawValue: "invalidTransferRecord")
+        /// The request, its destination or the configuration cannot work in the background.
+        public static let unsupportedInBackground = Code(rawValue: "unsupportedInBackground")
+
         // Middleware
         /// Middleware threw an error, which is the underlying error.
         public static let middlewareFailed = Code(rawValue: "middlewareFailed")

@@ -48,6 +48,8 @@ extension RequestError: CustomNSError {
         // Resumable uploads, middleware, redirects
         .fileChanged: 601, .uploadURLRefused: 602, .uploadInconsistent: 603, .uploadStalled: 604, .uploadGone: 605,
         .middlewareFailed: 611, .nextRefused: 612, .tooManyRedirects: 621, .redirectLoop: 622, .redirectRefused: 623,
+        // Background transfers
+        .invalidIdentifier: 631, .identifierInUse: 632, .invalidTransferRecord: 633, .unsupportedInBackground: 634,
         // Validating and serializing
         .unacceptableStatus: 701, .unacceptableContentType: 702, .validationFailed: 703, .emptyBody: 704,
         .invalidText: 705, .invalidJSON: 706, .invalidXML: 707, .invalidImage: 708, .decodingFailed: 709,

@@ -10,7 +10,7 @@ final class ProgressFeed: Sendable {
     private let box = Protected(State())
 
     /// Sends a new value to the observers. Only one call may run at a time, so that the values arrive in order.
-    func advance(to completed: UInt64, of total: UInt64) {
+    func advance(to completed: UInt64, of total: UInt64?) {
         let change = box.withLock { state -> (TransferProgress, [RequestFollower<TransferProgress>])? in
             let progress = TransferProgress(completed: max(completed, state.latest?.completed ?? 0), total: total)
             guard progress != state.latest else { return nil }
