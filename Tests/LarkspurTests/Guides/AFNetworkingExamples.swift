@@ -92,7 +92,7 @@ struct AFNetworkingExamples {
         func patience() -> Session {
             let patient = Session(
                 configuration: SessionConfiguration { $0.validation = [.standard] },
-                interceptor: .composed(.retry(limit: 3), .whenReachable()))
+                interceptor: .composed(.whenReachable(), .retry(limit: 3)))
             return patient
         }
         #expect(patience().configuration.interceptors.count == 1)

@@ -95,7 +95,7 @@ struct URLSessionExamples {
                     $0.options.timeouts.total = .seconds(60)
                 },
                 interceptor: .composed(
-                    .retry(limit: 3), .whenReachable(within: .seconds(30))))
+                    .whenReachable(within: .seconds(30)), .retry(limit: 3)))
             return patient
         }
         #expect(patience().configuration.interceptors.count == 1)
