@@ -69,6 +69,18 @@
 ///   new connections. Its request may then reuse only a connection that the same delegate has judged for the same host
 ///   and port. A transport without `.asksForTrust` ends such a request with `.unavailable` and sends nothing.
 ///
+/// **Upgrades**
+/// - T26 A request with `upgrades` asks the peer to switch to another protocol. It is sent over HTTP/1.1 on a
+///   connection of its own, which takes no slot of a connection limit, and its body is not part of the HTTP
+///   message. If the peer answers with 101, the task delivers this head and opens the body. From then on, the
+///   connection carries bytes in both directions: the body's bytes are sent unchanged as soon as the stream has
+///   them, and `.body` delivers the received bytes. T15 to T18 apply. When the peer closes its side, the task ends
+///   without an error. When the body ends, the task sends the remaining bytes, closes the connection and ends
+///   without an error; it does not wait until received bytes are delivered. Without the status 101, the body is not
+///   opened, and the task continues as for any other request. The request's timeouts apply until the head of the
+///   final response or of the 101 is complete. No `.bodySent` is delivered. A transport without `.upgrades` ends
+///   such a request with `.unavailable` and sends nothing.
+///
 /// **Lifetime**
 /// - T21 A task keeps its delegate alive until it has delivered `.completed`, and then releases the delegate.
 /// - T22 `invalidate()` ends every resumed task of the transport with `.invalidated`. A task that is resumed later ends

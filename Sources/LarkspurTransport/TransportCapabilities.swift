@@ -22,10 +22,12 @@ public struct TransportCapabilities: OptionSet, Sendable {
     public static let asksOnReuse = TransportCapabilities(rawValue: 1 << 6)
     /// The transport sends the request with the HTTP version that it names.
     public static let choosesVersion = TransportCapabilities(rawValue: 1 << 7)
+    /// A connection can be switched to another protocol (T26).
+    public static let upgrades = TransportCapabilities(rawValue: 1 << 8)
 
     /// All capabilities: the whole contract.
     public static let all: TransportCapabilities = [
         .sendsOnce, .keepsRequest, .keepsResponseFields, .holdsBackPeer, .observesConnecting, .asksForTrust,
-        .asksOnReuse, .choosesVersion,
+        .asksOnReuse, .choosesVersion, .upgrades,
     ]
 }

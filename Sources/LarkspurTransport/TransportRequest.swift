@@ -17,6 +17,9 @@ public struct TransportRequest: Sendable {
     /// Whether the transport asks the delegate, with `.serverTrust`, to decide about a TLS peer. If false, only the
     /// platform decides.
     public var asksForTrust = false
+    /// Whether the request asks the peer to switch to another protocol (T26 in `Transport`). The request's fields name
+    /// the protocol. The body is sent after the peer has switched.
+    public var upgrades = false
     /// The HTTP version to use.
     public var version = HTTPVersionChoice.negotiated
 
