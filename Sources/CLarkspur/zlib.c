@@ -25,6 +25,7 @@ typedef struct {
 
 enum {
     Z_NO_FLUSH = 0,
+    Z_SYNC_FLUSH = 2,
     Z_FINISH = 4,
     Z_STREAM_END = 1,
     Z_NEED_DICT = 2,
@@ -114,6 +115,10 @@ static void close_encoder(void *coder) {
     free(coder);
 }
 
+static clarkspur_coding_state flush(void *coder, clarkspur_coding_step *step, bool is_last) {
+    return run(bound.deflate, coder, step, is_last ? Z_SYNC_FLUSH : Z_NO_FLUSH);
+}
+
 const clarkspur_coder *clarkspur_zlib_decoder(void) {
     static const clarkspur_coder decoder = {open_decoder, decode, reset_decoder, close_decoder};
     return is_bound() ? &decoder : NULL;
@@ -122,4 +127,9 @@ const clarkspur_coder *clarkspur_zlib_decoder(void) {
 const clarkspur_coder *clarkspur_zlib_encoder(void) {
     static const clarkspur_coder encoder = {open_encoder, encode, NULL, close_encoder};
     return is_bound() ? &encoder : NULL;
+}
+
+const clarkspur_coder *clarkspur_zlib_flusher(void) {
+    static const clarkspur_coder flusher = {open_encoder, flush, NULL, close_encoder};
+    return is_bound() ? &flusher : NULL;
 }

@@ -7,6 +7,9 @@ final class MockCommandQueue: Sendable {
     enum Command: Sendable {
         case play(MockResponse, on: MockConnectionID)
         case proceed(MockConnectionID)
+        case write(Data, on: MockConnectionID)
+        case setReading(Bool, on: MockConnectionID)
+        case endSocket(MockConnectionID, isReset: Bool)
         case close(MockConnectionID)
         case stop
     }

@@ -15,6 +15,9 @@ final class MockConnection {
         case time(Duration)
         /// A call of `proceed()` after the closure has returned.
         case signal(@Sendable () async throws -> Void)
+        /// A call of the handler with the WebSocket, in a task. The WebSocket's commands arrive through `write` and
+        /// `end`.
+        case webSocket(MockWebSocket, @Sendable (MockWebSocket) async throws -> Void)
         case close
     }
 
@@ -24,6 +27,8 @@ final class MockConnection {
         case waiting
         case playing
         case stalled
+        /// The bytes of both directions belong to the WebSocket.
+        case webSocket
         /// The response is complete, and further bytes of the peer are read and discarded. If they stayed unread, the
         /// system would send a reset, which could arrive before the response.
         case lingering
@@ -52,6 +57,9 @@ final class MockConnection {
     private var output: [UInt8] = []
     private var written = 0
     private var isBlocked = false
+    private var socket: MockWebSocket?
+    /// Whether the WebSocket reads, and whether the connection ends after the output.
+    private var (readsSocket, endsSocket) = (true, false)
 
     init(descriptor: Int32, number: Int, route: @escaping (MockRequest) -> MockRoute) {
         self.descriptor = descriptor
@@ -62,6 +70,9 @@ final class MockConnection {
     /// The events that the poller waits for. Reading is also needed while a response is sent, because it detects that
     /// the peer has disconnected.
     var interest: Int32 {
+        if phase == .webSocket {
+            return Int32(readsSocket ? clarkspur_read : 0) | Int32(isBlocked ? clarkspur_write : 0)
+        }
         let reads = phase == .lingering || (parser.buffered < Self.pieceSize && !parser.leavesInputUnread)
         return Int32(reads ? clarkspur_read : 0) | Int32(isBlocked ? clarkspur_write : 0)
     }
@@ -70,7 +81,11 @@ final class MockConnection {
         if what & Int32(clarkspur_write) != 0 { isBlocked = false }
         guard what & watched & Int32(clarkspur_read) != 0 else { return }
         let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
-        if count > 0, phase != .lingering { parser.append(buffer[..<count]) }
+        if count > 0, let socket {
+            socket.receive(Data(buffer[..<count]))
+        } else if count > 0, phase != .lingering {
+            parser.append(buffer[..<count])
+        }
         if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) { phase = .ended }
     }
 
@@ -81,6 +96,22 @@ final class MockConnection {
         phase = .playing
     }
 
+    // MARK: WebSockets
+
+    func write(_ bytes: Data) { output += bytes }
+
+    func setReading(_ reads: Bool) { readsSocket = reads }
+
+    func endSocket(isReset: Bool) {
+        endsSocket = true
+        guard isReset else { return }
+        clarkspur_loopback_reset_on_close(descriptor)
+        phase = .ended
+    }
+
+    /// Tells the WebSocket that its connection has ended.
+    func didEnd() { socket?.didEnd() }
+
     func proceed() { if phase == .waiting { phase = .playing } }
 
     func advance() -> Need {
@@ -88,6 +119,9 @@ final class MockConnection {
             switch phase {
             case .reading: if let need = flush() ?? readRequest() { return need }
             case .playing: if let need = flush() ?? playOn() { return need }
+            case .webSocket:
+                if let need = flush() { return need }
+                return endsSocket ? .close : .peer
             case .waiting, .stalled, .lingering: return .peer
             case .ended: return .close
             }
@@ -138,6 +172,11 @@ final class MockConnection {
         case .wait(let duration): return wait(.time(duration))
         case .pause(let closure): return wait(.signal(closure))
         case .drip(let bytes, let interval): pace = (bytes, interval)
+        case .webSocket(let socket, let handler):
+            self.socket = socket
+            phase = .webSocket
+            socket.receive(parser.takeRest())
+            return .webSocket(socket, handler)
         case .stall: phase = .stalled
         case .close: phase = .ended
         case .reset:

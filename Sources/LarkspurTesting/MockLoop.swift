@@ -68,6 +68,9 @@ final class MockLoop {
         switch command {
         case .play(let response, let id): with(id) { $0.play(response) }
         case .proceed(let id): with(id) { $0.proceed() }
+        case .write(let bytes, let id): with(id) { $0.write(bytes) }
+        case .setReading(let reads, let id): with(id) { $0.setReading(reads) }
+        case .endSocket(let id, let isReset): with(id) { $0.endSocket(isReset: isReset) }
         case .close(let id): connections[id.descriptor].map { if $0.number == id.number { end($0) } }
         case .stop: isRunning = false
         }
@@ -113,6 +116,16 @@ final class MockLoop {
                     commands.post(.close(id))
                 }
             }
+        case .webSocket(let socket, let handler):
+            socket.attach(
+                MockWebSocket.Wire { [commands] in
+                    commands.post(.write($0, on: id))
+                } end: { [commands] in
+                    commands.post(.endSocket(id, isReset: $0))
+                } setReading: { [commands] in
+                    commands.post(.setReading($0, on: id))
+                })
+            connection.work = Task { await socket.run(handler) }  // one task per WebSocket
         case .time(let duration): add(Timer(time: .now + duration, connection: id))
         case .close: return end(connection)
         }
@@ -128,6 +141,7 @@ final class MockLoop {
     private func end(_ connection: MockConnection) {
         watch(connection, 0)
         connection.work?.cancel()
+        connection.didEnd()
         connections[connection.descriptor] = nil
         close(connection.descriptor)
         state.didClose()

@@ -8,6 +8,7 @@ struct MockPlayer {
         case wait(Duration)
         case pause(@Sendable () async throws -> Void)
         case drip(bytes: Int, every: Duration)
+        case webSocket(MockWebSocket, @Sendable (MockWebSocket) async throws -> Void)
         case stall
         case close
         case reset
@@ -51,6 +52,7 @@ struct MockPlayer {
         case .wait(let duration): return .wait(duration)
         case .pause(let closure): return .pause(closure)
         case .drip(let bytes, let interval): return .drip(bytes: max(bytes, 1), every: interval)
+        case .webSocket(let socket, let handler): return .webSocket(socket, handler)
         case .stall: return .stall
         case .close: return .close
         case .reset: return .reset
@@ -69,7 +71,7 @@ struct MockPlayer {
             form = .chunked
         case .untilClose: keepsConnection = false
         }
-        if isHeadRequest || head.status == 204 || head.status == 304 { form = .none }
+        if isHeadRequest || head.status == 101 || head.status == 204 || head.status == 304 { form = .none }
         if HTTPHeaders(head.fields).connectionOptions.contains("close") { keepsConnection = false }
         writeHead(head, framingField: framingField, &output)
     }

@@ -43,6 +43,12 @@ struct MockRequestParser {
         input.append(contentsOf: bytes)
     }
 
+    /// Returns the bytes after the request, which belong to another protocol.
+    mutating func takeRest() -> Data {
+        defer { (input, start) = ([], 0) }
+        return Data(input[start...])
+    }
+
     mutating func next() -> Found {
         do {
             while true {

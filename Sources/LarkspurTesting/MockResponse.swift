@@ -46,6 +46,9 @@ public struct MockResponse: Sendable {
         case pause(@Sendable () async throws -> Void)
         /// From here on, sends at most this many bytes at a time.
         case drip(bytes: Int, every: Duration)
+        /// Switches the connection to a WebSocket, and runs the handler in a task. A head with the status 101 comes
+        /// before this step.
+        case webSocket(MockWebSocket, @Sendable (MockWebSocket) async throws -> Void)
         /// Waits until the peer closes the connection.
         case stall
         /// Closes the connection normally.
@@ -145,7 +148,7 @@ extension MockResponse {
                 kept.append(.generated(count: limit) { $0 < limit ? make($0)?.prefix(Int(limit - $0)) : nil })
                 return MockResponse(kept + [end])
             case .body(let bytes): left -= UInt64(bytes.count)
-            case .interim, .head, .trailers, .raw, .wait, .pause, .drip, .stall, .close, .reset: break
+            case .interim, .head, .trailers, .raw, .wait, .pause, .drip, .webSocket, .stall, .close, .reset: break
             }
             kept.append(step)
         }
@@ -170,10 +173,10 @@ extension MockResponse {
             case .body(let bytes): length += UInt64(bytes.count)
             case .generated(.some(let count), _): length += count
             case .generated(.none, _), .trailers: return .chunked
-            case .interim, .head, .raw, .wait, .pause, .drip, .stall, .close, .reset: break
+            case .interim, .head, .raw, .wait, .pause, .drip, .webSocket, .stall, .close, .reset: break
             }
         }
-        let mayBeBodiless = length == 0 && (head.status == 204 || head.status == 304)
+        let mayBeBodiless = length == 0 && [101, 204, 304].contains(head.status)
         return mayBeBodiless ? .automatic : .length(length)
     }
 }

@@ -45,6 +45,8 @@ enum { clarkspur_format_raw = -15, clarkspur_format_zlib = 15, clarkspur_format_
 // times.
 const clarkspur_coder *clarkspur_zlib_decoder(void);
 const clarkspur_coder *clarkspur_zlib_encoder(void);
+// An encoder without an end. `is_last` completes the output of all input so far; further input may follow.
+const clarkspur_coder *clarkspur_zlib_flusher(void);
 const clarkspur_coder *clarkspur_brotli_decoder(void);
 // Refuses streams that need a window of more than 8 MiB, as RFC 9659 requires.
 const clarkspur_coder *clarkspur_zstd_decoder(void);

@@ -143,6 +143,17 @@ extension RequestError {
         /// The operation is no longer possible, because the request has started.
         public static let alreadyStarted = Code(rawValue: "alreadyStarted")
 
+        // WebSockets
+        /// The server's response to a WebSocket handshake is not valid.
+        public static let webSocketHandshakeFailed = Code(rawValue: "webSocketHandshakeFailed")
+        /// The server violated the WebSocket protocol. ``RequestError/webSocketCloseCode`` is the code with which the
+        /// connection was closed.
+        public static let webSocketViolation = Code(rawValue: "webSocketViolation")
+        /// The WebSocket is closing or closed, so it sends no further message.
+        public static let webSocketClosed = Code(rawValue: "webSocketClosed")
+        /// Accepted messages were dropped, because their connection was lost before they were sent.
+        public static let messagesNotSent = Code(rawValue: "messagesNotSent")
+
         // Resumable uploads
         /// The file has changed since the upload began.
         public static let fileChanged = Code(rawValue: "fileChanged")

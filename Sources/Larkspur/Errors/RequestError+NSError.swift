@@ -44,7 +44,8 @@ extension RequestError: CustomNSError {
         // Receiving
         .contentTooLarge: 501, .messageTooLarge: 502, .incompleteMessage: 503, .malformedMessage: 504,
         .undecodableContent: 505, .unsupportedCoding: 506, .checksumMismatch: 507, .unexpectedRange: 508,
-        .receivingFailed: 509, .alreadyIterated: 510, .alreadyStarted: 511,
+        .receivingFailed: 509, .alreadyIterated: 510, .alreadyStarted: 511, .webSocketHandshakeFailed: 521,
+        .webSocketViolation: 522, .webSocketClosed: 523, .messagesNotSent: 524,
         // Resumable uploads, middleware, redirects
         .fileChanged: 601, .uploadURLRefused: 602, .uploadInconsistent: 603, .uploadStalled: 604, .uploadGone: 605,
         .middlewareFailed: 611, .nextRefused: 612, .tooManyRedirects: 621, .redirectLoop: 622, .redirectRefused: 623,

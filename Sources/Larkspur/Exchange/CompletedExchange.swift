@@ -74,6 +74,11 @@ public final class CompletedExchange: Sendable {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }
 
+    /// Returns the same exchange without its error.
+    func succeeded() -> CompletedExchange {
+        CompletedExchange(hop: hop, data: data, attempts: attempts, past: past, download: download)
+    }
+
     /// Returns the same exchange with an error that occurred after the exchange was made.
     func failed(with error: RequestError) -> CompletedExchange {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)

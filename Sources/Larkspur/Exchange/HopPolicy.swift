@@ -102,7 +102,7 @@ package enum HopPolicy {
         let base = request.url
         let url: RequestURL
         do {
-            url = try base.resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo
+            url = try base.resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo.forHandshake(of: request)
         } catch {
             throw RequestError(
                 .redirectRefused, "the Location field of a redirect is not a valid URL", underlying: error)

@@ -32,10 +32,9 @@ extension RequestPipeline {
     /// Asks the session's retriers, and then the request's retriers. If a retrier decides to retry, waits until the
     /// retry delay has passed.
     func askRetriers(_ error: RequestError) async throws(Exit) -> Decision {
-        let interceptors = interceptors(try core.currentPlan())
-        guard !interceptors.isEmpty, core.receiver?.canBeginAgain ?? true, let request = core.owner else {
-            return .over(nil)
-        }
+        let all = interceptors(try core.currentPlan())
+        let interceptors = core.receiver?.retriers(among: all) ?? all
+        guard !interceptors.isEmpty, let request = core.owner else { return .over(nil) }
         try core.enter(.retrying)
         let delay: Duration
         switch await ComposedInterceptor(interceptors).retry(request, for: session, dueTo: error) {

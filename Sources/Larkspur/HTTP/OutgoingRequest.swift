@@ -200,6 +200,10 @@ public struct RequestOptions: Sendable, Hashable {
     /// The range that a resumed download requests. Each attempt computes the range from the partial file.
     var resumption: Resumption?
 
+    /// The bytes to send after the server has switched to another protocol (T26 in `Transport`). Each attempt of a
+    /// WebSocket sets it.
+    var upgrade: Upgrade?
+
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects
         allowsInsecureRedirects = allowsInsecureRedirects ?? session.allowsInsecureRedirects
@@ -367,6 +371,7 @@ extension OutgoingRequest {
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
         request.timeouts = options.timeouts.ofHop(timeLeft: timeLeft)
         if let version = options.httpVersion { request.version = version }
+        if let upgrade = options.upgrade { (request.upgrades, request.body) = (true, .stream(upgrade.source)) }
         return request
     }
 }

@@ -36,6 +36,7 @@ extension EventMonitor {
 ///         redirect, or amend                       before the next hop
 ///         decode
 ///         validate
+///         webSocket…
 ///         placeFile
 ///         serialize…
 ///       retry                                      before the next attempt
@@ -101,6 +102,8 @@ public enum RequestEvent: Sendable {
     case cancel
     /// The request has finished. Its responses are delivered next.
     case finish(RequestError?)
+    /// An event of a WebSocket, between `receiveHead` and `endHop`.
+    case webSocket(WebSocketEvent)
     /// A setting was added after the request had finished, so it has no effect. The string names the kind of the
     /// setting: a validator, interceptor, monitor and so on.
     case ignoreOption(String)

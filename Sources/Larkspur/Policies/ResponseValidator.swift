@@ -15,7 +15,7 @@ public struct ResponseValidator: Sendable {
         check = .user(validate)
     }
 
-    private init(library validate: @escaping @Sendable (CompletedExchange) throws -> Void) {
+    init(library validate: @escaping @Sendable (CompletedExchange) throws -> Void) {
         check = .library(validate)
     }
 
@@ -63,7 +63,7 @@ public struct ResponseValidator: Sendable {
     }
 
     private static func validateStatus(_ exchange: CompletedExchange, _ acceptable: some Collection<Int>) throws {
-        guard let status = exchange.head?.status, !acceptable.contains(status) else { return }
+        guard let status = exchange.head?.status, !acceptable.contains(status), !exchange.switchesProtocol else { return }
         throw RequestError(
             .unacceptableStatus,
             "the server answered with status \(StatusText.described(status)); expected \(runs(of: acceptable))")
@@ -84,7 +84,7 @@ public struct ResponseValidator: Sendable {
     }
 
     private static func validateContentType(_ exchange: CompletedExchange, _ acceptable: [String]) throws {
-        guard let head = exchange.head, exchange.hasBody else { return }
+        guard let head = exchange.head, exchange.hasBody, !exchange.switchesProtocol else { return }
         let type = head["Content-Type"].flatMap(MediaRange.init)
         // If several media ranges match the type, the most specific range decides. A missing type matches only `*/*`.
         let covering = acceptable.compactMap(MediaRange.init).filter { $0.covers(type) }
@@ -99,6 +99,9 @@ public struct ResponseValidator: Sendable {
 }
 
 extension CompletedExchange {
+    /// Whether the response opens a WebSocket. Validators of status and type accept such a response.
+    fileprivate var switchesProtocol: Bool { head?.status == 101 && request?.options.upgrade != nil }
+
     /// Whether the response has a body. A body that is not kept in memory has not arrived yet, so the head decides.
     fileprivate var hasBody: Bool {
         if let data { return !data.isEmpty }

@@ -27,6 +27,21 @@ public struct Attempt: Sendable {
     }
 }
 
+/// The attempts of a request before the current one. A WebSocket may connect again for months, so only the latest
+/// attempts are kept.
+struct EarlierAttempts {
+    private static let limit = 100
+
+    private(set) var kept: [Attempt] = []
+    private(set) var count = 0
+
+    mutating func append(_ attempt: Attempt) {
+        count += 1
+        kept.append(attempt)
+        if kept.count > Self.limit { kept.removeFirst() }
+    }
+}
+
 extension Attempt: CustomStringConvertible {
     /// One line for logs: the hops, the error and the wait before the next attempt.
     public var description: String {

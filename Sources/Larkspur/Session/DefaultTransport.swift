@@ -15,12 +15,17 @@ enum DefaultTransport {
 }
 
 extension SessionContext {
-    /// Returns the session's transport. If the request needs trust evaluation and this transport cannot ask for it,
-    /// returns a transport that only fails (T25).
+    /// Returns the session's transport. If the request needs a capability that this transport does not have, returns a
+    /// transport that only fails (T25, T26).
     func transport(for request: TransportRequest) -> any Transport {
-        guard request.asksForTrust, !transport.capabilities.contains(.asksForTrust) else { return transport }
-        return UnavailableTransport(
-            "the session has a trust evaluator for this host, but its transport cannot ask for trust")
+        if request.asksForTrust, !transport.capabilities.contains(.asksForTrust) {
+            return UnavailableTransport(
+                "the session has a trust evaluator for this host, but its transport cannot ask for trust")
+        }
+        if request.upgrades, !transport.capabilities.contains(.upgrades) {
+            return UnavailableTransport("the session's transport does not support WebSockets")
+        }
+        return transport
     }
 }
 

@@ -14,6 +14,10 @@ package protocol BodyReceiver: Sendable {
     /// Whether the receiver can receive the body of another attempt after a failed attempt.
     var canBeginAgain: Bool { get }
 
+    /// Returns the retriers to ask about a failed attempt, of the session's and the request's interceptors. By default,
+    /// returns all if the receiver can begin again, and otherwise none.
+    func retriers(among interceptors: [any RequestInterceptor]) -> [any RequestInterceptor]
+
     /// Returns the request with the receiver's own changes. The pipeline calls this function just before it sends the
     /// request. `url` is the request's URL as it was before the adapters changed the request.
     func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest
@@ -47,6 +51,9 @@ extension BodyReceiver {
     package var actor: (any Actor)? { nil }
     package var budget: BufferBudget? { nil }
     package func stopDelivering() {}
+    package func retriers(among interceptors: [any RequestInterceptor]) -> [any RequestInterceptor] {
+        canBeginAgain ? interceptors : []
+    }
     package func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest { request }
     package func take(_ body: ByteChannel) async throws -> Bool { false }
     package func result(_ exchange: CompletedExchange) async -> CompletedExchange { exchange }

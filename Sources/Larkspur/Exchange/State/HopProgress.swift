@@ -114,6 +114,7 @@ extension HopProgress {
     static let limitInMemory: UInt64 = 2 << 30
 
     private var limit: UInt64 {
+        if head?.status == 101 { return .max }  // the limits of the other protocol apply
         if let limit = request.options.maximumBodySize { return limit }
         if case .memory = sink { return Self.limitInMemory }
         return .max

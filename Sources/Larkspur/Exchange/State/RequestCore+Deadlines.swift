@@ -77,6 +77,17 @@ extension RequestCore {
         if let next { next.start { self.end(by: next) } }
     }
 
+    /// Removes the attempt and total timeouts, because the response has switched to another protocol, whose connection
+    /// they do not limit.
+    func retireDeadlines() {
+        let deadlines = box.withLock { state in
+            defer { state.deadlines = Deadlines() }
+            return state.deadlines
+        }
+        deadlines.attempt?.retire(for: nil)
+        deadlines.total?.retire(for: nil)
+    }
+
     // MARK: Timing out
 
     private func end(by deadline: Deadline) {

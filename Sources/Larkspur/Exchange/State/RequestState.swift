@@ -48,7 +48,7 @@ struct RequestState: ~Copyable {
     // Progress and results
     /// The current attempt. The array has only earlier attempts, because most requests have only one attempt.
     var attempt: Attempt?
-    private var earlierAttempts: [Attempt] = []
+    private var earlierAttempts = EarlierAttempts()
     private(set) var hop: HopProgress?
     /// The trust evaluation that refused the last hop, and that user code has to complete.
     var inquiry: TrustInquiry?
@@ -89,9 +89,9 @@ struct RequestState: ~Copyable {
 
     // MARK: Attempts
 
-    var attempts: [Attempt] { attempt.map { earlierAttempts + [$0] } ?? [] }
+    var attempts: [Attempt] { attempt.map { earlierAttempts.kept + [$0] } ?? [] }
 
-    var past: CompletedExchange.Past { CompletedExchange.Past(earlier: earlierAttempts, last: attempt) }
+    var past: CompletedExchange.Past { CompletedExchange.Past(earlier: earlierAttempts.kept, last: attempt) }
 
     var attemptCount: Int { attempt == nil ? 0 : earlierAttempts.count + 1 }
 

@@ -1,0 +1,129 @@
+internal import CLarkspur
+
+/// The compression of a WebSocket's messages (permessage-deflate, RFC 7692).
+///
+/// A compressor takes about 256 KiB of memory and a decompressor about 40 KiB, each from its first use on.
+public struct WebSocketCompression: Sendable, Hashable {
+    /// The window of the client's compressor, as a power of two from 9 to 15; 15 by default. A smaller window needs
+    /// less memory and compresses less.
+    public var clientMaxWindowBits = 15
+    /// The window of the server's compressor to ask for, from 8 to 15; nil by default, so that the server chooses.
+    public var serverMaxWindowBits: Int?
+    /// Whether the client compresses a message with knowledge of its earlier messages; true by default. If false, the
+    /// compressor's memory is released after each message.
+    public var clientContextTakeover = true
+    /// Whether the server may compress a message with knowledge of its earlier messages; true by default. If false,
+    /// the decompressor's memory is released after each message.
+    public var serverContextTakeover = true
+    /// The number of bytes from which messages are compressed; 128 by default.
+    public var minimumSize = 128
+
+    /// Compression with default settings.
+    public static let deflate = WebSocketCompression()
+
+    /// Creates settings with default values, which the closure can change.
+    public init(_ configure: (inout WebSocketCompression) -> Void = { _ in }) { configure(&self) }
+
+    /// Whether zlib is installed.
+    static var isAvailable: Bool { clarkspur_zlib_flusher() != nil && clarkspur_zlib_decoder() != nil }
+}
+
+/// The parameters of compression that both sides have agreed on.
+package struct WebSocketDeflateParameters: Sendable, Hashable {
+    package var clientWindowBits = 15
+    package var serverWindowBits = 15
+    package var clientTakesOver = true
+    package var serverTakesOver = true
+    package var minimumSize = 0
+
+    package init() {}
+
+    func windowBits(of role: WebSocketRole) -> Int { role == .client ? clientWindowBits : serverWindowBits }
+    func takesOver(_ role: WebSocketRole) -> Bool { role == .client ? clientTakesOver : serverTakesOver }
+}
+
+/// The compressor of one side's messages.
+final class WebSocketDeflater {
+    private let windowBits: Int
+    private let takesOver: Bool
+    private let minimumSize: Int
+    private var coder: Coder?
+
+    /// - Parameter role: The side whose messages are compressed. Nil if zlib does not support the agreed window.
+    init?(_ parameters: WebSocketDeflateParameters, _ role: WebSocketRole) {
+        windowBits = parameters.windowBits(of: role)
+        takesOver = parameters.takesOver(role)
+        minimumSize = max(1, parameters.minimumSize)
+        guard windowBits >= 9 else { return nil }  // messages may be sent without compression
+    }
+
+    func compresses(_ size: Int) -> Bool { size >= minimumSize }
+
+    func compress(_ bytes: UnsafeRawBufferPointer, into queue: inout ByteQueue) throws(RequestError) {
+        if coder == nil { coder = clarkspur_zlib_flusher().flatMap { Coder($0.pointee, format: -windowBits) } }
+        guard let coder else { throw RequestError(.unsupportedCoding, "there is no memory to compress a message") }
+        var rest = bytes
+        while true {
+            let room = max(256, rest.count / 2)
+            let output = UnsafeMutableRawBufferPointer(start: queue.reserve(room), count: room)
+            let (count, state) = coder.run(&rest, into: output, isLast: true)
+            queue.commit(count)
+            if case .failed(let problem) = state {
+                throw RequestError(.encodingFailed, "the message cannot be compressed: \(problem)")
+            }
+            if count < room, rest.isEmpty { break }
+        }
+        queue.removeLast(WebSocketInflater.tail.count)  // RFC 7692, section 7.2.1
+        if !takesOver { self.coder = nil }
+    }
+}
+
+/// The decompressor of the peer's messages.
+final class WebSocketInflater {
+    enum Result { case done, tooBig, failed(String) }
+
+    /// The bytes that the sender leaves out at the end of each message (RFC 7692, section 7.2.2).
+    static let tail = Data([0x00, 0x00, 0xFF, 0xFF])
+
+    private static let pieceSize = 16 * 1_024
+
+    private let windowBits: Int
+    private let takesOver: Bool
+    private var coder: Coder?
+
+    /// - Parameter role: The side that receives the messages.
+    init(_ parameters: WebSocketDeflateParameters, _ role: WebSocketRole) {
+        let peer: WebSocketRole = role == .client ? .server : .client
+        // zlib can compress with a window of 256 bytes only in its own format, and then uses 512 bytes.
+        windowBits = max(9, parameters.windowBits(of: peer))
+        takesOver = parameters.takesOver(peer)
+    }
+
+    /// Decompresses bytes of a message, and appends them to its content, as long as it does not exceed the limit.
+    func inflate(_ bytes: UnsafeRawBufferPointer, into content: inout Data, upTo limit: Int) -> Result {
+        if coder == nil { coder = clarkspur_zlib_decoder().flatMap { Coder($0.pointee, format: -windowBits) } }
+        guard let coder else { return .failed("there is no memory for it") }
+        var rest = bytes
+        while true {
+            let before = content.count
+            let room = max(Self.pieceSize, min(rest.count * 4, 1 << 20))
+            content.count += room
+            let (count, state) = content.withUnsafeMutableBytes { bytes in
+                coder.run(&rest, into: UnsafeMutableRawBufferPointer(rebasing: bytes[before...]))
+            }
+            content.count = before + count
+            guard content.count <= limit else { return .tooBig }
+            switch state {
+            case .failed(let problem): return .failed(problem)
+            // A message may contain the end of a compressed stream; another one follows it.
+            case .ended: guard coder.reset() else { return .failed("it ends too early") }
+            case .continues: break
+            }
+            if rest.isEmpty, count < room { return .done }
+        }
+    }
+
+    func endMessage() {
+        if !takesOver { coder = nil }
+    }
+}

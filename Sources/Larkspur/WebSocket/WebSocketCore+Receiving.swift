@@ -1,0 +1,138 @@
+/// Received frames.
+extension WebSocketCore {
+    /// Parses bytes of the connection and delivers their messages. Returns false if the buffers of readers are full. In
+    /// this case, `later` is called when they have room, and the caller passes the same bytes again.
+    func consume(_ bytes: Data, orLater later: @escaping @Sendable () -> Void) -> Bool {
+        while true {
+            let room = readers.withLock { $0.room(orLater: later) }
+            guard room > 0 else { return false }
+            var batch = Batch(room: room)
+            let isOver = parser.withLock { parser in
+                parser.parse(bytes, into: &batch) || batch.isOver
+            }
+            handle(batch)
+            if isOver { return true }
+        }
+    }
+
+    /// The events of some bytes of the connection.
+    struct Batch {
+        /// The number of bytes of messages after which the parser stops.
+        let room: Int
+        var messages: [WebSocketMessage] = []
+        var size = 0
+        var ping: Data?
+        var pingCount = 0
+        var pongs: [Data] = []
+        var close: (code: WebSocketCloseCode, reason: String)?
+        var violation: WebSocketViolation?
+
+        init(room: Int) { self.room = room }
+
+        /// Whether the bytes that follow have no meaning.
+        var isOver: Bool { close != nil || violation != nil }
+
+        /// Adds an event. Returns whether the parser goes on.
+        mutating func add(_ event: WebSocketReader.Event) -> Bool {
+            switch event {
+            case .message(let message, _):
+                messages.append(message)
+                size += message.bufferedSize
+            case .ping(let payload):
+                ping = payload
+                pingCount += 1
+            case .pong(let payload): pongs.append(payload)
+            case .close(let code, let reason): close = (code, reason)
+            }
+            return size < room
+        }
+    }
+
+    private func handle(_ batch: Batch) {
+        if !batch.messages.isEmpty {
+            tell(of: batch)
+            let resumed = readers.withLock { $0.receive(batch.messages, size: batch.size) }
+            for (waiter, messages) in resumed { waiter.resume(returning: .success(messages)) }
+        }
+        if let ping = batch.ping { answer(ping, batch.pingCount) }
+        for pong in batch.pongs { receivePong(pong) }
+        if let close = batch.close { receiveClose(close.code, close.reason) }
+        if let violation = batch.violation { fail(violation) }
+    }
+
+    private func tell(of batch: Batch) {
+        guard let core, core.read({ $0.isObserved() }) else { return }
+        for message in batch.messages { core.emit(.webSocket(.receiveMessage(message.size))) }
+    }
+
+    /// Answers the latest of the received pings. A peer that reads slowly so cannot make pongs pile up.
+    private func answer(_ ping: Data, _ count: Int) {
+        let wake = link.withLock { link -> WebSocketLink.Wake? in
+            guard !link.hasSentClose else { return nil }
+            link.pong = ping
+            return link.takeWake()
+        }
+        for _ in 0..<count { emit(.receivePing) }
+        wake?()
+    }
+
+    /// Handles the server's close: answers it, unless it is the answer to a close of this side.
+    private func receiveClose(_ code: WebSocketCloseCode, _ reason: String) {
+        let (isFirst, wake) = link.withLock { link -> (Bool, WebSocketLink.Wake?) in
+            guard link.peerClose == nil, link.failure == nil, link.phase != .ended else { return (false, nil) }
+            link.peerClose = (code, reason)
+            link.isClosedByPeer = !link.hasSentClose
+            link.sendClose(code, "")
+            link.phase = .closing
+            link.endsStream = true
+            return (link.isClosedByPeer, link.takeWake())
+        }
+        if isFirst { tell(.closing) }
+        limitClose()
+        resumeSender()
+        wake?()
+    }
+
+    /// Ends the connection because the peer has violated the protocol. The close tells the peer why.
+    private func fail(_ violation: WebSocketViolation) {
+        let isTooLarge = violation.code == .messageTooBig
+        let error = RequestError(
+            isTooLarge ? .messageTooLarge : .webSocketViolation,
+            isTooLarge
+                ? "\(violation.message); raise options.maximumMessageSize to allow it"
+                : "the server violated the WebSocket protocol: \(violation.message)",
+            underlying: violation)
+        let wake = link.withLock { link -> WebSocketLink.Wake? in
+            guard link.failure == nil, link.phase != .ended else { return nil }
+            link.failure = error
+            link.sendClose(violation.code, violation.message)
+            link.phase = .closing
+            link.endsStream = true
+            return link.takeWake()
+        }
+        tell(.closing)
+        limitClose()
+        resumeSender()
+        wake?()
+    }
+}
+
+extension WebSocketCore.Parser {
+    /// Parses the rest of a chunk, until the batch is full. Returns whether the whole chunk is parsed.
+    mutating func parse(_ bytes: Data, into batch: inout WebSocketCore.Batch) -> Bool {
+        let count = bytes.withUnsafeBytes { bytes -> Int in
+            let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(offset))
+            do throws(WebSocketViolation) {
+                return try reader?.read(rest) { batch.add($0) } ?? rest.count
+            } catch {
+                batch.violation = error
+                return rest.count
+            }
+        }
+        offset += count
+        received += UInt64(count)
+        guard offset >= bytes.count else { return false }
+        offset = 0
+        return true
+    }
+}

@@ -1,0 +1,371 @@
+/// The receiver of a ``WebSocketRequest``: it opens the connection, receives and sends messages, and closes it.
+///
+/// The request's pipeline builds and sends the handshake as for any other request, and calls this object as the
+/// receiver of the response's body. The body's bytes are frames of the server. The frames for the server are the
+/// request's body, which the transport reads after the server has switched protocols (T26 in `Transport`). Another
+/// connection after a lost one is another attempt of the request.
+final class WebSocketCore: BodyReceiver {
+    // Immutable
+    let options: WebSocketOptions
+    let protocols: [String]
+    /// A flag that is raised when the request is cancelled. Readers check the flag before each message.
+    let isCut = AtomicFlag()
+
+    // Mutable state, each part guarded by the lock of `Protected`
+    let link: Protected<WebSocketLink>
+    let readers: Protected<WebSocketReaders>
+    let parser: Protected<Parser>
+    /// The encoder of messages that are encoded without the lock of `link`: large and compressed ones. One sender at a
+    /// time uses it, marked by `isEncoding`.
+    let encoder = Protected(WebSocketWriter(role: .client, deflate: nil))
+    private let feed = Protected(StateFeed())
+    private let owner = Protected(Owner())
+
+    /// The parser of the connection's bytes. One thread at a time uses it: the one that delivers the bytes.
+    struct Parser {
+        var reader: WebSocketReader?
+        /// The number of bytes of the current chunk that are parsed already.
+        var offset = 0
+        /// The number of parsed bytes since the opening.
+        var received: UInt64 = 0
+    }
+
+    private struct Owner { weak var core: RequestCore? }
+
+    init(_ options: WebSocketOptions, protocols: [String]) {
+        self.options = options
+        self.protocols = protocols
+        link = Protected(WebSocketLink(sendLimit: options.sendBufferSize))
+        readers = Protected(WebSocketReaders(limit: options.receiveBufferSize))
+        parser = Protected(Parser())
+    }
+
+    func attach(_ core: RequestCore) { owner.withLock { $0.core = core } }
+
+    /// The request's core, which owns this object; nil when the request is released.
+    var core: RequestCore? { owner.withLock { $0.core } }
+
+    var agreement: WebSocketAgreement? { link.withLock { $0.agreement } }
+
+    func emit(_ event: @autoclosure () -> WebSocketEvent) { core?.emit(.webSocket(event())) }
+
+    var clock: any Clock<Duration> { core?.context.configuration.clock ?? ContinuousClock() }
+
+    // MARK: The handshake
+
+    /// The bytes of the connection that the transport holds before this object takes them.
+    var capacity: UInt64 { 256 * 1_024 }
+
+    var canBeginAgain: Bool { true }
+
+    func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest {
+        guard request.method == .get, request.body.length == 0 else {
+            throw RequestError(.invalidRequest, "a WebSocket's handshake is a GET without a body")
+        }
+        for name in protocols where !name.utf8.allSatisfy(OutgoingRequest.isTokenByte) || name.isEmpty {
+            throw RequestError(.invalidRequest, "\(name.debugDescription) is not a name of a WebSocket protocol")
+        }
+        var request = request
+        let key = WebSocketHandshake.makeKey()
+        let number = link.withLock { link in
+            link.beginAttempt(key: key)
+            return link.attempt
+        }
+        for field in WebSocketHandshake.fields(key: key, protocols: protocols, compression: options.compression) {
+            request.headers.update(field)
+        }
+        request.options.httpVersion = .http1
+        request.options.upgrade = Upgrade(
+            source: TransportBodySource(length: nil, isReplayable: true) { [self] in
+                WebSocketStream(self, attempt: number)
+            })
+        tell(.connecting)
+        return request
+    }
+
+    /// Checks the response to the handshake, as the first validator of the request. An error that the server explains
+    /// in a body so gets that body.
+    func check(_ exchange: CompletedExchange) throws {
+        guard let head = exchange.head else { return }
+        let key = link.withLock { $0.key }
+        guard head.status == 101 else {
+            throw RequestError(
+                .unacceptableStatus,
+                "the server refused the WebSocket with status \(StatusText.described(head.status))")
+        }
+        do throws(WebSocketRefusal) {
+            let agreement = try WebSocketHandshake.check(
+                head, key: key, protocols: protocols, compression: options.compression)
+            link.withLock { $0.agreement = agreement }
+        } catch {
+            throw RequestError(.webSocketHandshakeFailed, "the WebSocket handshake failed: \(error.reason)")
+        }
+    }
+
+    // MARK: The connection
+
+    func begin(_ exchange: CompletedExchange) async throws {
+        guard let head = exchange.head else { return }
+        core?.retireDeadlines()
+        let (agreement, number) = link.withLock { link in
+            link.open(head)
+            return (link.agreement, link.openings)
+        }
+        let limit = options.maximumMessageSize
+        parser.withLock {
+            $0 = Parser(
+                reader: WebSocketReader(role: .client, maximumMessageSize: limit, deflate: agreement?.deflate))
+        }
+        encoder.withLock { $0 = WebSocketWriter(role: .client, deflate: agreement?.deflate) }
+        readers.withLock { $0.beginAgain() }
+        emit(.open(protocol: agreement?.protocol, isCompressed: agreement?.deflate != nil))
+        if let greet = options.reconnection?.onOpen {
+            try await greet(
+                WebSocketOpening(
+                    head: head, negotiatedProtocol: agreement?.protocol, number: number, socket: self))
+        }
+        try sendWaiting()
+        let waiters = link.withLock { link in
+            defer { link.opened = [] }
+            return link.opened
+        }
+        tell(.open)
+        for waiter in waiters { waiter.continuation.resume(returning: .success(head)) }
+        schedulePing()
+    }
+
+    /// Reads the connection until it ends. Throws if the end is not one that the caller or the server wanted.
+    func take(_ body: ByteChannel) async throws -> Bool {
+        do {
+            if agreement?.deflate == nil {
+                let later: @Sendable () -> Void = { body.deliver() }
+                try await body.read { [self] in consume($0, orLater: later) }
+            } else {
+                // Messages are decompressed in the request's task, because that takes long.
+                while let bytes = try await body.next() { await receive(bytes) }
+            }
+            try didEnd(nil)
+        } catch {
+            try didEnd(error)
+        }
+        return true
+    }
+
+    func receive(_ bytes: Data) async {
+        while true {
+            let isTaken = await suspended { (continuation: Continuation<Bool>) in
+                if consume(bytes, orLater: { continuation.resume(returning: false) }) {
+                    continuation.resume(returning: true)
+                }
+            }
+            if isTaken { return }
+        }
+    }
+
+    func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) {}
+
+    /// Handles the end of the connection's bytes. Throws the reason, unless the connection was closed.
+    private func didEnd(_ error: (any Error)?) throws {
+        let keeps = options.reconnection?.keptBytes
+        let (outcome, dropped, timers) = link.withLock { link -> (Result<Void, any Error>, Int, [DeadlineTimer?]) in
+            let outcome = link.outcome(error, reconnectingAfter: options.reconnection?.closeCodes ?? [])
+            guard case .failure = outcome, let keeps, link.ownClose == nil else {
+                link.phase = .closing  // no further message is accepted
+                return (outcome, 0, link.takeTimers())
+            }
+            let dropped = link.settleUnsent(keeping: keeps)
+            if dropped > 0 { link.loss = Self.loss(dropped) }
+            link.phase = .connecting
+            return (outcome, dropped, link.takeTimers())
+        }
+        for timer in timers { timer?.cancel() }
+        endPings(RequestError(.connectionLost, "the connection ended before the pong"))
+        resumeSender()
+        if dropped > 0 { emit(.dropMessages(dropped)) }
+        try outcome.get()
+    }
+
+    private static func loss(_ count: Int) -> RequestError {
+        RequestError(
+            .messagesNotSent,
+            "the connection was lost before \(count == 1 ? "a message was" : "\(count) messages were") sent; "
+                + "this message was not sent either")
+    }
+
+    // MARK: The end
+
+    /// Returns the retriers of a failed attempt. Only the rules for reconnection decide about a lost connection. About
+    /// a failed handshake, the session's and the request's retriers decide first.
+    func retriers(among interceptors: [any RequestInterceptor]) -> [any RequestInterceptor] {
+        let (isOver, wasOpen) = link.withLock { ($0.ownClose != nil, $0.head != nil) }
+        if isOver { return [] }
+        let own = options.reconnection.map { [WebSocketReconnector(self, $0)] } ?? []
+        return (wasOpen ? [] : interceptors) + own
+    }
+
+    func result(_ exchange: CompletedExchange) async -> CompletedExchange {
+        let (isClosed, close) = link.withLock { link in
+            (link.ownClose != nil || link.peerClose != nil && link.failure == nil, link.close)
+        }
+        emit(.close(close))
+        return isClosed ? exchange.succeeded() : exchange
+    }
+
+    func stopDelivering() {
+        let isClosed = link.withLock { $0.ownClose != nil }
+        let (waiting, resume) = readers.withLock { readers in
+            let resume = readers.discard()
+            return (readers.end(isClosed ? nil : .requestCancelled), resume)
+        }
+        isCut.raise()
+        for waiter in waiting { waiter.resume(returning: isClosed ? .success([]) : .failure(CancellationError())) }
+        resume?()
+    }
+
+    func end(_ error: RequestError?) {
+        let (rest, timers, dropped) = link.withLock { link -> (Rest, [DeadlineTimer?], Int) in
+            link.phase = .ended
+            link.error = error
+            link.endsStream = true
+            let close = link.close
+            link.final = close
+            let rest = Rest(
+                close: close, senders: link.takeSenders(), opened: link.opened, closed: link.closed, wake: link.takeWake())
+            (link.opened, link.closed) = ([], [])
+            return (rest, link.takeTimers(), link.settleUnsent(keeping: 0))
+        }
+        for timer in timers { timer?.cancel() }
+        if dropped > 0 { emit(.dropMessages(dropped)) }
+        let reason = error ?? RequestError(.webSocketClosed, "the WebSocket was closed")
+        endPings(reason)
+        for reader in readers.withLock({ $0.end(error) }) {
+            reader.resume(returning: error.map { .failure($0) } ?? .success([]))
+        }
+        for sender in rest.senders { sender.continuation.resume(returning: .success(())) }
+        for waiter in rest.opened { waiter.continuation.resume(returning: .failure(reason)) }
+        for waiter in rest.closed { waiter.continuation.resume(returning: rest.close) }
+        rest.wake?()
+        tell(.closed(rest.close))
+    }
+
+    /// The parties that wait when the request ends.
+    private struct Rest: Sendable {
+        let close: WebSocketClose
+        let senders: [WebSocketLink.Sender]
+        let opened: [(number: UInt64, continuation: WebSocketLink.Opened)]
+        let closed: [(number: UInt64, continuation: Continuation<WebSocketClose>)]
+        let wake: WebSocketLink.Wake?
+    }
+
+    // MARK: Waiting for the opening and the end
+
+    nonisolated(nonsending) func opened() async throws -> ResponseHead {
+        let number = link.withLock { $0.nextNumber() }
+        return try await suspended { (continuation: WebSocketLink.Opened) in
+            let answer = link.withLock { link -> Result<ResponseHead, any Error>? in
+                if link.phase == .ended { return .failure(link.error ?? Self.closed) }
+                if link.phase != .connecting, link.phase != .greeting, let head = link.head { return .success(head) }
+                link.opened.append((number, continuation))
+                return nil
+            }
+            if let answer { continuation.resume(returning: answer) }
+        } onCancel: {
+            let waiter = link.withLock { link -> WebSocketLink.Opened? in
+                guard let index = link.opened.firstIndex(where: { $0.number == number }) else { return nil }
+                return link.opened.remove(at: index).continuation
+            }
+            waiter?.resume(returning: .failure(CancellationError()))
+        }.get()
+    }
+
+    static let closed = RequestError(.webSocketClosed, "the WebSocket was closed before it was open")
+
+    nonisolated(nonsending) func closed() async -> WebSocketClose {
+        let resume = readers.withLock { $0.awaitEnd() }
+        resume?()
+        let number = link.withLock { $0.nextNumber() }
+        return await suspended { (continuation: Continuation<WebSocketClose>) in
+            let final = link.withLock { link in
+                if link.final == nil { link.closed.append((number, continuation)) }
+                return link.final
+            }
+            if let final { continuation.resume(returning: final) }
+        } onCancel: {
+            let (waiter, close) = link.withLock { link -> (Continuation<WebSocketClose>?, WebSocketClose) in
+                let index = link.closed.firstIndex { $0.number == number }
+                return (index.map { link.closed.remove(at: $0).continuation }, link.close)
+            }
+            waiter?.resume(returning: close)
+        }
+    }
+
+    // MARK: States
+
+    var state: WebSocketState { feed.withLock { $0.last } }
+
+    func follow() -> AsyncStream<WebSocketState> {
+        let (follower, stream) = RequestFollower<WebSocketState>.make(.bufferingNewest(64))
+        feed.withLock { $0.add(follower) }
+        deliverStates()
+        return stream
+    }
+
+    func tell(_ state: WebSocketState) {
+        feed.withLock { $0.add(state) }
+        deliverStates()
+    }
+
+    private func deliverStates() {
+        while let (state, followers) = feed.withLock({ $0.next() }) {
+            let gone = followers.filter { !$0.tell(state) }
+            let released = feed.withLock { $0.didDeliver(gone) }
+            withExtendedLifetime(released) {}
+        }
+    }
+}
+
+/// The states of a WebSocket that its followers have not received yet. One thread at a time delivers them, so that
+/// followers get them in order.
+private struct StateFeed {
+    typealias Follower = RequestFollower<WebSocketState>
+
+    private enum Item { case state(WebSocketState), follower(Follower, WebSocketState) }
+
+    private(set) var last = WebSocketState.connecting
+    private var items = FIFO<Item>()
+    private var followers: [Follower] = []
+    private var isDelivering = false
+    private var isOver = false
+
+    mutating func add(_ state: WebSocketState) {
+        guard !isOver, state != last else { return }
+        last = state
+        items.append(.state(state))
+        if case .closed = state { isOver = true }
+    }
+
+    /// Adds a follower, which first gets the current state.
+    mutating func add(_ follower: Follower) { items.append(.follower(follower, last)) }
+
+    mutating func next() -> (WebSocketState, [Follower])? {
+        guard !isDelivering, let item = items.popFirst() else { return nil }
+        isDelivering = true
+        switch item {
+        case .state(let state): return (state, followers)
+        case .follower(let follower, let state):
+            followers.append(follower)
+            return (state, [follower])
+        }
+    }
+
+    /// Notes the end of a delivery. Returns the followers that receive nothing more, whose release ends their streams.
+    mutating func didDeliver(_ gone: [Follower]) -> [Follower] {
+        isDelivering = false
+        guard isOver, items.isEmpty else {
+            followers.removeAll { follower in gone.contains { $0 === follower } }
+            return gone
+        }
+        defer { followers = [] }
+        return followers
+    }
+}

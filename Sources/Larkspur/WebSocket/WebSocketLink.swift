@@ -1,0 +1,324 @@
+/// The state of a WebSocket's connection and of its messages to send, guarded by the lock of ``WebSocketCore``.
+///
+/// Functions change the state and return what the caller has to do after unlocking.
+struct WebSocketLink: ~Copyable {
+    enum Phase {
+        /// There is no open connection. Accepted messages wait.
+        case connecting
+        /// The handshake has succeeded. The hook for openings runs, and then accepted messages are encoded.
+        case greeting
+        case open
+        /// A close was sent or received, or the connection failed. No further message is accepted.
+        case closing
+        /// The request has finished.
+        case ended
+    }
+
+    /// A message that waits for the opening or is in the buffer of the connection.
+    struct Entry {
+        let message: WebSocketMessage
+        /// The position in the connection's bytes where the message ends; 0 while it is not encoded.
+        var end: UInt64 = 0
+    }
+
+    /// A caller of `send` that waits for room.
+    struct Sender {
+        let number: UInt64
+        let continuation: Continuation<Result<Void, any Error>>
+    }
+
+    /// A ping without a pong.
+    struct Ping {
+        let payload: Data
+        let elapsed: @Sendable () -> Duration
+        /// The caller that waits for the pong; nil if the session has sent the ping.
+        let waiter: Continuation<Result<Duration, any Error>>?
+        var timer: DeadlineTimer?
+    }
+
+    typealias Opened = Continuation<Result<ResponseHead, any Error>>
+    typealias Wake = @Sendable () -> Void
+
+    var phase = Phase.connecting
+    /// The number of the current attempt to connect. Streams and timers of an earlier attempt have no effect.
+    var attempt: UInt64 = 0
+    /// The number of connections that were opened.
+    var openings = 0
+    /// The number of attempts to connect since the last opening.
+    var failures = 0
+    var key = ""
+    var head: ResponseHead?
+    var agreement: WebSocketAgreement?
+
+    // Messages to send
+    /// The encoder of all frames that are not compressed.
+    private var writer = WebSocketWriter(role: .client, deflate: nil)
+    var bytes = ByteQueue()
+    /// The number of bytes that were added to `bytes`, and the number that the transport has taken, since the opening.
+    private(set) var written: UInt64 = 0
+    private(set) var taken: UInt64 = 0
+    /// The messages in `bytes`, in order.
+    private var encoded = FIFO<Entry>()
+    /// The accepted messages that wait for the opening, in order.
+    var waiting = FIFO<WebSocketMessage>()
+    private(set) var waitingSize = 0
+    /// Whether a thread encodes a message without the lock. Other messages wait, to keep the order.
+    var isEncoding = false
+    private var senders = FIFO<Sender>()
+    private var numbers: UInt64 = 0
+    /// The sender that was resumed to send next.
+    private var turn: UInt64?
+    /// The error of messages that were dropped, for the next call of `send`.
+    var loss: RequestError?
+
+    // The transport's stream
+    var wake: Wake?
+    private var isAwaited = false
+    var pong: Data?
+    private(set) var hasSentClose = false
+    /// Whether the stream ends after the last byte, and with it the connection.
+    var endsStream = false
+
+    // The end
+    /// The caller's close, and the peer's close.
+    var ownClose: (code: WebSocketCloseCode, reason: String)?
+    var peerClose: (code: WebSocketCloseCode, reason: String)?
+    /// Whether the peer's close came first.
+    var isClosedByPeer = false
+    /// The reason why the connection must end, if it is not a close.
+    var failure: RequestError?
+    var final: WebSocketClose?
+    var error: RequestError?
+    var closeTimer: DeadlineTimer?
+
+    // Waiters
+    var pings: [Ping] = []
+    var pingTimer: DeadlineTimer?
+    var opened: [(number: UInt64, continuation: Opened)] = []
+    var closed: [(number: UInt64, continuation: Continuation<WebSocketClose>)] = []
+
+    let sendLimit: Int
+
+    init(sendLimit: Int) { self.sendLimit = max(1, sendLimit) }
+
+    mutating func nextNumber() -> UInt64 {
+        numbers += 1
+        return numbers
+    }
+
+    // MARK: Order of senders
+
+    private var hasRoom: Bool { bytes.count + waitingSize < sendLimit }
+
+    /// The error for a message that cannot be accepted; nil if it can.
+    mutating func refusal() -> RequestError? {
+        switch phase {
+        case .connecting, .greeting, .open: return loss.take()
+        case .closing, .ended:
+            return error
+                ?? RequestError(.webSocketClosed, "the message was not sent, because the WebSocket is closing or closed")
+        }
+    }
+
+    /// Returns whether the caller may send now. Otherwise it has to wait by ``wait(_:)``.
+    ///
+    /// - Parameter number: The number of a sender that was resumed; nil for a new one.
+    mutating func maySend(_ number: UInt64?) -> Bool {
+        guard hasRoom, !isEncoding, turn == number, number != nil || senders.isEmpty else { return false }
+        turn = nil
+        return true
+    }
+
+    mutating func wait(_ sender: Sender) { senders.append(sender) }
+
+    /// Removes a sender that no longer waits. Returns nil if it was resumed before.
+    mutating func remove(_ number: UInt64) -> Sender? { senders.remove { $0.number == number } }
+
+    /// Returns the next sender if there is room for its message. The caller resumes it after unlocking.
+    mutating func nextSender() -> Sender? {
+        guard turn == nil, !isEncoding, hasRoom, let next = senders.popFirst() else { return nil }
+        turn = next.number
+        return next
+    }
+
+    mutating func takeSenders() -> [Sender] {
+        turn = nil
+        return senders.takeAll()
+    }
+
+    // MARK: Messages
+
+    mutating func accept(_ message: WebSocketMessage) {
+        waiting.append(message)
+        waitingSize += message.bufferedSize
+    }
+
+    mutating func takeWaiting() -> WebSocketMessage? {
+        let message = waiting.popFirst()
+        waitingSize -= message?.bufferedSize ?? 0
+        return message
+    }
+
+    /// Adds frames to the connection's bytes, without compression.
+    mutating func write<E: Error>(_ body: (inout WebSocketWriter, inout ByteQueue) throws(E) -> Void) throws(E) {
+        let before = bytes.count
+        try body(&writer, &bytes)
+        written += UInt64(bytes.count - before)
+    }
+
+    mutating func encode(_ message: WebSocketMessage) throws {
+        try write { try $0.write(message, into: &$1) }
+        encoded.append(Entry(message: message, end: written))
+    }
+
+    /// Adds a message that was encoded without the lock. Returns false if the connection no longer takes messages.
+    mutating func add(_ message: WebSocketMessage, _ frames: Data, of attempt: UInt64) -> Bool {
+        guard self.attempt == attempt else { return false }
+        isEncoding = false
+        guard !hasSentClose, phase != .connecting, phase != .ended else { return false }
+        written += UInt64(frames.count)
+        frames.withUnsafeBytes { bytes.append($0) }
+        encoded.append(Entry(message: message, end: written))
+        if phase == .closing, let ownClose { sendClose(ownClose.code, ownClose.reason) }
+        return true
+    }
+
+    /// Returns the wake callback if the transport waits for bytes.
+    mutating func takeWake() -> Wake? { isAwaited.take() ? wake : nil }
+
+    /// Moves bytes to the transport's buffer. Returns the result, and the sender to resume after unlocking.
+    mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> (TransportBodyRead, Sender?) {
+        if let pong = pong.take() { write { $0.writePong(pong, into: &$1) } }
+        let count = bytes.read(into: buffer)
+        taken += UInt64(count)
+        while let first = encoded.first, first.end <= taken { _ = encoded.popFirst() }
+        if count > 0 { return (.bytes(count), nextSender()) }
+        if endsStream { return (.end, nil) }
+        isAwaited = true
+        return (.pending, nextSender())
+    }
+
+    /// Handles the messages that the lost connection has not sent: puts up to `limit` bytes of them before the messages
+    /// that wait, and drops the others. Returns the number of dropped messages.
+    mutating func settleUnsent(keeping limit: Int) -> Int {
+        var unsent = encoded.takeAll().map(\.message) + waiting.takeAll()
+        bytes.removeAll()
+        (written, taken, waitingSize) = (0, 0, 0)
+        var size = unsent.reduce(0) { $0 + $1.size }
+        var dropped = 0
+        while size > limit, dropped < unsent.count {
+            size -= unsent[dropped].size
+            dropped += 1
+        }
+        unsent.removeFirst(dropped)
+        for message in unsent { accept(message) }
+        return dropped
+    }
+
+    // MARK: Closing
+
+    /// Adds a close after the bytes that are already there.
+    mutating func sendClose(_ code: WebSocketCloseCode, _ reason: String) {
+        guard !hasSentClose else { return }
+        hasSentClose = true
+        write { $0.writeClose(code, reason: reason, into: &$1) }
+    }
+
+    /// Prepares for another attempt to connect.
+    mutating func beginAttempt(key: String) {
+        attempt += 1
+        self.key = key
+        phase = .connecting
+        (head, agreement, wake, pong) = (nil, nil, nil, nil)
+        (isAwaited, hasSentClose, endsStream, isEncoding, isClosedByPeer) = (false, false, false, false, false)
+        (peerClose, failure) = (nil, nil)
+    }
+
+    mutating func open(_ head: ResponseHead) {
+        phase = .greeting
+        openings += 1
+        failures = 0
+        self.head = head
+    }
+
+    /// Returns the outcome of a connection whose bytes have ended: success after a close, otherwise the error.
+    ///
+    /// - Parameter codes: The codes of the peer's close that count as a lost connection.
+    func outcome(
+        _ error: (any Error)?, reconnectingAfter codes: Set<WebSocketCloseCode>
+    ) -> Result<Void, any Error> {
+        if let failure { return .failure(failure) }
+        if ownClose != nil { return .success(()) }
+        guard let peerClose else {
+            let lost = RequestError(.connectionLost, "the server closed the connection without a WebSocket close")
+            return .failure(error ?? lost)
+        }
+        guard codes.contains(peerClose.code) else { return .success(()) }
+        return .failure(
+            RequestError(.connectionLost, "the server closed the WebSocket with the code \(peerClose.code)"))
+    }
+
+    mutating func takeTimers() -> [DeadlineTimer?] {
+        defer { (closeTimer, pingTimer) = (nil, nil) }
+        return [closeTimer, pingTimer]
+    }
+
+    /// The description of the end.
+    var close: WebSocketClose {
+        if let violation = failure?.underlying as? WebSocketViolation {
+            return WebSocketClose(code: violation.code, reason: violation.message, isClean: false, byPeer: false)
+        }
+        if isClosedByPeer, let peerClose {
+            return WebSocketClose(code: peerClose.code, reason: peerClose.reason, isClean: true, byPeer: true)
+        }
+        guard let ownClose else { return .lost }
+        return WebSocketClose(
+            code: ownClose.code, reason: ownClose.reason, isClean: peerClose != nil, byPeer: false)
+    }
+}
+
+extension Bool {
+    /// Sets the value to false, and returns the value before.
+    fileprivate mutating func take() -> Bool {
+        defer { self = false }
+        return self
+    }
+}
+
+/// A queue of elements that gives its memory back when it is empty.
+struct FIFO<Element> {
+    private var elements: [Element?] = []
+    private var start = 0
+
+    var isEmpty: Bool { start == elements.count }
+    var first: Element? { isEmpty ? nil : elements[start] }
+
+    mutating func append(_ element: Element) { elements.append(element) }
+
+    mutating func popFirst() -> Element? {
+        guard !isEmpty else { return nil }
+        let element = elements[start].take()
+        start += 1
+        if start == elements.count {
+            elements.removeAll(keepingCapacity: elements.count <= 64)
+            start = 0
+        } else if start >= 1_024, start > elements.count / 2 {
+            elements.removeFirst(start)
+            start = 0
+        }
+        return element
+    }
+
+    /// Removes the first element that matches.
+    mutating func remove(where matches: (Element) -> Bool) -> Element? {
+        guard let index = elements.indices.dropFirst(start).first(where: { elements[$0].map(matches) == true }) else {
+            return nil
+        }
+        return elements.remove(at: index)
+    }
+
+    mutating func takeAll() -> [Element] {
+        defer { self = FIFO() }
+        return elements[start...].compactMap(\.self)
+    }
+}
