@@ -51,6 +51,8 @@ enum { oldest_version = 0x074a00 };  // 7.74, the oldest version that the tests 
     F(curl_easy_setopt, int, (void *, int, ...)) \
     F(curl_easy_getinfo, int, (void *, int, ...)) \
     F(curl_easy_pause, int, (void *, int)) \
+    F(curl_easy_send, int, (void *, const void *, size_t, size_t *)) \
+    F(curl_easy_recv, int, (void *, void *, size_t, size_t *)) \
     F(curl_easy_strerror, const char *, (int)) \
     F(curl_url, void *, (void)) \
     F(curl_url_cleanup, void, (void *)) \
@@ -156,6 +158,25 @@ int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t co
 }
 
 int clarkspur_easy_pause(void *easy, int directions) { return curl.curl_easy_pause(easy, directions); }
+
+int clarkspur_easy_socket(void *easy) {
+    int descriptor = -1;
+    return curl.curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &descriptor) == 0 ? descriptor : -1;
+}
+
+long clarkspur_easy_send(void *easy, const void *bytes, size_t count) {
+    size_t sent = 0;
+    int code = curl.curl_easy_send(easy, bytes, count, &sent);
+    if (code == 0 && sent > 0) { return (long)sent; }
+    return code == CURLE_AGAIN || code == 0 ? clarkspur_would_block : clarkspur_lost;
+}
+
+long clarkspur_easy_receive(void *easy, void *bytes, size_t capacity) {
+    size_t received = 0;
+    int code = curl.curl_easy_recv(easy, bytes, capacity, &received);
+    if (code == 0) { return (long)received; }
+    return code == CURLE_AGAIN ? clarkspur_would_block : clarkspur_lost;
+}
 
 long clarkspur_easy_long(void *easy, int info) {
     long value = 0;

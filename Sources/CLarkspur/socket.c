@@ -91,3 +91,20 @@ bool clarkspur_socket_is_connected(int descriptor) {
     socklen_t length = sizeof peer;
     return getpeername(descriptor, (struct sockaddr *)&peer, &length) == 0;
 }
+
+static long result_of(ssize_t count) {
+    if (count >= 0) { return count; }
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? clarkspur_would_block : clarkspur_lost;
+}
+
+long clarkspur_socket_send(int descriptor, const void *bytes, size_t count) {
+#if defined(MSG_NOSIGNAL)
+    return result_of(send(descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT));
+#else
+    return result_of(send(descriptor, bytes, count, MSG_DONTWAIT));  // `clarkspur_socket_open` has set SO_NOSIGPIPE
+#endif
+}
+
+long clarkspur_socket_receive(int descriptor, void *bytes, size_t capacity) {
+    return result_of(recv(descriptor, bytes, capacity, MSG_DONTWAIT));
+}

@@ -26,6 +26,8 @@ final class CurlHop {
     /// The head that was received and not yet delivered. `pending` has the body bytes that follow the head.
     @exclusivity(unchecked) var pendingHead: ResponseHead?
     @exclusivity(unchecked) var pending: CurlBuffer
+    /// The exchange of an upgrade's handshake over the hop's own connection; nil for other requests.
+    var exchange: CurlExchange?
     /// The decoder of the body's chunks, if libcurl does not decode them.
     var chunks: CurlChunks?
     /// The body, if it is sent together with the head.

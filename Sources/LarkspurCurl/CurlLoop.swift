@@ -37,6 +37,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     @exclusivity(unchecked) private var wakeTime = CurlClock.zero
     @exclusivity(unchecked) private var alarms = CurlAlarms()
     @exclusivity(unchecked) private(set) var transfers: [CurlTransfer] = []
+    @exclusivity(unchecked) private(set) var tunnels = CurlTunnels()
     @exclusivity(unchecked) private var free: [CurlTransfer.Slot] = []
     @exclusivity(unchecked) private var origins: CurlOrigins
     @exclusivity(unchecked) private var pending: [CurlTransfer.Slot] = []
@@ -44,6 +45,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     @exclusivity(unchecked) private var admitted: [(CurlTask, CurlOrigins.Index)] = []
     /// Whether a thread other than the loop's own has the turn.
     @exclusivity(unchecked) private var isLent = false
+    /// Memory for the bytes of one tunnel at a time; nil before the first tunnel.
+    @exclusivity(unchecked) private var pieceOfTunnel: UnsafeMutableRawBufferPointer?
     /// The number of transfers whose bodies are read from a file or a stream.
     @exclusivity(unchecked) private var readers = 0
 
@@ -62,6 +65,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
         poller.deallocate()
         clarkspur_turn_close(turn)
         watcher.deallocate()
+        pieceOfTunnel?.deallocate()
     }
 
     // MARK: Any thread
@@ -81,8 +85,12 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     }
 
     /// Makes the loop carry out a task's new orders.
-    func post(_ task: CurlTask) {
-        if queue.withLock({ $0.post(task) }) { clarkspur_poller_wake(poller) }
+    ///
+    /// - Parameter mayTakeTurn: Whether the caller carries them out itself if the loop's thread sleeps. This is faster
+    ///   for small messages of an upgraded connection.
+    func post(_ task: CurlTask, mayTakeTurn: Bool = false) {
+        guard queue.withLock({ $0.post(task) }) else { return }
+        if !(mayTakeTurn && takeTurn()) { clarkspur_poller_wake(poller) }
     }
 
     /// Ends the thread and every remaining task.
@@ -159,8 +167,12 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
             let count = clarkspur_poller_wait(poller, &ready, Int32(ready.count), limit)
             clarkspur_turn_begin(turn)
             tick()
-            for event in ready.prefix(Int(count)) where sockets.isWanted(event.descriptor, poller: poller) {
-                act(on: event)
+            for event in ready.prefix(Int(count)) {
+                switch sockets.user(of: event.descriptor) {
+                case .libcurl: if sockets.isWanted(event.descriptor, poller: poller) { act(on: event) }
+                case .transfer(let slot): transfers[slot].exchangeIsReady(event.interest)
+                case .tunnel(let slot): tunnels[slot]?.isReady(event.interest)
+                }
             }
             harvest()
         }
@@ -251,6 +263,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
         // a waiting task, which would then start.
         for task in admitted.map(\.0) + origins.takeAllWaiting() { task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers { transfer.fail(error) }
+        for tunnel in tunnels.all { tunnel.end(error) }
         deliver()
         for task in rest { task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers { transfer.close() }
@@ -278,8 +291,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
             start(task, origin)
         case .waiting:
             if let error = orders.end { task.end(error, metrics: TransportMetrics()) }
-        case .running(let slot):
-            transfers[slot].obey(orders)
+        case .running(let slot): transfers[slot].obey(orders)
+        case .open(let slot): tunnels[slot]?.obey(orders)
         }
     }
 
@@ -296,15 +309,49 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
                     continue
                 }
                 transfers.append(transfer)
-                // libcurl's limit counts idle connections and connections in use together. The number of transfers is
-                // added, because otherwise libcurl would close an idle connection for each connection in use.
-                let kept = transfers.count + max(1, configuration.maximumIdleConnections)
-                clarkspur_multi_set_long(multi, CURLMOPT_MAXCONNECTS, kept)
+                limitConnections()
             }
             if transfers[slot].begin(task, origin: origin) { return }
             free.append(slot)
             next = origins.leave(origin)
         }
+    }
+
+    /// Sets libcurl's limit for connections, which counts idle connections and connections in use together. Without the
+    /// connections in use, libcurl would close an idle connection for each of them.
+    private func limitConnections() {
+        let kept = transfers.count + tunnels.count + max(1, configuration.maximumIdleConnections)
+        clarkspur_multi_set_long(multi, CURLMOPT_MAXCONNECTS, kept)
+    }
+
+    /// Hands the connection of a transfer's hop over to a tunnel, and frees the transfer.
+    func open(_ hop: CurlHop, _ wire: CurlWire, _ held: Data, _ metrics: TransportMetrics, of transfer: CurlTransfer) {
+        let tunnel = tunnels.add {
+            CurlTunnel($0, hop.task, hop.delegate, wire, held, metrics, start: hop.start, loop: self)
+        }
+        _ = hop.task.record(.open(tunnel.slot))
+        free.append(transfer.slot)
+        limitConnections()
+        if let next = origins.leave(hop.origin) { start(next, hop.origin) }
+        tunnel.begin()
+    }
+
+    /// The memory for the bytes that a tunnel reads or writes.
+    var tunnelBuffer: UnsafeMutableRawBufferPointer {
+        if let pieceOfTunnel { return pieceOfTunnel }
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: CurlTunnel.pieceSize, alignment: 16)
+        pieceOfTunnel = memory
+        return memory
+    }
+
+    /// Releases a tunnel that has ended.
+    func didEnd(_ tunnel: CurlTunnel) {
+        tunnels.remove(tunnel)
+        limitConnections()
+    }
+
+    func watch(_ descriptor: Int32, for interest: Int32, by user: CurlSockets.User) -> Bool {
+        sockets.want(interest, of: descriptor, by: user, poller: poller)
     }
 
     func transfer(of easy: UnsafeMutableRawPointer) -> CurlTransfer? { owners[easy].map { transfers[$0] } }

@@ -26,7 +26,7 @@ struct CurlOptions {
         self.easy = easy
     }
 
-    private func set(_ option: Int32, _ value: Int) { clarkspur_easy_set_long(easy, option, value) }
+    fileprivate func set(_ option: Int32, _ value: Int) { clarkspur_easy_set_long(easy, option, value) }
     private func set(_ option: Int32, _ text: String?) {
         guard let text else { return set(option, pointer: nil) }
         text.withCString { _ = clarkspur_easy_set_pointer(easy, option, $0) }
@@ -207,6 +207,14 @@ struct CurlOptions {
 }
 
 extension CurlOptions {
+    /// Makes libcurl only connect: through a tunnel if there is a proxy, and over a connection of its own, which is
+    /// never reused. The handle is not used for another request afterwards.
+    func connectOnly() {
+        set(CURLOPT_CONNECT_ONLY, 1)
+        set(CURLOPT_HTTPPROXYTUNNEL, 1)
+        set(CURLOPT_BUFFERSIZE, 1_024)  // libcurl's own buffer is not used
+    }
+
     /// Digest authentication, but only after the proxy's challenge (`CURLAUTH_DIGEST` with `CURLAUTH_ONLY`). With
     /// `CURLAUTH_DIGEST` alone, libcurl first sends the request without its body, to get the challenge. A proxy that
     /// sends no challenge would forward this incomplete request.

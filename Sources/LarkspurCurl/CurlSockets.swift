@@ -2,7 +2,16 @@ internal import CLarkspur
 
 /// The events that libcurl wants for each descriptor, and the events that are registered with the poller.
 struct CurlSockets {
+    /// The user of a socket, which gets its events.
+    enum User: Equatable {
+        case libcurl
+        /// A transfer that exchanges the handshake of an upgrade.
+        case transfer(CurlTransfer.Slot)
+        case tunnel(CurlTunnel.Slot)
+    }
+
     private struct Entry {
+        var user = User.libcurl
         var wanted: Int32 = 0
         var registered: Int32 = 0
         /// Whether the transport's callbacks open and close the socket. If they do, `willClose` removes the entry
@@ -59,11 +68,27 @@ struct CurlSockets {
         _ interest: Int32, of descriptor: Int32, poller: UnsafeMutablePointer<clarkspur_poller>
     ) -> Bool {
         let index = index(of: descriptor)
+        guard entries[index].user == .libcurl else { return true }
         entries[index].wanted = interest
         entries[index].idleWrites = 0
         // If libcurl waits for no event of a connection, the connection stays registered, because the next transfer on
         // this connection waits for the same events.
         if interest == 0, entries[index].isConnection { return true }
+        return register(interest, index, poller)
+    }
+
+    func user(of descriptor: Int32) -> User {
+        Int(descriptor) < entries.count ? entries[Int(descriptor)].user : .libcurl
+    }
+
+    /// Registers the events that the user of an upgraded connection wants. From the first call on, libcurl gets no
+    /// events of the socket. Returns false if the system refuses them.
+    mutating func want(
+        _ interest: Int32, of descriptor: Int32, by user: User, poller: UnsafeMutablePointer<clarkspur_poller>
+    ) -> Bool {
+        let index = index(of: descriptor)
+        entries[index].user = user
+        entries[index].wanted = interest
         return register(interest, index, poller)
     }
 

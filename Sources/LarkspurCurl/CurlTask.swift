@@ -42,7 +42,7 @@ final class CurlTask: TransportTask {
     }
 
     /// The progress of the task in the loop. Only the loop reads this value.
-    enum Progress { case new, waiting, running(CurlTransfer.Slot) }
+    enum Progress { case new, waiting, running(CurlTransfer.Slot), open(CurlTunnel.Slot) }
 
     init(id: TransportTaskID, request: TransportRequest, delegate: any TransportDelegate, transport: CurlTransport) {
         self.id = id
@@ -52,9 +52,11 @@ final class CurlTask: TransportTask {
         box = Protected(State(delegate: delegate, allowance: request.initialAllowance, room: room))
     }
 
-    /// Whether the request can be sent without reading a file or a stream.
+    /// Whether the request can be sent without reading a file or a stream. The body of an upgraded connection is read
+    /// only after the upgrade, and neither blocks nor runs user code.
     var isPrompt: Bool {
-        switch request.body {
+        if request.upgrades { return true }
+        return switch request.body {
         case .none, .data: true
         case .file, .stream: false
         }
@@ -114,7 +116,7 @@ final class CurlTask: TransportTask {
             change(&state)
             return state.phase == .submitted && state.post()
         }
-        if posts { transport.loop.post(self) }
+        if posts { transport.loop.post(self, mayTakeTurn: request.upgrades) }
     }
 
     // MARK: The thread that has the turn

@@ -1,7 +1,7 @@
 internal import CLarkspur
 
 /// The values that callbacks return to libcurl instead of a number of bytes.
-private enum CurlAnswer {
+enum CurlAnswer {
     static let pause = Int(CURL_WRITEFUNC_PAUSE)
     static let abortUpload = Int(CURL_READFUNC_ABORT)
     static let fail = 0
@@ -130,7 +130,7 @@ extension CurlTransfer {
         if let post = hop.post { hop.delegate.received(.bodySent(UInt64(post.count)), for: hop.task.id) }
     }
 
-    private func receiveHead(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+    func receiveHead(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let hop, let bytes else { return CurlAnswer.fail }
         didConnect()  // libcurl before 7.80 does not report the connection
         hop.lastActivity = loop.now
@@ -171,7 +171,7 @@ extension CurlTransfer {
         }
     }
 
-    private func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+    func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard let hop, let bytes else { return CurlAnswer.fail }
         if hop.awaitsField {
             guard CurlHead.isContinuation(UInt8(bitPattern: bytes[0])) else { return count }

@@ -49,14 +49,22 @@ final class CurlTransfer {
     /// Replaces the easy handle, because libcurl keeps unwanted state in the old handle. If a peer has refused the
     /// `Expect` field once, the handle never waits for `100 Continue` again. If the handle has answered a proxy's
     /// challenge, it repeats the answer, even to another proxy.
-    private func renew() {
-        guard let fresh = clarkspur_easy_open() else { return }
+    private func renew() { if let old = replaceEasy() { clarkspur_easy_close(old) } }
+
+    /// Gives up the easy handle, and continues with a fresh one. Returns the old handle; nil if libcurl is out of memory.
+    func replaceEasy() -> UnsafeMutableRawPointer? {
+        guard let fresh = clarkspur_easy_open() else { return nil }
         if isOwner { loop.setOwner(nil, of: easy) }
         isOwner = false
-        clarkspur_easy_close(easy)
-        easy = fresh
-        setUp()
+        defer {
+            easy = fresh
+            setUp()
+        }
+        return easy
     }
+
+    /// Removes the hop, whose connection belongs to a tunnel from now on.
+    func giveUpHop() { hop = nil }
 
     /// Releases the handle and its memory. The loop calls this function once, when the loop ends.
     func close() {
@@ -76,6 +84,7 @@ final class CurlTransfer {
     /// Chooses the decoder of the body's chunks when the head is complete: libcurl, `CurlChunks`, or none.
     func prepareForBody(of hop: CurlHop, status: Int) {
         let codings = hop.head.codings
+        if hop.exchange != nil { return hop.chunks = codings.isChunked ? CurlChunks() : nil }
         guard codings.isChunked else { return hop.chunks = nil }
         guard codings.leavesChunks else { return options.undoChunks(true) }
         let hasBody = hop.request.method != "HEAD" && status != 204 && status != 304
@@ -149,6 +158,7 @@ final class CurlTransfer {
             version: version,
             fields: fields.set(task.request, handedOver: handsOver), route: hop.route,
             isFresh: hop.needsFreshConnection || hop.nestsTLS && !CurlLibrary.current.tellsOfRequests)
+        if task.request.upgrades { options.connectOnly() }
         options.showLines(hop.awaitsField)
         if hop.route != nil || reportsProgress { watchTunnel(of: hop) }
         if clarkspur_multi_add(loop.multi, easy) != 0 {
@@ -159,6 +169,7 @@ final class CurlTransfer {
     }
 
     private func prepareBody(of hop: CurlHop) -> CurlOptions.Shape {
+        if hop.request.upgrades { return .bodiless }  // the body is sent after the upgrade
         if let data = hop.post {
             let count = data.count
             if post.count < count {
@@ -177,6 +188,7 @@ final class CurlTransfer {
     func obey(_ orders: CurlTask.Orders) {
         guard let hop else { return }
         if let error = orders.end { return fail(error) }
+        if hop.exchange != nil { return continueExchange() }
         var goesOn = false
         if orders.hasWoken, hop.uploadFlow == .waitingForBytes { hop.uploadFlow = .heldByUser }
         if hop.uploadFlow == .heldByUser, !orders.isSuspended {
@@ -199,6 +211,7 @@ final class CurlTransfer {
     func didEnd(_ code: Int32) {
         guard let hop else { return }
         noticeConnection(of: hop)
+        if code == 0, hop.request.upgrades { return beginExchange(of: hop) }
         clarkspur_multi_remove(loop.multi, easy)
         if hop.isConnectionNoisy {
             (hop.isConnectionNoisy, hop.needsFreshConnection) = (false, true)
@@ -250,12 +263,12 @@ final class CurlTransfer {
         if !hop.isConnected, clarkspur_easy_offset(easy, CURLINFO_PRETRANSFER_TIME_T) > 0 { didConnect() }
     }
 
-    private func finish(_ hop: CurlHop, _ error: TransportError?) {
+    func finish(_ hop: CurlHop, _ error: TransportError?) {
         let metrics = metrics(of: hop)
         if closesConnection { closeConnection() }
         hop.upload?.end()
         self.hop = nil
-        if hop.isExpectationRefused { renew() }
+        if hop.isExpectationRefused || hop.request.upgrades { renew() }
         loop.didEnd(hop, error, metrics, in: slot)
     }
 
@@ -346,7 +359,7 @@ final class CurlTransfer {
         return isSecuring ? .securing : .connecting
     }
 
-    private func metrics(of hop: CurlHop) -> TransportMetrics {
+    func metrics(of hop: CurlHop) -> TransportMetrics {
         var metrics = TransportMetrics()
         metrics.$queued.nanoseconds = hop.start - hop.submitted
         metrics.$total.nanoseconds = CurlClock.now - hop.start

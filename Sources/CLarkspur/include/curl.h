@@ -50,6 +50,18 @@ int clarkspur_easy_set_function(void *easy, int option, void (*function)(void));
 // If `is_copied` is false, the bytes must live as long as the handle.
 int clarkspur_easy_set_blob(void *easy, int option, const void *bytes, size_t count, bool is_copied);
 int clarkspur_easy_pause(void *easy, int directions);
+
+// The connection of a handle with CURLOPT_CONNECT_ONLY. The functions return the number of bytes, or one of these
+// values. 0 received bytes are the end of the peer's side.
+enum { clarkspur_would_block = -1, clarkspur_lost = -2 };
+// Returns the descriptor, or -1 if there is no connection.
+int clarkspur_easy_socket(void *easy);
+// If it would block, the next call must have the same bytes.
+long clarkspur_easy_send(void *easy, const void *bytes, size_t count);
+long clarkspur_easy_receive(void *easy, void *bytes, size_t capacity);
+// The same for a connection without TLS, without libcurl's search for the connection.
+long clarkspur_socket_send(int descriptor, const void *bytes, size_t count);
+long clarkspur_socket_receive(int descriptor, void *bytes, size_t capacity);
 long clarkspur_easy_long(void *easy, int info);
 int64_t clarkspur_easy_offset(void *easy, int info);
 const char *clarkspur_easy_text(void *easy, int info);
