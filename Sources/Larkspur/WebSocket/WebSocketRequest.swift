@@ -181,11 +181,11 @@ public struct WebSocketMessages: AsyncSequence, Sendable {
         let reader: WebSocketMessageReader
 
         /// Waits for the next message and returns it. Returns nil after a clean close.
-        public func next() async throws -> WebSocketMessage? { try await reader.next(isolation: nil) }
+        public mutating func next() async throws -> WebSocketMessage? { try await reader.next(isolation: nil) }
 
         /// Waits for the next message on the caller's actor and returns it. Returns nil after a clean close.
         @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
-        public func next(isolation actor: isolated (any Actor)?) async throws -> WebSocketMessage? {
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> WebSocketMessage? {
             try await reader.next(isolation: actor)
         }
     }
@@ -205,11 +205,11 @@ public struct DecodedWebSocketMessages<Element: Decodable & Sendable>: AsyncSequ
 
     /// An iterator over the values.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let base: WebSocketMessages.Iterator
+        fileprivate var base: WebSocketMessages.Iterator
         fileprivate let decoder: any DataDecoder
 
         /// Waits for the next message and returns its value. Returns nil after a clean close.
-        public func next() async throws -> Element? {
+        public mutating func next() async throws -> Element? {
             guard let message = try await base.next() else { return nil }
             do {
                 return try decoder.decode(Element.self, from: message.bytes)
