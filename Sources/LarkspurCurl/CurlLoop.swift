@@ -12,7 +12,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     let configuration: CurlTransport.Configuration
     let routes: CurlRoutes
     let blocks = CurlBlockPool()
-    private let poller = UnsafeMutablePointer<clarkspur_poller>.allocate(capacity: 1)
+    let poller = UnsafeMutablePointer<clarkspur_poller>.allocate(capacity: 1)
 
     /// The loop's turn; nil if there was no memory for it. Without a turn, every request fails.
     private let turn = clarkspur_turn_open()
@@ -37,16 +37,14 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     @exclusivity(unchecked) private var wakeTime = CurlClock.zero
     @exclusivity(unchecked) private var alarms = CurlAlarms()
     @exclusivity(unchecked) private(set) var transfers: [CurlTransfer] = []
-    @exclusivity(unchecked) private(set) var tunnels = CurlTunnels()
-    @exclusivity(unchecked) private var free: [CurlTransfer.Slot] = []
-    @exclusivity(unchecked) private var origins: CurlOrigins
+    @exclusivity(unchecked) var tunnels = CurlTunnels()
+    @exclusivity(unchecked) var free: [CurlTransfer.Slot] = []
+    @exclusivity(unchecked) var origins: CurlOrigins
     @exclusivity(unchecked) private var pending: [CurlTransfer.Slot] = []
     @exclusivity(unchecked) private var ended: [(hop: CurlHop, error: TransportError?, metrics: TransportMetrics)] = []
     @exclusivity(unchecked) private var admitted: [(CurlTask, CurlOrigins.Index)] = []
     /// Whether a thread other than the loop's own has the turn.
     @exclusivity(unchecked) private var isLent = false
-    /// Memory for the bytes of one tunnel at a time; nil before the first tunnel.
-    @exclusivity(unchecked) private var pieceOfTunnel: UnsafeMutableRawBufferPointer?
     /// The number of transfers whose bodies are read from a file or a stream.
     @exclusivity(unchecked) private var readers = 0
 
@@ -65,7 +63,6 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
         poller.deallocate()
         clarkspur_turn_close(turn)
         watcher.deallocate()
-        pieceOfTunnel?.deallocate()
     }
 
     // MARK: Any thread
@@ -298,7 +295,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
 
     /// Starts a task that has a connection slot. If the task has ended meanwhile, its slot goes to the next waiting
     /// task.
-    private func start(_ task: CurlTask, _ origin: CurlOrigins.Index) {
+    func start(_ task: CurlTask, _ origin: CurlOrigins.Index) {
         var next: CurlTask? = task
         while let task = next {
             let slot = free.popLast() ?? transfers.count
@@ -315,43 +312,6 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
             free.append(slot)
             next = origins.leave(origin)
         }
-    }
-
-    /// Sets libcurl's limit for connections, which counts idle connections and connections in use together. Without the
-    /// connections in use, libcurl would close an idle connection for each of them.
-    private func limitConnections() {
-        let kept = transfers.count + tunnels.count + max(1, configuration.maximumIdleConnections)
-        clarkspur_multi_set_long(multi, CURLMOPT_MAXCONNECTS, kept)
-    }
-
-    /// Hands the connection of a transfer's hop over to a tunnel, and frees the transfer.
-    func open(_ hop: CurlHop, _ wire: CurlWire, _ held: Data, _ metrics: TransportMetrics, of transfer: CurlTransfer) {
-        let tunnel = tunnels.add {
-            CurlTunnel($0, hop.task, hop.delegate, wire, held, metrics, start: hop.start, loop: self)
-        }
-        _ = hop.task.record(.open(tunnel.slot))
-        free.append(transfer.slot)
-        limitConnections()
-        if let next = origins.leave(hop.origin) { start(next, hop.origin) }
-        tunnel.begin()
-    }
-
-    /// The memory for the bytes that a tunnel reads or writes.
-    var tunnelBuffer: UnsafeMutableRawBufferPointer {
-        if let pieceOfTunnel { return pieceOfTunnel }
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: CurlTunnel.pieceSize, alignment: 16)
-        pieceOfTunnel = memory
-        return memory
-    }
-
-    /// Releases a tunnel that has ended.
-    func didEnd(_ tunnel: CurlTunnel) {
-        tunnels.remove(tunnel)
-        limitConnections()
-    }
-
-    func watch(_ descriptor: Int32, for interest: Int32, by user: CurlSockets.User) -> Bool {
-        sockets.want(interest, of: descriptor, by: user, poller: poller)
     }
 
     func transfer(of easy: UnsafeMutableRawPointer) -> CurlTransfer? { owners[easy].map { transfers[$0] } }

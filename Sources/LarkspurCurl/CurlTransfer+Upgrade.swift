@@ -62,7 +62,8 @@ extension CurlTransfer {
 
     private func loseExchange(_ hop: CurlHop, _ phase: TransportError.Phase) {
         fail(
-            hop.fault ?? TransportError(.connectionLost, "the connection ended before the response's end", phase: phase))
+            hop.fault ?? TransportError(.connectionLost, "the connection ended before the response's end", phase: phase)
+        )
     }
 
     func exchangeIsReady(_ interest: Int32) {

@@ -51,7 +51,8 @@ final class CurlTransfer {
     /// challenge, it repeats the answer, even to another proxy.
     private func renew() { if let old = replaceEasy() { clarkspur_easy_close(old) } }
 
-    /// Gives up the easy handle, and continues with a fresh one. Returns the old handle; nil if libcurl is out of memory.
+    /// Gives up the easy handle, and continues with a fresh one. Returns the old handle, or nil if libcurl is out of
+    /// memory.
     func replaceEasy() -> UnsafeMutableRawPointer? {
         guard let fresh = clarkspur_easy_open() else { return nil }
         if isOwner { loop.setOwner(nil, of: easy) }

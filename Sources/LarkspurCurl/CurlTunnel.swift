@@ -68,7 +68,7 @@ final class CurlTunnel {
         var share = Self.fairShare
         while !isOver {
             guard flows else { return watch() }
-            let buffer = loop.tunnelBuffer
+            let buffer = loop.tunnels.piece.memory
             switch wire.receive(into: buffer) {
             case .bytes(0): return end(nil)
             case .bytes(let count):
@@ -148,7 +148,7 @@ final class CurlTunnel {
     /// if there are none now or the connection has ended.
     private func fill() -> Int? {
         guard let stream else { return nil }
-        let buffer = loop.tunnelBuffer
+        let buffer = loop.tunnels.piece.memory
         switch stream.read(into: buffer) {
         case .bytes(let count):
             var sent = 0
@@ -221,6 +221,8 @@ final class CurlTunnel {
 
 /// The tunnels of a loop, by their slots.
 struct CurlTunnels {
+    /// Memory for the bytes that one tunnel at a time reads or writes, allocated by the first one.
+    private(set) lazy var piece = CurlPiece()
     private var tunnels: [CurlTunnel?] = []
     private var free: [CurlTunnel.Slot] = []
     private(set) var count = 0
@@ -243,4 +245,11 @@ struct CurlTunnels {
         free.append(tunnel.slot)
         count -= 1
     }
+}
+
+/// Memory for a piece of bytes.
+final class CurlPiece {
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: CurlTunnel.pieceSize, alignment: 16)
+
+    deinit { memory.deallocate() }
 }

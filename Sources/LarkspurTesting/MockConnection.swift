@@ -79,6 +79,8 @@ final class MockConnection {
 
     func didBecomeReady(_ what: Int32, _ buffer: UnsafeMutableRawBufferPointer) {
         if what & Int32(clarkspur_write) != 0 { isBlocked = false }
+        // A socket that is not watched for reading is ready to read only if the connection has ended.
+        if phase == .webSocket, !readsSocket, what & Int32(clarkspur_read) != 0 { phase = .ended }
         guard what & watched & Int32(clarkspur_read) != 0 else { return }
         let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
         if count > 0, let socket {

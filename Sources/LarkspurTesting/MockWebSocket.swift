@@ -6,8 +6,8 @@ import Larkspur
 ///         for await message in socket.messages { socket.send(message) }
 ///     }
 ///
-/// Functions that send never wait: the bytes are buffered until the client reads them. Pings of the client are answered,
-/// unless ``answersPings`` is false.
+/// Functions that send never wait: the bytes are buffered until the client reads them. Pings of the client are
+/// answered, unless ``answersPings`` is false.
 public final class MockWebSocket: Sendable {
     /// The connection under a WebSocket.
     struct Wire: Sendable {
@@ -242,8 +242,8 @@ public final class MockWebSocket: Sendable {
 }
 
 extension MockServer {
-    /// Accepts WebSockets at this path. Each connection runs the handler. When it returns, the connection is closed with
-    /// the code 1000; when it throws, with 1011.
+    /// Accepts WebSockets at this path. Each connection runs the handler. When it returns, the connection is closed
+    /// with the code 1000; when it throws, with 1011.
     ///
     ///     server.webSocket("/echo") { socket in
     ///         for await message in socket.messages { socket.send(message) }

@@ -63,7 +63,9 @@ public struct ResponseValidator: Sendable {
     }
 
     private static func validateStatus(_ exchange: CompletedExchange, _ acceptable: some Collection<Int>) throws {
-        guard let status = exchange.head?.status, !acceptable.contains(status), !exchange.switchesProtocol else { return }
+        guard let status = exchange.head?.status, !acceptable.contains(status), !exchange.switchesProtocol else {
+            return
+        }
         throw RequestError(
             .unacceptableStatus,
             "the server answered with status \(StatusText.described(status)); expected \(runs(of: acceptable))")

@@ -9,16 +9,6 @@ struct Upgrade: Sendable, Hashable {
 }
 
 extension RequestURL {
-    /// The URL with `http` in place of `ws`, and `https` in place of `wss`. The handshake of a WebSocket is an HTTP
-    /// request, so credentials, cookies and trust for an https origin hold for its wss origin, too.
-    var forHandshake: RequestURL {
-        switch scheme {
-        case "ws": (try? RequestURL("http" + text.dropFirst(2))) ?? self
-        case "wss": (try? RequestURL("https" + text.dropFirst(3))) ?? self
-        default: self
-        }
-    }
-
     /// Returns the URL for a redirect of this request. The handshake of a WebSocket may be redirected to a `wss` URL.
     func forHandshake(of request: OutgoingRequest) -> RequestURL {
         request.options.upgrade == nil ? self : forHandshake

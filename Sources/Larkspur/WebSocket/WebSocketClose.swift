@@ -24,7 +24,8 @@ public struct WebSocketClose: Sendable, Hashable {
 extension WebSocketClose: CustomStringConvertible {
     /// One line: `closed by the peer with 1001 going away: bye`.
     public var description: String {
-        let text = "closed by \(byPeer ? "the peer" : "the client") with \(code)" + (reason.isEmpty ? "" : ": \(reason)")
+        let party = byPeer ? "the peer" : "the client"
+        let text = "closed by \(party) with \(code)" + (reason.isEmpty ? "" : ": \(reason)")
         return isClean ? text : text + ", not cleanly"
     }
 }

@@ -21,7 +21,7 @@ final class WebSocketCore: BodyReceiver {
     private let feed = Protected(StateFeed())
     private let owner = Protected(Owner())
 
-    /// The parser of the connection's bytes. One thread at a time uses it: the one that delivers the bytes.
+    /// The parser of the connection's bytes. Only the thread that delivers the bytes uses it.
     struct Parser {
         var reader: WebSocketReader?
         /// The number of bytes of the current chunk that are parsed already.
@@ -134,7 +134,7 @@ final class WebSocketCore: BodyReceiver {
         schedulePing()
     }
 
-    /// Reads the connection until it ends. Throws if the end is not one that the caller or the server wanted.
+    /// Reads the connection until it ends. Throws unless a side has closed it.
     func take(_ body: ByteChannel) async throws -> Bool {
         do {
             if agreement?.deflate == nil {
@@ -230,7 +230,8 @@ final class WebSocketCore: BodyReceiver {
             let close = link.close
             link.final = close
             let rest = Rest(
-                close: close, senders: link.takeSenders(), opened: link.opened, closed: link.closed, wake: link.takeWake())
+                close: close, senders: link.takeSenders(), opened: link.opened, closed: link.closed,
+                wake: link.takeWake())
             (link.opened, link.closed) = ([], [])
             return (rest, link.takeTimers(), link.settleUnsent(keeping: 0))
         }

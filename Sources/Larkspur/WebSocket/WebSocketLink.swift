@@ -116,7 +116,8 @@ struct WebSocketLink: ~Copyable {
         case .connecting, .greeting, .open: return loss.take()
         case .closing, .ended:
             return error
-                ?? RequestError(.webSocketClosed, "the message was not sent, because the WebSocket is closing or closed")
+                ?? RequestError(
+                    .webSocketClosed, "the message was not sent, because the WebSocket is closing or closed")
         }
     }
 

@@ -122,7 +122,7 @@ public final class WebSocketRequest: Request {
     /// changed.
     ///
     /// - Parameters:
-    ///   - code: The code, which must be one that may be sent (``WebSocketCloseCode/mayBeSent``).
+    ///   - code: The code. It must be allowed to be sent (``WebSocketCloseCode/mayBeSent``).
     ///   - reason: A short text for the server's developers. It is cut to 123 bytes of UTF-8.
     nonisolated(nonsending) public func close(
         _ code: WebSocketCloseCode = .normal, reason: String = ""

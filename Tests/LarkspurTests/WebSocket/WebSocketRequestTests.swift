@@ -77,6 +77,22 @@ struct WebSocketRequestTests {
         #expect(await socket.closed.isClean == false)
     }
 
+    @Test(
+        "The schemes ws and wss mean http and https, with port, user and host in any spelling",
+        arguments: [
+            ("ws://example.com/a?b#c", "http://example.com/a?b#c"), ("WSS://Example.com:443/", "https://example.com/"),
+            ("ws://example.com:80", "http://example.com/"), ("wss://[::1]:8443/x", "https://[::1]:8443/x"),
+            ("https://example.com/", "https://example.com/"),
+            ("wss://b\u{FC}cher.example/", "https://xn--bcher-kva.example/"),
+        ])
+    func schemes(_ text: String, _ expected: String) async throws {
+        let session = Session(transport: StubTransport { _ in .failure(.connectionRefused) })
+        let socket = await session.webSocket(text.replacing("://", with: "://me:secret@"))
+        await #expect(throws: RequestError.self) { try await socket.opened }
+        #expect(socket.request?.url.text == expected)
+        #expect(socket.request?.headers["Authorization"] == "Basic bWU6c2VjcmV0")
+    }
+
     @Test("Cancelling the reading task closes the connection with 1001")
     func cancelledReader() async throws {
         let closes = AsyncStream.makeStream(of: WebSocketClose?.self)

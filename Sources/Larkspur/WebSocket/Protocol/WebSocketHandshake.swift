@@ -57,7 +57,9 @@ package enum WebSocketHandshake {
     private static func offer(of compression: WebSocketCompression) -> String {
         let bits = compression.clientMaxWindowBits
         var parts = [extensionName, bits < 15 ? "client_max_window_bits=\(max(9, bits))" : "client_max_window_bits"]
-        if let bits = compression.serverMaxWindowBits { parts.append("server_max_window_bits=\(min(15, max(8, bits)))") }
+        if let asked = compression.serverMaxWindowBits {
+            parts.append("server_max_window_bits=\(min(15, max(8, asked)))")
+        }
         if !compression.clientContextTakeover { parts.append("client_no_context_takeover") }
         if !compression.serverContextTakeover { parts.append("server_no_context_takeover") }
         return parts.joined(separator: "; ")
@@ -71,7 +73,9 @@ package enum WebSocketHandshake {
             head.values(for: name).flatMap(\.listed).contains { $0.lowercased() == token }
         }
         guard has("websocket", "Upgrade") else { throw WebSocketRefusal(reason: "the field Upgrade is not websocket") }
-        guard has("upgrade", "Connection") else { throw WebSocketRefusal(reason: "the field Connection is not Upgrade") }
+        guard has("upgrade", "Connection") else {
+            throw WebSocketRefusal(reason: "the field Connection is not Upgrade")
+        }
         guard head.values(for: "Sec-WebSocket-Accept") == [accept(for: key)] else {
             throw WebSocketRefusal(reason: "the field Sec-WebSocket-Accept does not answer the key")
         }

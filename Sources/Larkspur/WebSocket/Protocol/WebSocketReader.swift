@@ -162,17 +162,21 @@ package struct WebSocketReader {
         switch short {
         case 126:
             let length = Int(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
-            guard length > 125 else { throw WebSocketViolation(.protocolError, "a length is not in its shortest form") }
+            guard length > 125 else { throw Self.longForm }
             return length
         case 127:
             let length = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt64.self))
-            guard length > 65_535 else { throw WebSocketViolation(.protocolError, "a length is not in its shortest form") }
+            guard length > 65_535 else { throw Self.longForm }
             guard length <= UInt64(Int.max) else {
                 throw WebSocketViolation(.protocolError, "a frame declares a length of 2^63 or more")
             }
             return Int(length)
         default: return short
         }
+    }
+
+    private static var longForm: WebSocketViolation {
+        WebSocketViolation(.protocolError, "a length is not in its shortest form")
     }
 
     /// Refuses a frame that makes its message too large, before any of its bytes is kept.
@@ -215,7 +219,8 @@ package struct WebSocketReader {
         if frame.opcode == .text {
             guard checker.check(piece), checker.isComplete else { throw Self.notUTF8 }
         }
-        let message = frame.opcode == .text ? .text(String(decoding: piece, as: UTF8.self)) : WebSocketMessage.data(Data(piece))
+        let message: WebSocketMessage =
+            frame.opcode == .text ? .text(String(decoding: piece, as: UTF8.self)) : .data(Data(piece))
         opcode = nil
         stage = .head
         return .message(message, wireSize: piece.count)
@@ -274,8 +279,8 @@ package struct WebSocketReader {
             inflater?.endMessage()
         }
         guard opcode != .text || checker.isComplete else { throw Self.notUTF8 }
-        let message =
-            opcode == .text ? .text(String(decoding: content, as: UTF8.self)) : WebSocketMessage.data(content)
+        let message: WebSocketMessage =
+            opcode == .text ? .text(String(decoding: content, as: UTF8.self)) : .data(content)
         let size = wireSize
         (opcode, isCompressed, content, wireSize, checker) = (nil, false, Data(), 0, UTF8Checker())
         return .message(message, wireSize: size)

@@ -1,0 +1,33 @@
+internal import CLarkspur
+
+/// Connections that have left HTTP. Only the thread that has the turn calls these functions.
+extension CurlLoop {
+    /// Sets libcurl's limit for connections, which counts idle connections and connections in use together. Without the
+    /// connections in use, libcurl would close an idle connection for each of them.
+    func limitConnections() {
+        let kept = transfers.count + tunnels.count + max(1, configuration.maximumIdleConnections)
+        clarkspur_multi_set_long(multi, CURLMOPT_MAXCONNECTS, kept)
+    }
+
+    /// Hands the connection of a transfer's hop over to a tunnel, and frees the transfer.
+    func open(_ hop: CurlHop, _ wire: CurlWire, _ held: Data, _ metrics: TransportMetrics, of transfer: CurlTransfer) {
+        let tunnel = tunnels.add {
+            CurlTunnel($0, hop.task, hop.delegate, wire, held, metrics, start: hop.start, loop: self)
+        }
+        _ = hop.task.record(.open(tunnel.slot))
+        free.append(transfer.slot)
+        limitConnections()
+        if let next = origins.leave(hop.origin) { start(next, hop.origin) }
+        tunnel.begin()
+    }
+
+    /// Releases a tunnel that has ended.
+    func didEnd(_ tunnel: CurlTunnel) {
+        tunnels.remove(tunnel)
+        limitConnections()
+    }
+
+    func watch(_ descriptor: Int32, for interest: Int32, by user: CurlSockets.User) -> Bool {
+        sockets.want(interest, of: descriptor, by: user, poller: poller)
+    }
+}
