@@ -122,7 +122,8 @@ extension UnsafeMutableRawPointer {
         }
         while index < source.count {
             let byte = start.load(fromByteOffset: index, as: UInt8.self)
-            storeBytes(of: byte ^ UInt8(truncatingIfNeeded: word >> UInt32((index & 3) * 8)), toByteOffset: index, as: UInt8.self)
+            let part = UInt8(truncatingIfNeeded: word >> UInt32((index & 3) * 8))
+            storeBytes(of: byte ^ part, toByteOffset: index, as: UInt8.self)
             index += 1
         }
     }
