@@ -43,6 +43,8 @@ static const char abi[] = "1";
     F(inflateInit2_, int, (stream *, int, const char *, int)) \
     F(inflate, int, (stream *, int)) \
     F(inflateReset, int, (stream *)) \
+    F(inflateGetDictionary, int, (stream *, uint8_t *, unsigned *)) \
+    F(inflateSetDictionary, int, (stream *, const uint8_t *, unsigned)) \
     F(inflateEnd, int, (stream *)) \
     F(deflateInit2_, int, (stream *, int, int, int, int, int, const char *, int)) \
     F(deflate, int, (stream *, int)) \
@@ -93,18 +95,19 @@ static void close_decoder(void *coder) {
     free(coder);
 }
 
-static void *open_encoder(int format) {
+static void *opened_encoder(int format, int level, int memory_level) {
     stream *opened = calloc(1, sizeof *opened);
     if (opened
         && bound.deflateInit2_(
-               opened, Z_DEFAULT_COMPRESSION, Z_DEFLATED, format, DEF_MEM_LEVEL, Z_DEFAULT_STRATEGY, abi,
-               sizeof *opened)
+               opened, level, Z_DEFLATED, format, memory_level, Z_DEFAULT_STRATEGY, abi, sizeof *opened)
                == 0) {
         return opened;
     }
     free(opened);
     return NULL;
 }
+
+static void *open_encoder(int format) { return opened_encoder(format, Z_DEFAULT_COMPRESSION, DEF_MEM_LEVEL); }
 
 static clarkspur_coding_state encode(void *coder, clarkspur_coding_step *step, bool is_last) {
     return run(bound.deflate, coder, step, is_last ? Z_FINISH : Z_NO_FLUSH);
@@ -115,8 +118,42 @@ static void close_encoder(void *coder) {
     free(coder);
 }
 
-static clarkspur_coding_state flush(void *coder, clarkspur_coding_step *step, bool is_last) {
+// MARK: Messages
+
+// Begins another stream that can refer to the bytes before it.
+static bool continue_decoder(stream *stream) {
+    uint8_t window[1 << 15];
+    unsigned count = 0;
+    return bound.inflateGetDictionary(stream, window, &count) == 0 && bound.inflateReset(stream) == 0
+        && bound.inflateSetDictionary(stream, window, count) == 0;
+}
+
+static clarkspur_coding_state decode_message(void *coder, clarkspur_coding_step *step, bool is_last) {
+    stream *stream = coder;
+    for (;;) {
+        clarkspur_coding_state state = run(bound.inflate, stream, step, Z_NO_FLUSH);
+        if (state == clarkspur_coding_failed) { return state; }
+        if (state == clarkspur_coding_ended && !continue_decoder(stream)) {
+            step->problem = "out of memory";
+            return clarkspur_coding_failed;
+        }
+        if (step->output_count == 0) { return clarkspur_coding_continues; }
+        if (step->input_count > 0) { continue; }
+        // zlib sets this bit between two blocks.
+        if (is_last && !(stream->data_type & 128)) {
+            step->problem = "the data ends inside a block";
+            return clarkspur_coding_failed;
+        }
+        return clarkspur_coding_continues;
+    }
+}
+
+static clarkspur_coding_state encode_message(void *coder, clarkspur_coding_step *step, bool is_last) {
     return run(bound.deflate, coder, step, is_last ? Z_SYNC_FLUSH : Z_NO_FLUSH);
+}
+
+void *clarkspur_zlib_open_message_encoder(int format, int level, int memory_level) {
+    return is_bound() ? opened_encoder(format, level, memory_level) : NULL;
 }
 
 const clarkspur_coder *clarkspur_zlib_decoder(void) {
@@ -129,7 +166,12 @@ const clarkspur_coder *clarkspur_zlib_encoder(void) {
     return is_bound() ? &encoder : NULL;
 }
 
-const clarkspur_coder *clarkspur_zlib_flusher(void) {
-    static const clarkspur_coder flusher = {open_encoder, flush, NULL, close_encoder};
-    return is_bound() ? &flusher : NULL;
+const clarkspur_coder *clarkspur_zlib_message_decoder(void) {
+    static const clarkspur_coder decoder = {open_decoder, decode_message, reset_decoder, close_decoder};
+    return is_bound() ? &decoder : NULL;
+}
+
+const clarkspur_coder *clarkspur_zlib_message_encoder(void) {
+    static const clarkspur_coder encoder = {open_encoder, encode_message, NULL, close_encoder};
+    return is_bound() ? &encoder : NULL;
 }

@@ -45,8 +45,14 @@ enum { clarkspur_format_raw = -15, clarkspur_format_zlib = 15, clarkspur_format_
 // times.
 const clarkspur_coder *clarkspur_zlib_decoder(void);
 const clarkspur_coder *clarkspur_zlib_encoder(void);
-// An encoder without an end. `is_last` completes the output of all input so far; further input may follow.
-const clarkspur_coder *clarkspur_zlib_flusher(void);
+// Coders of messages that share a window. `is_last` ends a message: the encoder completes its output, and the decoder
+// fails if the message ends inside a block. Another message may follow. A stream that ends is followed by another one
+// that can refer to its bytes, so the decoder never reports an end.
+const clarkspur_coder *clarkspur_zlib_message_decoder(void);
+const clarkspur_coder *clarkspur_zlib_message_encoder(void);
+// Opens an encoder of messages. The level is from 0 to 9, and the memory level from 1 to 9. Returns NULL if zlib is
+// missing or memory is exhausted.
+void *clarkspur_zlib_open_message_encoder(int format, int level, int memory_level);
 const clarkspur_coder *clarkspur_brotli_decoder(void);
 // Refuses streams that need a window of more than 8 MiB, as RFC 9659 requires.
 const clarkspur_coder *clarkspur_zstd_decoder(void);

@@ -8,8 +8,13 @@ final class Coder {
     private let handle: UnsafeMutableRawPointer
 
     /// Opens a coder; nil if the system has no memory for the coder.
-    init?(_ functions: clarkspur_coder, format: Int) {
-        guard let handle = functions.open(Int32(format)) else { return nil }
+    convenience init?(_ functions: clarkspur_coder, format: Int) {
+        self.init(functions, opened: functions.open(Int32(format)))
+    }
+
+    /// Uses a coder that these functions or a function of the same library have opened.
+    init?(_ functions: clarkspur_coder, opened handle: UnsafeMutableRawPointer?) {
+        guard let handle else { return nil }
         self.functions = functions
         self.handle = handle
     }

@@ -61,13 +61,13 @@ package struct ByteQueue: ~Copyable {
 
     /// Removes and returns all bytes.
     package mutating func takeAll() -> Data {
-        guard count > Self.keptCapacity, let memory else {
+        // Data of other memory would not begin at index zero if bytes had been read before.
+        guard start == 0, count > Self.keptCapacity, let memory else {
             defer { removeAll() }
             return withBytes { Data($0) }
         }
-        let whole = Data(bytesNoCopy: memory, count: end, deallocator: .custom { memory, _ in memory.deallocate() })
-        defer { (self.memory, capacity, start, end) = (nil, 0, 0, 0) }
-        return whole[start...]
+        defer { (self.memory, capacity, end) = (nil, 0, 0) }
+        return Data(bytesNoCopy: memory, count: end, deallocator: .custom { memory, _ in memory.deallocate() })
     }
 
     package mutating func removeAll() {

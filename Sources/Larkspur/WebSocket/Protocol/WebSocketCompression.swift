@@ -2,7 +2,8 @@ internal import CLarkspur
 
 /// The compression of a WebSocket's messages (permessage-deflate, RFC 7692).
 ///
-/// A compressor takes about 256 KiB of memory and a decompressor about 40 KiB, each from its first use on.
+/// With the largest windows, a compressor takes about 256 KiB of memory and a decompressor about 60 KiB, each from its
+/// first use on.
 public struct WebSocketCompression: Sendable, Hashable {
     /// The window of the client's compressor, as a power of two from 9 to 15; 15 by default. A smaller window needs
     /// less memory and compresses less.
@@ -15,6 +16,8 @@ public struct WebSocketCompression: Sendable, Hashable {
     /// Whether the server may compress a message with knowledge of its earlier messages; true by default. If false,
     /// the decompressor's memory is released after each message.
     public var serverContextTakeover = true
+    /// The effort of the compressor, from 0 for none to 9 for the smallest messages; 6 by default.
+    public var level = 6
     /// The number of bytes from which messages are compressed; 128 by default.
     public var minimumSize = 128
 
@@ -25,7 +28,7 @@ public struct WebSocketCompression: Sendable, Hashable {
     public init(_ configure: (inout WebSocketCompression) -> Void = { _ in }) { configure(&self) }
 
     /// Whether zlib is installed.
-    static var isAvailable: Bool { clarkspur_zlib_flusher() != nil && clarkspur_zlib_decoder() != nil }
+    static var isAvailable: Bool { clarkspur_zlib_message_encoder() != nil }
 }
 
 /// The parameters of compression that both sides have agreed on.
@@ -34,6 +37,7 @@ package struct WebSocketDeflateParameters: Sendable, Hashable {
     package var serverWindowBits = 15
     package var clientTakesOver = true
     package var serverTakesOver = true
+    package var level = 6
     package var minimumSize = 0
 
     package init() {}
@@ -46,6 +50,7 @@ package struct WebSocketDeflateParameters: Sendable, Hashable {
 final class WebSocketDeflater {
     private let windowBits: Int
     private let takesOver: Bool
+    private let level: Int
     private let minimumSize: Int
     private var coder: Coder?
 
@@ -53,6 +58,7 @@ final class WebSocketDeflater {
     init?(_ parameters: WebSocketDeflateParameters, _ role: WebSocketRole) {
         windowBits = parameters.windowBits(of: role)
         takesOver = parameters.takesOver(role)
+        level = min(9, max(0, parameters.level))
         minimumSize = max(1, parameters.minimumSize)
         guard windowBits >= 9 else { return nil }  // messages may be sent without compression
     }
@@ -60,7 +66,7 @@ final class WebSocketDeflater {
     func compresses(_ size: Int) -> Bool { size >= minimumSize }
 
     func compress(_ bytes: UnsafeRawBufferPointer, into queue: inout ByteQueue) throws(RequestError) {
-        if coder == nil { coder = clarkspur_zlib_flusher().flatMap { Coder($0.pointee, format: -windowBits) } }
+        if coder == nil { coder = open() }
         guard let coder else { throw RequestError(.unsupportedCoding, "there is no memory to compress a message") }
         var rest = bytes
         while true {
@@ -76,6 +82,16 @@ final class WebSocketDeflater {
         queue.removeLast(WebSocketInflater.tail.count)  // RFC 7692, section 7.2.1
         if !takesOver { self.coder = nil }
     }
+
+    private func open() -> Coder? {
+        // A smaller window needs less of the other memory, too: zlib's default 8 for the largest window.
+        let memoryLevel = windowBits - 7
+        return clarkspur_zlib_message_encoder().flatMap {
+            Coder(
+                $0.pointee,
+                opened: clarkspur_zlib_open_message_encoder(Int32(-windowBits), Int32(level), Int32(memoryLevel)))
+        }
+    }
 }
 
 /// The decompressor of the peer's messages.
@@ -90,6 +106,7 @@ final class WebSocketInflater {
     private let windowBits: Int
     private let takesOver: Bool
     private var coder: Coder?
+    private var output: [UInt8] = []
 
     /// - Parameter role: The side that receives the messages.
     init(_ parameters: WebSocketDeflateParameters, _ role: WebSocketRole) {
@@ -99,31 +116,32 @@ final class WebSocketInflater {
         takesOver = parameters.takesOver(peer)
     }
 
-    /// Decompresses bytes of a message, and appends them to its content, as long as it does not exceed the limit.
-    func inflate(_ bytes: UnsafeRawBufferPointer, into content: inout Data, upTo limit: Int) -> Result {
-        if coder == nil { coder = clarkspur_zlib_decoder().flatMap { Coder($0.pointee, format: -windowBits) } }
+    /// Decompresses bytes of a message, and appends them to its content. It stops as soon as the content exceeds the
+    /// limit.
+    func inflate(
+        _ bytes: UnsafeRawBufferPointer, into content: inout Data, upTo limit: Int, isLast: Bool = false
+    ) -> Result {
+        if coder == nil {
+            coder = clarkspur_zlib_message_decoder().flatMap { Coder($0.pointee, format: -windowBits) }
+            output = [UInt8](repeating: 0, count: Self.pieceSize)
+        }
         guard let coder else { return .failed("there is no memory for it") }
-        var rest = bytes
-        while true {
-            let before = content.count
-            let room = max(Self.pieceSize, min(rest.count * 4, 1 << 20))
-            content.count += room
-            let (count, state) = content.withUnsafeMutableBytes { bytes in
-                coder.run(&rest, into: UnsafeMutableRawBufferPointer(rebasing: bytes[before...]))
+        return output.withUnsafeMutableBytes { output in
+            var rest = bytes
+            while true {
+                // One byte more than the limit allows shows that the message is too large.
+                let room = min(output.count, max(1, limit - content.count + (limit == .max ? 0 : 1)))
+                let piece = UnsafeMutableRawBufferPointer(rebasing: output.prefix(room))
+                let (count, state) = coder.run(&rest, into: piece, isLast: isLast)
+                if count > 0 { content.append(contentsOf: UnsafeRawBufferPointer(rebasing: piece.prefix(count))) }
+                guard content.count <= limit else { return .tooBig }
+                if case .failed(let problem) = state { return .failed(problem) }
+                if rest.isEmpty, count < piece.count { return .done }
             }
-            content.count = before + count
-            guard content.count <= limit else { return .tooBig }
-            switch state {
-            case .failed(let problem): return .failed(problem)
-            // A message may contain the end of a compressed stream; another one follows it.
-            case .ended: guard coder.reset() else { return .failed("it ends too early") }
-            case .continues: break
-            }
-            if rest.isEmpty, count < room { return .done }
         }
     }
 
     func endMessage() {
-        if !takesOver { coder = nil }
+        if !takesOver { (coder, output) = (nil, []) }
     }
 }

@@ -57,21 +57,22 @@ package enum WebSocketHandshake {
     private static func offer(of compression: WebSocketCompression) -> String {
         let bits = compression.clientMaxWindowBits
         var parts = [extensionName, bits < 15 ? "client_max_window_bits=\(max(9, bits))" : "client_max_window_bits"]
-        if let asked = compression.serverMaxWindowBits {
-            parts.append("server_max_window_bits=\(min(15, max(8, asked)))")
+        if let bits = compression.serverMaxWindowBits {
+            parts.append("server_max_window_bits=\(min(15, max(8, bits)))")
         }
         if !compression.clientContextTakeover { parts.append("client_no_context_takeover") }
         if !compression.serverContextTakeover { parts.append("server_no_context_takeover") }
         return parts.joined(separator: "; ")
     }
 
-    /// Checks the server's response to the handshake, whose status is 101 (RFC 6455, section 4.1).
+    /// Checks the server's response to the handshake (RFC 6455, section 4.1).
     package static func check(
         _ head: ResponseHead, key: String, protocols: [String], compression: WebSocketCompression?
     ) throws(WebSocketRefusal) -> WebSocketAgreement {
         func has(_ token: String, _ name: String) -> Bool {
             head.values(for: name).flatMap(\.listed).contains { $0.lowercased() == token }
         }
+        guard head.status == 101 else { throw WebSocketRefusal(reason: "the status is \(head.status), not 101") }
         guard has("websocket", "Upgrade") else { throw WebSocketRefusal(reason: "the field Upgrade is not websocket") }
         guard has("upgrade", "Connection") else {
             throw WebSocketRefusal(reason: "the field Connection is not Upgrade")
@@ -108,7 +109,7 @@ package enum WebSocketHandshake {
             throw WebSocketRefusal(reason: "the server's parameters of permessage-deflate are not valid")
         }
         var result = WebSocketDeflateParameters()
-        result.minimumSize = compression.minimumSize
+        (result.minimumSize, result.level) = (compression.minimumSize, compression.level)
         result.serverTakesOver = !parameters.serverNoTakeover
         result.clientTakesOver = !parameters.clientNoTakeover && compression.clientContextTakeover
         if let asked = compression.serverMaxWindowBits {
@@ -134,7 +135,9 @@ package enum WebSocketHandshake {
         func has(_ token: String, _ name: String) -> Bool {
             fields.values(for: name).flatMap(\.listed).contains { $0.lowercased() == token }
         }
-        guard method == "GET" else { throw WebSocketRejection(405, "a WebSocket is opened by GET") }
+        guard method == "GET" else {
+            throw WebSocketRejection(405, "a WebSocket is opened by GET", headers: ["Allow": "GET"])
+        }
         guard has("websocket", "Upgrade"), has("upgrade", "Connection") else {
             throw WebSocketRejection(426, "this path is a WebSocket", headers: ["Upgrade": "websocket"])
         }
@@ -169,13 +172,16 @@ package enum WebSocketHandshake {
             guard let asked = offer.parameters(bits: 8...15, mayOmitClientBits: true) else { continue }
             var result = WebSocketDeflateParameters()
             var parts = [extensionName]
-            result.minimumSize = compression.minimumSize
+            (result.minimumSize, result.level) = (compression.minimumSize, compression.level)
             result.serverTakesOver = !asked.serverNoTakeover && compression.serverContextTakeover
             if !result.serverTakesOver { parts.append("server_no_context_takeover") }
             result.clientTakesOver = !asked.clientNoTakeover && compression.clientContextTakeover
             if !result.clientTakesOver { parts.append("client_no_context_takeover") }
             result.serverWindowBits = min(asked.serverBits ?? 15, compression.serverMaxWindowBits ?? 15)
-            if result.serverWindowBits < 15 { parts.append("server_max_window_bits=\(result.serverWindowBits)") }
+            // An asked window is confirmed, whatever its size (RFC 7692, section 7.1.2.1).
+            if asked.serverBits != nil || result.serverWindowBits < 15 {
+                parts.append("server_max_window_bits=\(result.serverWindowBits)")
+            }
             if asked.hasClientBits {
                 result.clientWindowBits = min(asked.clientBits ?? 15, compression.clientMaxWindowBits)
                 if result.clientWindowBits < 15 { parts.append("client_max_window_bits=\(result.clientWindowBits)") }
@@ -205,8 +211,8 @@ private struct WebSocketExtension {
         var seen: Set<String> = []
         for (name, value) in parameters {
             guard seen.insert(name).inserted else { return nil }
-            // A number has no leading zero (RFC 7692, section 7.1.2).
-            let number = value.flatMap { $0.hasPrefix("0") ? nil : Int($0) }.flatMap { bits.contains($0) ? $0 : nil }
+            // A number has no sign and no leading zero (RFC 7692, section 7.1.2).
+            let number = bits.first { "\($0)" == value }
             switch name {
             case "server_no_context_takeover" where value == nil: result.serverNoTakeover = true
             case "client_no_context_takeover" where value == nil: result.clientNoTakeover = true

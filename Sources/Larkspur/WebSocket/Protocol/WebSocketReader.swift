@@ -130,7 +130,7 @@ package struct WebSocketReader {
         let size = 2 + lengthSize + (isMasked ? 4 : 0)
         guard bytes.count >= 2 + lengthSize else { return nil }
         let length = try length(short, bytes)
-        try checkSize(length, opcode)
+        try checkSize(length, opcode, isCompressed: opcode == .continuation ? isCompressed : first & 0x40 != 0)
         guard bytes.count >= size else { return nil }
         let mask = isMasked ? UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: size - 4, as: UInt32.self)) : 0
         frame = Frame(opcode: opcode, isFinal: isFinal, mask: mask, length: length)
@@ -162,11 +162,11 @@ package struct WebSocketReader {
         switch short {
         case 126:
             let length = Int(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
-            guard length > 125 else { throw Self.longForm }
+            guard length > 125 else { throw Self.notShortest }
             return length
         case 127:
             let length = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt64.self))
-            guard length > 65_535 else { throw Self.longForm }
+            guard length > 65_535 else { throw Self.notShortest }
             guard length <= UInt64(Int.max) else {
                 throw WebSocketViolation(.protocolError, "a frame declares a length of 2^63 or more")
             }
@@ -175,13 +175,18 @@ package struct WebSocketReader {
         }
     }
 
-    private static var longForm: WebSocketViolation {
+    private static var notShortest: WebSocketViolation {
         WebSocketViolation(.protocolError, "a length is not in its shortest form")
     }
 
-    /// Refuses a frame that makes its message too large, before any of its bytes is kept.
-    private func checkSize(_ length: Int, _ opcode: WebSocketOpcode) throws(WebSocketViolation) {
-        guard !opcode.isControl, length > maximumMessageSize - min(maximumMessageSize, wireSize) else { return }
+    /// Refuses a frame that makes its message too large, before any of its bytes is kept. The limit of a compressed
+    /// message counts the decompressed bytes, which may be fewer.
+    private func checkSize(
+        _ length: Int, _ opcode: WebSocketOpcode, isCompressed: Bool
+    ) throws(WebSocketViolation) {
+        guard !opcode.isControl, !isCompressed, length > maximumMessageSize - min(maximumMessageSize, wireSize) else {
+            return
+        }
         throw tooBig
     }
 
@@ -216,14 +221,23 @@ package struct WebSocketReader {
         guard piece.count == frame.length, frame.isFinal, !isCompressed, frame.mask == 0,
             frame.opcode != .continuation
         else { return nil }
-        if frame.opcode == .text {
-            guard checker.check(piece), checker.isComplete else { throw Self.notUTF8 }
-        }
         let message: WebSocketMessage =
-            frame.opcode == .text ? .text(String(decoding: piece, as: UTF8.self)) : .data(Data(piece))
+            frame.opcode == .text ? .text(try Self.text(piece)) : .data(Data(piece))
         opcode = nil
         stage = .head
         return .message(message, wireSize: piece.count)
+    }
+
+    /// Returns the bytes as text. Decoding replaces invalid bytes, so that the text differs from them.
+    private static func text(_ bytes: UnsafeRawBufferPointer) throws(WebSocketViolation) -> String {
+        var text = String(decoding: bytes, as: UTF8.self)
+        let isValid = text.withUTF8 { utf8 in
+            guard utf8.count == bytes.count else { return false }
+            guard let text = utf8.baseAddress, let source = bytes.baseAddress else { return true }
+            return memcmp(text, source, bytes.count) == 0
+        }
+        guard isValid else { throw notUTF8 }
+        return text
     }
 
     private mutating func add(_ piece: UnsafeRawBufferPointer) throws(WebSocketViolation) {
@@ -254,17 +268,19 @@ package struct WebSocketReader {
         guard isValid else { throw Self.notUTF8 }
     }
 
-    private mutating func inflate(_ piece: Data) throws(WebSocketViolation) {
+    private mutating func inflate(_ piece: Data, isLast: Bool = false) throws(WebSocketViolation) {
         var violation: WebSocketViolation?
         piece.withUnsafeBytes { bytes in
-            do throws(WebSocketViolation) { try inflate(bytes) } catch { violation = error }
+            do throws(WebSocketViolation) { try inflate(bytes, isLast: isLast) } catch { violation = error }
         }
         if let violation { throw violation }
     }
 
-    private mutating func inflate(_ piece: UnsafeRawBufferPointer) throws(WebSocketViolation) {
+    private mutating func inflate(
+        _ piece: UnsafeRawBufferPointer, isLast: Bool = false
+    ) throws(WebSocketViolation) {
         let before = content.count
-        switch inflater?.inflate(piece, into: &content, upTo: maximumMessageSize) {
+        switch inflater?.inflate(piece, into: &content, upTo: maximumMessageSize, isLast: isLast) {
         case .done: try check(from: before)
         case .tooBig: throw tooBig
         case .failed(let problem)?:
@@ -275,12 +291,12 @@ package struct WebSocketReader {
 
     private mutating func endMessage() throws(WebSocketViolation) -> Event {
         if isCompressed {
-            try inflate(WebSocketInflater.tail)
+            try inflate(WebSocketInflater.tail, isLast: true)
             inflater?.endMessage()
         }
         guard opcode != .text || checker.isComplete else { throw Self.notUTF8 }
-        let message: WebSocketMessage =
-            opcode == .text ? .text(String(decoding: content, as: UTF8.self)) : .data(content)
+        let message =
+            opcode == .text ? .text(String(decoding: content, as: UTF8.self)) : WebSocketMessage.data(content)
         let size = wireSize
         (opcode, isCompressed, content, wireSize, checker) = (nil, false, Data(), 0, UTF8Checker())
         return .message(message, wireSize: size)

@@ -25,6 +25,20 @@ package struct WebSocketWriter {
         if let problem { throw problem }
     }
 
+    /// Adds a text in one frame. The bytes must be valid UTF-8.
+    package mutating func writeText(
+        utf8 bytes: UnsafeRawBufferPointer, into queue: inout ByteQueue
+    ) throws(RequestError) {
+        try write(.text, bytes, &queue)
+    }
+
+    /// Adds binary data in one frame.
+    package mutating func writeData(
+        _ bytes: UnsafeRawBufferPointer, into queue: inout ByteQueue
+    ) throws(RequestError) {
+        try write(.data, bytes, &queue)
+    }
+
     package mutating func writePing(_ payload: Data, into queue: inout ByteQueue) {
         payload.prefix(125).withUnsafeBytes { frame(.ping, $0, isCompressed: false, &queue) }
     }
@@ -39,8 +53,9 @@ package struct WebSocketWriter {
         var payload: [UInt8] = []
         if code.mayBeSent {
             payload = [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)]
-            for character in reason.unicodeScalars where payload.count + UTF8.width(character) <= 125 {
-                payload += Array(String(character).utf8)
+            for character in reason {
+                guard payload.count + character.utf8.count <= 125 else { break }
+                payload += character.utf8
             }
         }
         payload.withUnsafeBytes { frame(.close, $0, isCompressed: false, &queue) }

@@ -1,6 +1,6 @@
 /// The fuzzers and their checks: no input makes the code trap or break one of the rules.
 enum Fuzzer: String, CaseIterable, Sendable {
-    case certificates, cookies, exchanges, frames, heads, json, multipart, requests, streams, urls, xml
+    case certificates, cookies, exchanges, frames, heads, json, multipart, requests, streams, urls, websocket, xml
 
     /// Whether an input is sent over sockets, which takes milliseconds.
     var usesSockets: Bool { self == .exchanges || self == .frames }
@@ -17,6 +17,7 @@ enum Fuzzer: String, CaseIterable, Sendable {
         case .requests: try checkRequests(bytes)
         case .streams: try checkStreams(bytes)
         case .urls: try checkURLs(bytes)
+        case .websocket: try checkWebSocket(bytes)
         case .xml: try checkXML(bytes)
         }
     }
