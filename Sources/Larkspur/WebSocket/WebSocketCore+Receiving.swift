@@ -26,6 +26,8 @@ extension WebSocketCore {
         var pongs: [Data] = []
         var close: (code: WebSocketCloseCode, reason: String)?
         var violation: WebSocketViolation?
+        /// Whether the batch has the first message, ping or pong of the connection.
+        var isFirst = false
 
         init(room: Int) { self.room = room }
 
@@ -49,6 +51,7 @@ extension WebSocketCore {
     }
 
     private func handle(_ batch: Batch) {
+        if batch.isFirst { link.withLock { $0.hasReceived = true } }
         if !batch.messages.isEmpty {
             tell(of: batch)
             let resumed = readers.withLock { $0.receive(batch.messages, size: batch.size) }
@@ -131,6 +134,8 @@ extension WebSocketCore.Parser {
         }
         offset += count
         received += UInt64(count)
+        batch.isFirst = !hasReceived && (!batch.messages.isEmpty || batch.pingCount > 0 || !batch.pongs.isEmpty)
+        if batch.isFirst { hasReceived = true }
         guard offset >= bytes.count else { return false }
         offset = 0
         return true

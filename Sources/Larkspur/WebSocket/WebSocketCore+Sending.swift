@@ -127,14 +127,14 @@ extension WebSocketCore {
     /// connection is cancelled.
     func beginClose(_ code: WebSocketCloseCode, _ reason: String) {
         let (isOpen, isFirst, wake) = link.withLock { link -> (Bool, Bool, WebSocketLink.Wake?) in
-            guard link.phase != .ended, link.ownClose == nil, link.peerClose == nil, link.failure == nil else {
-                return (true, false, nil)
-            }
+            guard link.phase != .ended, link.ownClose == nil else { return (true, false, nil) }
+            // From now on, the request does not connect again, even if the connection is just ending.
             link.ownClose = (code, reason)
             switch link.phase {
             case .connecting: return (false, true, nil)
             case .greeting: return (true, true, nil)  // the close is sent after the messages that wait
-            case .open, .closing, .ended:
+            case .closing, .ended: return (true, true, nil)
+            case .open:
                 link.phase = .closing
                 if !link.isEncoding { link.sendClose(code, reason) }
                 return (true, true, link.takeWake())

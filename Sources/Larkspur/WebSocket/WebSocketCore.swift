@@ -28,6 +28,8 @@ final class WebSocketCore: BodyReceiver {
         var offset = 0
         /// The number of parsed bytes since the opening.
         var received: UInt64 = 0
+        /// Whether a message, a ping or a pong was received since the opening.
+        var hasReceived = false
     }
 
     private struct Owner { weak var core: RequestCore? }
@@ -107,8 +109,10 @@ final class WebSocketCore: BodyReceiver {
     func begin(_ exchange: CompletedExchange) async throws {
         guard let head = exchange.head else { return }
         core?.retireDeadlines()
+        let age = clock.stopwatch()
         let (agreement, number) = link.withLock { link in
             link.open(head)
+            link.age = age
             return (link.agreement, link.openings)
         }
         let limit = options.maximumMessageSize
@@ -167,7 +171,11 @@ final class WebSocketCore: BodyReceiver {
     /// Handles the end of the connection's bytes. Throws the reason, unless the connection was closed.
     private func didEnd(_ error: (any Error)?) throws {
         let keeps = options.reconnection?.keptBytes
+        // A connection that has received something, or has lasted, ends the count of failures. A server that accepts
+        // connections only to close them thus meets growing delays.
+        let isUseful = link.withLock { $0.age }.map { $0() >= options.reconnection?.backoff.cap ?? .zero } ?? false
         let (outcome, dropped, timers) = link.withLock { link -> (Result<Void, any Error>, Int, [DeadlineTimer?]) in
+            if isUseful || link.hasReceived { link.failures = 0 }
             let outcome = link.outcome(error, reconnectingAfter: options.reconnection?.closeCodes ?? [])
             guard case .failure = outcome, let keeps, link.ownClose == nil else {
                 link.phase = .closing  // no further message is accepted

@@ -44,9 +44,13 @@ struct WebSocketLink: ~Copyable {
     var attempt: UInt64 = 0
     /// The number of connections that were opened.
     var openings = 0
-    /// The number of attempts to connect since the last opening.
+    /// The number of attempts to connect since the last connection that has proved useful.
     var failures = 0
+    /// Returns the time since the opening; nil if the connection is not open.
+    var age: (@Sendable () -> Duration)?
     var key = ""
+    /// Whether the connection has received a message, a ping or a pong.
+    var hasReceived = false
     var head: ResponseHead?
     var agreement: WebSocketAgreement?
 
@@ -232,13 +236,12 @@ struct WebSocketLink: ~Copyable {
         phase = .connecting
         (head, agreement, wake, pong) = (nil, nil, nil, nil)
         (isAwaited, hasSentClose, endsStream, isEncoding, isClosedByPeer) = (false, false, false, false, false)
-        (peerClose, failure) = (nil, nil)
+        (peerClose, failure, age, hasReceived) = (nil, nil, nil, false)
     }
 
     mutating func open(_ head: ResponseHead) {
         phase = .greeting
         openings += 1
-        failures = 0
         self.head = head
     }
 

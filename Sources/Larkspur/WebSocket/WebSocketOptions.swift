@@ -58,7 +58,8 @@ public struct WebSocketReconnection: Sendable {
         case keep(upTo: Int)
     }
 
-    /// The maximum number of connection attempts in a row without an opening.
+    /// The maximum number of reconnections in a row, each after a failed attempt or after a connection that ended before
+    /// it had received anything.
     public var limit = Int.max
     /// The delays before the attempts; up to 0.5, 1, 2, 4 seconds and so on, at most 30 seconds, by default.
     public var backoff = RetryPolicy.Backoff()
@@ -84,7 +85,7 @@ public struct WebSocketReconnection: Sendable {
 
     /// Returns rules with growing, random delays.
     ///
-    /// - Parameter limit: The maximum number of connection attempts in a row without an opening.
+    /// - Parameter limit: The maximum number of reconnections in a row (``limit``).
     public static func backoff(limit: Int) -> WebSocketReconnection { WebSocketReconnection { $0.limit = limit } }
 }
 

@@ -40,7 +40,9 @@ struct WebSocketRaceTests {
     private static func serve(_ socket: MockWebSocket, _ fault: Fault) async {
         switch fault {
         case .echo: for await message in socket.messages { socket.send(message) }
-        case .close: socket.sendClose(.goingAway)
+        case .close:
+            socket.send("a useful connection")  // so the client connects again until it closes
+            socket.sendClose(.goingAway)
         case .cut: socket.cut()
         case .reset: socket.reset()
         case .garbage: socket.send(raw: Data([0xFF, 0xFF, 0xFF]))
