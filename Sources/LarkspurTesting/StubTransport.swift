@@ -21,6 +21,9 @@ public final class StubTransport: Transport {
         self.answer = answer
     }
 
+    /// The whole contract, except for WebSockets: use a ``MockServer`` for them.
+    public var capabilities: TransportCapabilities { TransportCapabilities.all.subtracting(.upgrades) }
+
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask {
@@ -54,7 +57,8 @@ private final class StubTask: TransportTask {
             running?.updateValue(self, forKey: ObjectIdentifier(self))
             return running != nil
         }
-        var steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
+        let answer = request.upgrades ? .failure(.unavailable) : transport.answer(request)
+        var steps = isOpen ? answer.steps : [.fail(TransportError(.invalidated))]
         let sent = isOpen ? request.body.length ?? 0 : 0
         let index = if case .peer = steps.first { 1 } else { 0 }
         if sent > 0 { steps.insert(.sent(sent), at: index) }

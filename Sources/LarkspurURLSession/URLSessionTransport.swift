@@ -69,6 +69,9 @@ public final class URLSessionTransport: Transport {
     /// Returns the reason why a request cannot be sent by any task of this transport.
     func fault(of request: TransportRequest) -> TransportError? {
         if let problem = template.problem { return TransportError(.unavailable, problem) }
+        if request.upgrades {
+            return TransportError(.unavailable, "URLSession cannot switch a connection to another protocol")
+        }
         if request.version != .negotiated {
             return TransportError(.unavailable, "URLSession chooses the HTTP version itself; use .negotiated")
         }

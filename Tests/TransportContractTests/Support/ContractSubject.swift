@@ -29,7 +29,8 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     static let all = EngineProcess.isEngine ? [urlSession] : [stub] + engines
 
     private static let stub = ContractSubject(
-        name: "stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
+        name: "stub", abilities: [], buffer: StubPeer.buffer,
+        capabilities: TransportCapabilities.all.subtracting(.upgrades)
     ) { StubPeer() }
 
     private static let urlSession = ContractSubject(

@@ -115,9 +115,13 @@ private struct MaskSource {
 
     private mutating func fill() {
         masks = [UInt32](repeating: 0, count: 64)
-        let isFilled = masks.withUnsafeMutableBytes { getentropy($0.baseAddress, $0.count) == 0 }
-        guard !isFilled else { return }
-        var generator = SystemRandomNumberGenerator()
-        for index in masks.indices { masks[index] = generator.next() }
+        #if canImport(Darwin)
+            masks.withUnsafeMutableBytes { arc4random_buf($0.baseAddress, $0.count) }
+        #else
+            let isFilled = masks.withUnsafeMutableBytes { getentropy($0.baseAddress, $0.count) == 0 }
+            guard !isFilled else { return }
+            var generator = SystemRandomNumberGenerator()
+            for index in masks.indices { masks[index] = generator.next() }
+        #endif
     }
 }
