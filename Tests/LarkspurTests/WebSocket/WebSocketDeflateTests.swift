@@ -69,12 +69,17 @@ struct WebSocketDeflateTests {
             ("7.2.2 a message that ends inside a block", "c1 03 f2 48 cd", .invalidPayload),
             ("8.1 a text that is not UTF-8", "c1 07 00 01 00 fe ff ff 00", .invalidPayload),
             ("8.1 a text that ends inside a character", "c1 07 00 01 00 fe ff c3 00", .invalidPayload),
+            (
+                "8.1 a text that is not UTF-8, before data that is not compressed", "c1 07 00 01 00 fe ff ff 07",
+                .invalidPayload
+            ),
         ])
     func refuses(_ rule: String, _ hex: String, _ code: WebSocketCloseCode) {
         for pieceSize in [Int.max, 1, 4] {
             let outcome = outcome(Array(hex: hex), pieceSize: pieceSize)
             #expect(outcome.violation?.code == code)
             #expect(outcome.events.isEmpty)
+            #expect(outcome == self.outcome(Array(hex: hex)), "the same problem is found, however the bytes come")
         }
     }
 

@@ -101,12 +101,15 @@ final class WebSocketInflater {
     /// The bytes that the sender leaves out at the end of each message (RFC 7692, section 7.2.2).
     static let tail = Data([0x00, 0x00, 0xFF, 0xFF])
 
-    private static let pieceSize = 16 * 1_024
+    /// The sizes of the memory for output: of the first piece of a message, and of further pieces.
+    ///
+    /// Large pieces are faster: zlib finds earlier bytes in the output itself, not in a copy of it.
+    private static let pieceSizes = (first: 16 * 1_024, other: 128 * 1_024)
 
     private let windowBits: Int
     private let takesOver: Bool
     private var coder: Coder?
-    private var output: [UInt8] = []
+    private var output = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
     /// - Parameter role: The side that receives the messages.
     init(_ parameters: WebSocketDeflateParameters, _ role: WebSocketRole) {
@@ -121,27 +124,37 @@ final class WebSocketInflater {
     func inflate(
         _ bytes: UnsafeRawBufferPointer, into content: inout Data, upTo limit: Int, isLast: Bool = false
     ) -> Result {
-        if coder == nil {
-            coder = clarkspur_zlib_message_decoder().flatMap { Coder($0.pointee, format: -windowBits) }
-            output = [UInt8](repeating: 0, count: Self.pieceSize)
-        }
+        if coder == nil { coder = clarkspur_zlib_message_decoder().flatMap { Coder($0.pointee, format: -windowBits) } }
         guard let coder else { return .failed("there is no memory for it") }
-        return output.withUnsafeMutableBytes { output in
-            var rest = bytes
-            while true {
-                // One byte more than the limit allows shows that the message is too large.
-                let room = min(output.count, max(1, limit - content.count + (limit == .max ? 0 : 1)))
-                let piece = UnsafeMutableRawBufferPointer(rebasing: output.prefix(room))
-                let (count, state) = coder.run(&rest, into: piece, isLast: isLast)
-                if count > 0 { content.append(contentsOf: UnsafeRawBufferPointer(rebasing: piece.prefix(count))) }
-                guard content.count <= limit else { return .tooBig }
-                if case .failed(let problem) = state { return .failed(problem) }
-                if rest.isEmpty, count < piece.count { return .done }
-            }
+        if output.count == 0 { setOutputSize(Self.pieceSizes.first) }
+        var rest = bytes
+        while true {
+            // One byte more than the limit allows shows that the message is too large.
+            let room = min(output.count, max(1, limit - content.count + (limit == .max ? 0 : 1)))
+            let piece = UnsafeMutableRawBufferPointer(rebasing: output.prefix(room))
+            let (count, state) = coder.run(&rest, into: piece, isLast: isLast)
+            if count > 0 { content.append(contentsOf: UnsafeRawBufferPointer(rebasing: piece.prefix(count))) }
+            guard content.count <= limit else { return .tooBig }
+            if case .failed(let problem) = state { return .failed(problem) }
+            if rest.isEmpty, count < piece.count { return .done }
+            if count == output.count { setOutputSize(Self.pieceSizes.other) }
         }
     }
 
-    func endMessage() {
-        if !takesOver { (coder, output) = (nil, []) }
+    private func setOutputSize(_ size: Int) {
+        guard output.count != size else { return }
+        output.deallocate()
+        output = size == 0 ? .init(start: nil, count: 0) : .allocate(byteCount: size, alignment: 16)
     }
+
+    func endMessage() {
+        if takesOver {
+            setOutputSize(Self.pieceSizes.first)
+        } else {
+            coder = nil
+            setOutputSize(0)
+        }
+    }
+
+    deinit { output.deallocate() }
 }

@@ -155,6 +155,19 @@ struct UTF8Checker {
             {
                 index += 8
             }
+            // Complete characters of two and three bytes, without those that need a closer look.
+            while index + 3 <= bytes.count {
+                let first = bytes[index]
+                if (0xC2...0xDF).contains(first) {
+                    guard bytes[index + 1] & 0xC0 == 0x80 else { return false }
+                    index += 2
+                } else if (0xE1...0xEF).contains(first), first != 0xED {
+                    guard bytes[index + 1] & 0xC0 == 0x80, bytes[index + 2] & 0xC0 == 0x80 else { return false }
+                    index += 3
+                } else {
+                    break
+                }
+            }
             guard index < bytes.count else { return true }
             guard begin(bytes[index]) else { return false }
             index += 1

@@ -20,6 +20,9 @@ package struct WebSocketReader {
         var received = 0
     }
 
+    /// The size up to which a masked message is unmasked in memory of the stack.
+    private static let longestUnmaskedOnStack = 1_024
+
     private enum Stage { case head, payload, closed }
 
     private let role: WebSocketRole
@@ -218,14 +221,31 @@ package struct WebSocketReader {
 
     /// Returns the message if this piece is all of it, without keeping the bytes in between.
     private mutating func wholeMessage(_ piece: UnsafeRawBufferPointer) throws(WebSocketViolation) -> Event? {
-        guard piece.count == frame.length, frame.isFinal, !isCompressed, frame.mask == 0,
-            frame.opcode != .continuation
+        guard piece.count == frame.length, frame.isFinal, !isCompressed, frame.opcode != .continuation,
+            frame.mask == 0 || piece.count <= Self.longestUnmaskedOnStack
         else { return nil }
-        let message: WebSocketMessage =
-            frame.opcode == .text ? .text(try Self.text(piece)) : .data(Data(piece))
+        let message: WebSocketMessage
+        if frame.mask == 0 {
+            message = try self.message(of: piece)
+        } else {
+            let result = withUnsafeTemporaryAllocation(byteCount: piece.count, alignment: 16) {
+                bytes -> Result<WebSocketMessage, WebSocketViolation> in
+                bytes.baseAddress?.copyMasked(piece, mask: frame.mask)
+                do throws(WebSocketViolation) {
+                    return .success(try self.message(of: UnsafeRawBufferPointer(bytes)))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            message = try result.get()
+        }
         opcode = nil
         stage = .head
         return .message(message, wireSize: piece.count)
+    }
+
+    private func message(of bytes: UnsafeRawBufferPointer) throws(WebSocketViolation) -> WebSocketMessage {
+        frame.opcode == .text ? .text(try Self.text(bytes)) : .data(Data(bytes))
     }
 
     /// Returns the bytes as text. Decoding replaces invalid bytes, so that the text differs from them.
@@ -280,8 +300,11 @@ package struct WebSocketReader {
         _ piece: UnsafeRawBufferPointer, isLast: Bool = false
     ) throws(WebSocketViolation) {
         let before = content.count
-        switch inflater?.inflate(piece, into: &content, upTo: maximumMessageSize, isLast: isLast) {
-        case .done: try check(from: before)
+        let result = inflater?.inflate(piece, into: &content, upTo: maximumMessageSize, isLast: isLast)
+        // The text before a problem is checked first, as it would be if the bytes came one by one.
+        try check(from: before)
+        switch result {
+        case .done: break
         case .tooBig: throw tooBig
         case .failed(let problem)?:
             throw WebSocketViolation(.invalidPayload, "a compressed message cannot be decompressed: \(problem)")
