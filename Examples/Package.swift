@@ -6,8 +6,8 @@ let package = Package(
     platforms: [.macOS(.v13)],
     dependencies: [.package(name: "Larkspur", path: "..")],
     targets: [
-        "quickstart", "background", "chat", "custom-middleware", "download", "event-stream", "multipart-upload", "observe",
-        "pinning", "reachability", "redirect-policy", "token-refresh", "typed-endpoints", "typed-errors",
+        "quickstart", "background", "chat", "custom-middleware", "download", "event-stream", "multipart-upload",
+        "observe", "pinning", "reachability", "redirect-policy", "token-refresh", "typed-endpoints", "typed-errors",
     ].map { name in
         .executableTarget(
             name: name,

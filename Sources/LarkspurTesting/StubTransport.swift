@@ -51,13 +51,16 @@ private final class StubTask: TransportTask {
         box = Protected(StubState(allowance: request.initialAllowance, delegate: delegate))
     }
 
+    private var answer: StubAnswer {
+        request.upgrades ? .failure(.unavailable) : transport.answer(request)
+    }
+
     func resume() {
         guard box.withLock({ $0.begin() }) else { return update { $0.isSuspended = false } }
         let isOpen = transport.running.withLock { running in
             running?.updateValue(self, forKey: ObjectIdentifier(self))
             return running != nil
         }
-        let answer = request.upgrades ? .failure(.unavailable) : transport.answer(request)
         var steps = isOpen ? answer.steps : [.fail(TransportError(.invalidated))]
         let sent = isOpen ? request.body.length ?? 0 : 0
         let index = if case .peer = steps.first { 1 } else { 0 }

@@ -21,7 +21,7 @@ public struct WebSocketOptions: Sendable {
     /// The number of bytes of received messages from which the server has to wait for a reader (back pressure); 1 MiB
     /// by default. At least one message is always received.
     public var receiveBufferSize = 1 << 20
-    /// The number of bytes of messages to send from which ``WebSocketRequest/send(_:)-swift.method`` waits; 1 MiB by
+    /// The number of bytes of messages to send from which ``WebSocketRequest/send(_:)-(String)`` waits; 1 MiB by
     /// default. At least one message is always accepted.
     public var sendBufferSize = 1 << 20
     /// The compression of messages to offer to the server; ``WebSocketCompression/deflate`` by default. Nil offers no
@@ -58,8 +58,8 @@ public struct WebSocketReconnection: Sendable {
         case keep(upTo: Int)
     }
 
-    /// The maximum number of reconnections in a row, each after a failed attempt or after a connection that ended before
-    /// it had received anything.
+    /// The maximum number of reconnections in a row. Each follows a failed attempt, or a connection that ended before it
+    /// had received anything.
     public var limit = Int.max
     /// The delays before the attempts; up to 0.5, 1, 2, 4 seconds and so on, at most 30 seconds, by default.
     public var backoff = RetryPolicy.Backoff()
@@ -99,17 +99,17 @@ public struct WebSocketOpening: Sendable {
     public let number: Int
     let socket: WebSocketCore
 
-    /// Sends a text message before all messages of ``WebSocketRequest/send(_:)-swift.method``.
+    /// Sends a text message before all messages of ``WebSocketRequest/send(_:)-(String)``.
     nonisolated(nonsending) public func send(_ text: String) async throws {
         try await socket.send(.text(text), isOfHook: true)
     }
 
-    /// Sends a binary message before all messages of ``WebSocketRequest/send(_:)-swift.method``.
+    /// Sends a binary message before all messages of ``WebSocketRequest/send(_:)-(String)``.
     nonisolated(nonsending) public func send(_ data: Data) async throws {
         try await socket.send(.data(data), isOfHook: true)
     }
 
-    /// Sends a value as JSON text before all messages of ``WebSocketRequest/send(_:)-swift.method``.
+    /// Sends a value as JSON text before all messages of ``WebSocketRequest/send(_:)-(String)``.
     nonisolated(nonsending) public func send(
         json value: some Encodable & Sendable, encoder: JSONEncoder = JSONEncoder()
     ) async throws {

@@ -9,7 +9,7 @@
 /// lazy: it starts when the first reader iterates, when a message is sent, when ``opened`` or ``closed`` is awaited, or
 /// when ``Request/resume()`` is called.
 ///
-/// See <doc:WebSockets>.
+/// See <doc:WebSocketConnections>.
 public final class WebSocketRequest: Request {
     public let handle: RequestHandle
     let socket: WebSocketCore

@@ -4,11 +4,11 @@ import Testing
 
 /// Random orders of opening, sending, cutting, closing and cancelling. Every request has to end, and every caller has to
 /// be answered.
-@Suite("WebSockets: races", .timeLimit(.minutes(10)))
+@Suite("WebSockets: races", .timeLimit(.minutes(3)))
 struct WebSocketRaceTests {
     private static let workers = 8
 
-    /// What the server does with a connection.
+    /// The behaviour of the server.
     private enum Fault: Int, CaseIterable, Sendable { case echo, close, cut, reset, garbage, silence, refuse }
 
     @Test("No order of opening, sending, cutting, closing and cancelling leaves a caller waiting")
