@@ -38,6 +38,11 @@ class Side:
             events |= select.POLLOUT
         return events
 
+    def has_more(self, other):
+        """Whether bytes can be read that TLS has decrypted already: poll does not see them."""
+        pending = isinstance(self.connection, ssl.SSLSocket) and self.connection.pending() > 0
+        return pending and not self.read_ended and len(other.outgoing) < CAPACITY
+
     def read_into(self, other):
         self.retry_on_write = False
         while not self.read_ended and len(other.outgoing) < CAPACITY:
@@ -99,6 +104,8 @@ def relay(client, upstream, head):
                 other.pass_on_end(side)
             if sides[0].read_ended and sides[1].read_ended and not sides[0].outgoing and not sides[1].outgoing:
                 break
+            if sides[0].has_more(sides[1]) or sides[1].has_more(sides[0]):
+                continue
             poll = select.poll()
             for number, index in numbers.items():
                 events = sides[index].interest(sides[1 - index])

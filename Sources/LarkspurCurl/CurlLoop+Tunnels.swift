@@ -21,6 +21,14 @@ extension CurlLoop {
         tunnel.begin()
     }
 
+    /// Removes the easy handle of a connection from the multi handle, and closes the connection. Some versions of
+    /// libcurl, such as 7.74, keep such a connection until they look for dead ones.
+    func remove(_ wire: CurlWire) {
+        _ = watch(wire.descriptor, for: 0, by: .libcurl)
+        clarkspur_multi_remove(multi, wire.easy)
+        if sockets.isOpen(wire.descriptor) { shutdown(wire.descriptor, Int32(SHUT_RDWR)) }
+    }
+
     /// Releases a tunnel that has ended.
     func didEnd(_ tunnel: CurlTunnel) {
         tunnels.remove(tunnel)

@@ -77,6 +77,8 @@ struct CurlSockets {
         return register(interest, index, poller)
     }
 
+    func isOpen(_ descriptor: Int32) -> Bool { entries[Int(descriptor)].isConnection }
+
     func user(of descriptor: Int32) -> User {
         Int(descriptor) < entries.count ? entries[Int(descriptor)].user : .libcurl
     }

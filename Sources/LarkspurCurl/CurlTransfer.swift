@@ -229,7 +229,7 @@ final class CurlTransfer {
 
     func fail(_ error: TransportError?) {
         guard let hop else { return }
-        clarkspur_multi_remove(loop.multi, easy)
+        if let exchange = hop.exchange { loop.remove(exchange.wire) } else { clarkspur_multi_remove(loop.multi, easy) }
         finish(hop, error)
     }
 

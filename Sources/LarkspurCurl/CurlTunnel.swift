@@ -22,6 +22,8 @@ final class CurlTunnel {
     private var unsent: (bytes: UnsafeMutableRawBufferPointer, sent: Int)?
     private var interest: Int32 = 0
     private var isPaused = false
+    /// Whether the reading stopped for other connections, although there may be more bytes.
+    private var hasMore = false
     private var isOver = false
     /// Bytes that arrived together with the head and cannot be delivered yet.
     private var held: Data
@@ -57,13 +59,14 @@ final class CurlTunnel {
 
     func obey(_ orders: CurlTask.Orders) {
         if let error = orders.end { return end(error) }
-        if isPaused, case .deliver = task.flow(at: metrics.responseBodyBytes) { read() }
+        if hasMore || isPaused { read() }
         if !orders.isSuspended { write() }
     }
 
     // MARK: Reading
 
     private func read() {
+        hasMore = false
         guard deliverHeld() else { return watch() }
         var share = Self.fairShare
         while !isOver {
@@ -77,7 +80,9 @@ final class CurlTunnel {
                 // A socket that has given less than the buffer holds is empty.
                 if wire.isPlain, count < buffer.count { return watch() }
                 guard share > 0 else {
-                    task.wake()  // the loop's next turn continues
+                    // The loop's next turn continues. The socket may not become ready, because TLS may hold the rest.
+                    hasMore = true
+                    task.wake()
                     return watch()
                 }
             case .wouldBlock: return watch()
@@ -213,7 +218,8 @@ final class CurlTunnel {
         stream = nil
         releaseUnsent()
         metrics.$total.nanoseconds = CurlClock.now - start
-        wire.close(loop.multi)
+        loop.remove(wire)
+        clarkspur_easy_close(wire.easy)
         loop.didEnd(self)
         task.end(error, metrics: metrics)
     }

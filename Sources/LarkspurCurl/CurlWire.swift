@@ -48,9 +48,4 @@ struct CurlWire {
         }
     }
 
-    /// Closes the connection.
-    func close(_ multi: UnsafeMutableRawPointer?) {
-        clarkspur_multi_remove(multi, easy)
-        clarkspur_easy_close(easy)
-    }
 }

@@ -144,14 +144,17 @@
                 try wire.head()
                 try wire.send(Self.switching)
                 let bytes = try wire.take(5)
+                try? wire.drain()  // returns when the connection is closed
                 received.change { $0 = bytes }
-                try wire.drain()
             }
             let stream = TestStream()
             stream.add(Array("hello".utf8))
             stream.finish()
-            #expect(try await Upgrade(peer, stream).run().isSuccess)
+            let upgrade = try Upgrade(peer, stream)
+            #expect(try await upgrade.run().isSuccess)
+            // The connection is closed although its transport still exists.
             try await received.wait { $0 == Array("hello".utf8) }
+            withExtendedLifetime(upgrade) {}
 
             let failing = TestStream()
             failing.finish(TransportError(.other, "no more"))

@@ -129,10 +129,17 @@ struct WebSocketLink: ~Copyable {
     ///
     /// - Parameter number: The number of a sender that was resumed; nil for a new one.
     mutating func maySend(_ number: UInt64?) -> Bool {
-        guard hasRoom, !isEncoding, turn == number, number != nil || senders.isEmpty else { return false }
-        turn = nil
-        return true
+        if let number {
+            // No other sender was accepted since this one was resumed, so there is still room.
+            guard turn == number else { return false }
+            turn = nil
+            return true
+        }
+        return turn == nil && senders.isEmpty && hasRoom && !isBusy
     }
+
+    /// Whether a message has to wait until another one is encoded. Before the opening, messages only join a queue.
+    private var isBusy: Bool { isEncoding && phase == .open }
 
     mutating func wait(_ sender: Sender) { senders.append(sender) }
 
@@ -141,7 +148,7 @@ struct WebSocketLink: ~Copyable {
 
     /// Returns the next sender if there is room for its message. The caller resumes it after unlocking.
     mutating func nextSender() -> Sender? {
-        guard turn == nil, !isEncoding, hasRoom, let next = senders.popFirst() else { return nil }
+        guard turn == nil, !isBusy, hasRoom, let next = senders.popFirst() else { return nil }
         turn = next.number
         return next
     }

@@ -58,8 +58,8 @@ public struct WebSocketReconnection: Sendable {
         case keep(upTo: Int)
     }
 
-    /// The maximum number of reconnections in a row. Each follows a failed attempt, or a connection that ended before it
-    /// had received anything.
+    /// The maximum number of reconnections in a row; no limit by default. Each follows a failed attempt, or a
+    /// connection that ended before it had received anything.
     public var limit = Int.max
     /// The delays before the attempts; up to 0.5, 1, 2, 4 seconds and so on, at most 30 seconds, by default.
     public var backoff = RetryPolicy.Backoff()

@@ -37,6 +37,27 @@ struct WebSocketRequestTests {
         #expect(socket.status == .finished)
     }
 
+    @Test("Messages sent before the opening, more than the buffer holds, go out in order")
+    func manyBeforeOpening() async throws {
+        for size in [100, 300_000] {
+            let socket = await session.webSocket(url + "/echo", options: .init { $0.sendBufferSize = size })
+            let count = 40
+            async let sent: Void = {
+                for number in 0..<count {
+                    try await socket.send(Data(repeating: UInt8(number), count: size / 2 + number))
+                }
+            }()
+            var received = 0
+            for try await message in socket.messages {
+                #expect(message == .data(Data(repeating: UInt8(received), count: size / 2 + received)))
+                received += 1
+                if received == count { try await socket.close() }
+            }
+            try await sent
+            #expect(received == count)
+        }
+    }
+
     @Test("The server's close ends the messages, and tells its code and reason")
     func serverCloses() async throws {
         server.webSocket("/bye") { socket in
