@@ -15,7 +15,12 @@ final class WritableFile {
         self.descriptor = descriptor
     }
 
-    deinit { close(descriptor) }
+    /// Unlocks the file before closing the descriptor: a child process that the app has just forked still has a copy of
+    /// the descriptor, and with the copy the lock, until the child runs its program.
+    deinit {
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// Creates a file. Throws if the file exists. The process's umask applies to the mode.
     static func create(_ path: String, mode: mode_t = 0o666) throws(RequestError) -> WritableFile {

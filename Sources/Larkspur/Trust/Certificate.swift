@@ -99,14 +99,20 @@ public struct Certificate: Hashable, Sendable {
         return parts.reversed().joined(separator: ",")
     }
 
-    /// Returns the text of an attribute. Escapes special characters and replaces control characters, because the server
-    /// controls the text.
+    /// Returns the text of an attribute. Escapes special characters.
     private static func text(_ value: DERReader.Value) -> String {
         let text =
             value.tag == DERReader.Tag.bmp
             ? String(decoding: pairs(value.content), as: UTF16.self) : String(decoding: value.content, as: UTF8.self)
-        return text.unicodeScalars.reduce(into: "") { text, scalar in
+        return line(text).unicodeScalars.reduce(into: "") { text, scalar in
             if #",+"\<>;="#.unicodeScalars.contains(scalar) { text += "\\" }
+            text.unicodeScalars.append(scalar)
+        }
+    }
+
+    /// Returns the text with its control characters replaced, because the server controls the text, and it is logged.
+    private static func line(_ text: String) -> String {
+        text.unicodeScalars.reduce(into: "") { text, scalar in
             text.unicodeScalars.append(scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar)
         }
     }
@@ -145,7 +151,7 @@ public struct Certificate: Hashable, Sendable {
             var (names, hosts) = (try octets.next(DERReader.Tag.sequence).reader, [String]())
             while !names.isAtEnd {
                 let name = try names.next()
-                if name.tag == 0x82 { hosts.append(String(decoding: name.content, as: UTF8.self).lowercased()) }
+                if name.tag == 0x82 { hosts.append(line(String(decoding: name.content, as: UTF8.self).lowercased())) }
                 if name.tag == 0x87, let address = address(name.content) { hosts.append(address) }
             }
             return hosts

@@ -19,6 +19,19 @@ struct CertificateTests {
         #expect(other.validUntil == Date(httpDate: "Sun, 21 Nov 2027 17:14:25 GMT"), "a year of two digits")
     }
 
+    @Test("Texts that the server controls are lines")
+    func lines() throws {
+        var bytes = Certificate.own
+        for text in ["api.example.com", "Larkspur, Inc."] {
+            for start in bytes.indices where bytes[start...].starts(with: text.utf8) {
+                bytes[start + 1] = 0x0A
+            }
+        }
+        let certificate = try Certificate(bytes)
+        #expect(certificate.subject == "CN=a\u{FFFD}i.example.com,O=L\u{FFFD}rkspur\\, Inc.,C=DE")
+        #expect(certificate.hosts.first == "a\u{FFFD}i.example.com")
+    }
+
     @Test("Files contain one certificate in DER, or any number in PEM")
     func files() throws {
         let pem = [Certificate.own, Certificate.other].map {
