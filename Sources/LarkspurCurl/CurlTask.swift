@@ -21,6 +21,10 @@ final class CurlTask: TransportTask {
         var end: TransportError?
         /// Whether the task is posted to the loop, which has not read the orders yet.
         var isPosted = false
+        /// Whether the peer has sent something since a caller last wrote to the upgraded connection. Then the next message
+        /// is probably an answer, and written at once by its caller. A caller that sends many messages in a row leaves
+        /// them to the loop's thread, which writes many at a time.
+        var isCallersTurn = true
         var progress = Progress.new
         var submitted = CurlClock.zero
         /// Memory for the fields of the response's head. The thread that makes the task allocates this memory, because
@@ -111,12 +115,14 @@ final class CurlTask: TransportTask {
     }
 
     private func order(_ change: (inout State) -> Void) {
-        let posts = box.withLock { state -> Bool in
-            guard state.phase != .ended else { return false }
+        let (posts, isCallersTurn) = box.withLock { state -> (Bool, Bool) in
+            guard state.phase != .ended else { return (false, false) }
             change(&state)
-            return state.phase == .submitted && state.post()
+            guard state.phase == .submitted, state.post() else { return (false, false) }
+            defer { state.isCallersTurn = false }
+            return (true, state.isCallersTurn)
         }
-        if posts { transport.loop.post(self, mayTakeTurn: request.upgrades) }
+        if posts { transport.loop.post(self, mayTakeTurn: request.upgrades && isCallersTurn) }
     }
 
     // MARK: The thread that has the turn
@@ -166,6 +172,7 @@ final class CurlTask: TransportTask {
         box.withLock { state in
             if state.end != nil { return .stop }
             state.isHeld = state.isSuspended || position >= state.allowance
+            state.isCallersTurn = true
             return state.isHeld ? .pause : .deliver(upTo: state.allowance)
         }
     }

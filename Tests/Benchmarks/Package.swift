@@ -11,6 +11,10 @@ let package = Package(
         .target(name: "Measuring", dependencies: ["CAllocations"]),
         // The same requests without a framework: a loop in C over libcurl, and Foundation's own client.
         .executableTarget(name: "floor", cSettings: [.define("_GNU_SOURCE")], linkerSettings: [.linkedLibrary("dl")]),
+        // WebSockets without a framework: a server, and the same scenarios as a client.
+        .executableTarget(
+            name: "websocket-floor", cSettings: [.define("_GNU_SOURCE")],
+            linkerSettings: [.linkedLibrary("pthread")]),
         .target(
             name: "CAuthorities", cSettings: [.define("_GNU_SOURCE")], linkerSettings: [.linkedLibrary("dl")]),
         .executableTarget(

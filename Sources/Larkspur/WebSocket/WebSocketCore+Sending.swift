@@ -174,12 +174,6 @@ extension WebSocketCore {
         }
         useless?.cancel()
     }
-
-    /// Closes the connection after the last reader has left it.
-    func didLoseReaders(closes: Bool) {
-        guard closes else { return readers.withLock { $0.discard() }?() ?? () }
-        beginClose(.goingAway, "")
-    }
 }
 
 extension WebSocketReconnection {

@@ -4,7 +4,7 @@ struct WebSocketReaders {
 
     /// The messages of one reader that it has not taken yet.
     struct Buffer {
-        /// The reader; nil for the messages that arrive before the first reader.
+        /// The reader; nil for the messages that wait for the next reader.
         let reader: UInt64?
         var messages: [WebSocketMessage] = []
         var size = 0
@@ -30,7 +30,7 @@ struct WebSocketReaders {
     /// Whether the reading waits for room.
     var isPaused: Bool { resume != nil }
 
-    /// Adds a reader, and returns its number. The first reader gets the messages that have arrived before.
+    /// Adds a reader, and returns its number. The first reader gets the messages that wait.
     mutating func add() -> UInt64 {
         numbers += 1
         if let index = buffers.firstIndex(where: { $0.reader == nil }) {
@@ -42,17 +42,23 @@ struct WebSocketReaders {
         return numbers
     }
 
-    /// Removes a reader. Returns whether it was the last one, and the closure that continues the reading.
-    mutating func remove(_ reader: UInt64) -> (isLast: Bool, resume: (@Sendable () -> Void)?) {
+    /// Removes a reader.
+    ///
+    /// - Parameters:
+    ///   - rest: The messages that the reader has taken from its buffer, but not delivered.
+    ///   - leavesMessages: Whether the next reader continues where the last one has ended.
+    /// - Returns: Whether the connection has lost its last reader, and the closure that continues the reading.
+    mutating func remove(
+        _ reader: UInt64, rest: ArraySlice<WebSocketMessage>, leavesMessages: Bool
+    ) -> (isLast: Bool, resume: (@Sendable () -> Void)?) {
         guard let index = index(of: reader) else { return (false, nil) }
         let buffer = buffers.remove(at: index)
         guard buffers.isEmpty else { return (false, takeResume()) }
-        // A reader that was never iterated leaves its messages to the next reader.
-        if !buffer.hasBegun {
-            buffers.append(Buffer(reader: nil, messages: buffer.messages, size: buffer.size))
-            return (false, takeResume())
-        }
-        return (true, takeResume())
+        // A reader that was never iterated leaves its messages, too.
+        guard leavesMessages || !buffer.hasBegun else { return (true, takeResume()) }
+        let size = rest.reduce(buffer.size) { $0 + $1.bufferedSize }
+        buffers.append(Buffer(reader: nil, messages: rest + buffer.messages, size: size))
+        return (false, takeResume())
     }
 
     private func index(of reader: UInt64) -> Int? { buffers.firstIndex { $0.reader == reader } }
@@ -210,8 +216,14 @@ final class WebSocketMessageReader: Sendable {
     }
 
     private func leave() {
-        let (isLast, resume) = request.socket.readers.withLock { $0.remove(number) }
-        if isLast { request.socket.didLoseReaders(closes: automaticallyClosing) }
+        let rest = taken.withLock { taken in
+            defer { taken = ([], 0) }
+            return taken.messages[taken.next...]
+        }
+        let (isLast, resume) = request.socket.readers.withLock {
+            $0.remove(number, rest: rest, leavesMessages: !automaticallyClosing)
+        }
+        if isLast { request.socket.beginClose(.goingAway, "") }
         resume?()
     }
 }

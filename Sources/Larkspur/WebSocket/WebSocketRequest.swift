@@ -65,7 +65,8 @@ public final class WebSocketRequest: Request {
     /// Returns the received messages, like ``messages``.
     ///
     /// - Parameter automaticallyClosing: Whether the connection is closed with the code 1001 when it has no reader any
-    ///   more. If false, it stays open, and messages are discarded until there is another reader.
+    ///   more. If false, it stays open, and the next reader gets the messages from where the last one has ended. Until
+    ///   then, they wait, as they do before the first reader.
     public func messages(automaticallyClosing: Bool) -> WebSocketMessages {
         WebSocketMessages(WebSocketMessageReader(self, automaticallyClosing: automaticallyClosing))
     }

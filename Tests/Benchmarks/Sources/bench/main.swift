@@ -5,6 +5,7 @@ import Measuring
 // bench json|codings FILE
 // bench sse|ends
 // bench load|cancel|memory|sessions URL [OPTIONS]
+// bench websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]
 // bench large URL [--times-at-most N]
 // bench stream URL [--grows-at-most KIB]
 // Prints one line of figures: name=value …
@@ -36,6 +37,14 @@ case "json", "codings":
     }
 case "sse": try await EventsBenchmark().run()
 case "ends": await EndsBenchmark().run(count: 1_000)
+case "websocket":
+    let rest = Array(arguments.dropFirst())
+    guard let scenario = rest.first.flatMap(WebSocketBenchmark.Scenario.init), let benchmark = WebSocketBenchmark(rest)
+    else {
+        print("usage: bench websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]")
+        exit(2)
+    }
+    try await benchmark.run(scenario)
 case "large":
     guard let plan = Plan(arguments.dropFirst().prefix(1)) else {
         print("usage: bench large URL [--times-at-most N]")
@@ -70,6 +79,7 @@ case "load", "cancel", "memory", "sessions":
 default:
     print(
         "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse|ends",
+        "| websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]",
         "| large URL [--times-at-most N] | stream URL [--grows-at-most KIB] | load|cancel|memory|sessions URL \(Plan.options)"
     )
     exit(2)

@@ -1,0 +1,76 @@
+import Larkspur
+import LarkspurTesting
+import Testing
+
+@Suite("Readers of a WebSocket", .timeLimit(.minutes(1)))
+struct WebSocketReadersTests {
+    let server: MockServer
+    let session = Session()
+
+    init() throws {
+        server = try MockServer()
+        server.webSocket("/count") { socket in
+            for number in 0..<100 { socket.send("\(number)") }
+            await socket.closed()
+        }
+    }
+
+    private func socket(_ path: String, _ options: WebSocketOptions = WebSocketOptions()) async -> WebSocketRequest {
+        await session.webSocket("ws" + server.url.dropFirst(4) + path, options: options)
+    }
+
+    @Test("A connection that stays open loses no message between two readers", arguments: [1 << 20, 1])
+    func oneAfterTheOther(bufferSize: Int) async throws {
+        let socket = await socket("/count", .init { $0.receiveBufferSize = bufferSize })
+        var received: [WebSocketMessage] = []
+        while received.count < 100 {
+            for try await message in socket.messages(automaticallyClosing: false) {
+                received.append(message)
+                if received.count % 7 == 0 || received.count == 100 { break }
+            }
+        }
+        #expect(received == (0..<100).map { .text("\($0)") })
+        #expect(socket.state == .open)
+        try await socket.close()
+    }
+
+    @Test("Readers each get all messages; the slowest holds up the server")
+    func several() async throws {
+        let socket = await socket("/count", .init { $0.receiveBufferSize = 200 })
+        let readers = (0..<4).map { _ in socket.messages }
+        let all = try await withThrowingTaskGroup(of: [WebSocketMessage].self) { group in
+            for (index, messages) in readers.enumerated() {
+                group.addTask {
+                    var received: [WebSocketMessage] = []
+                    for try await message in messages {
+                        received.append(message)
+                        for _ in 0..<index { await Task.yield() }
+                        if received.count == 100 { break }
+                    }
+                    return received
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(all == Array(repeating: (0..<100).map { .text("\($0)") }, count: 4))
+        #expect(await socket.closed.code == .goingAway, "the last reader has left")
+    }
+
+    @Test("Messages that nobody reads do not hold up the end")
+    func unread() async throws {
+        server.webSocket("/much") { socket in
+            for _ in 0..<100 { socket.send(Data(count: 50_000)) }
+            await socket.close(.goingAway)
+        }
+        let socket = await socket("/much", .init { $0.receiveBufferSize = 1_000 })
+        #expect(await socket.closed == WebSocketClose(code: .goingAway, isClean: true, byPeer: true))
+    }
+
+    @Test("A second reader of an ended connection ends at once")
+    func late() async throws {
+        let socket = await socket("/count")
+        for try await _ in socket.messages { break }
+        _ = await socket.closed
+        for try await message in socket.messages { Issue.record("\(message)") }
+    }
+}
