@@ -21,8 +21,8 @@ final class CurlTask: TransportTask {
         var end: TransportError?
         /// Whether the task is posted to the loop, which has not read the orders yet.
         var isPosted = false
-        /// Whether the peer has sent something since a caller last wrote to the upgraded connection. If so, the caller of
-        /// the next message probably waits for an answer, and writes it itself. Messages in a row are left to the
+        /// Whether the peer has sent something since a caller last wrote to the upgraded connection. If so, the caller
+        /// of the next message probably waits for an answer, and writes it itself. Messages in a row are left to the
         /// loop's thread, which writes many at a time.
         var isCallersTurn = true
         var progress = Progress.new

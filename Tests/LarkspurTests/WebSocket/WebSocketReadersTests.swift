@@ -56,7 +56,7 @@ struct WebSocketReadersTests {
         #expect(await socket.closed.code == .goingAway, "the last reader has left")
     }
 
-    @Test("Messages that nobody reads do not hold up the end")
+    @Test("Unread messages do not delay the end")
     func unread() async throws {
         server.webSocket("/much") { socket in
             for _ in 0..<100 { socket.send(Data(count: 50_000)) }

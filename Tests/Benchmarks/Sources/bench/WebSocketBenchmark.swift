@@ -101,7 +101,7 @@ struct WebSocketBenchmark: Sendable {
             ("deflate-reset", "/echo-deflate-reset", .deflate),
         ]
         for (name, path, compression) in variants {
-            // What the first sockets of a process create is not a socket's own memory.
+            // The first sockets of a process also create what all sockets share.
             let first = try await opened(50, path, compression)
             larkspur_return_free_memory()
             let before = residentKiB()

@@ -20,7 +20,7 @@ static void echo(wire *wire) {
         frame frame;
         size_t count = 0;
         while (wire_next(wire, &frame)) {
-            // An unmasked frame is shorter than the masked one that it answers.
+            // The answer fits: its frame has no mask, so it is shorter.
             count += frame_put(answers + count, frame.first, frame.payload, frame.length, false);
             is_open = is_open && (frame.first & 0x0f) != opcode_close;
         }
