@@ -26,6 +26,7 @@ public final class MockWebSocket: Sendable {
         var hasSentClose = false
         var close: WebSocketClose?
         var pings = 0
+        var pongs: [Data] = []
         var closeWaiters: [(number: Int, continuation: Continuation<Void>)] = []
         var numbers = 0
         var isOver = false
@@ -105,6 +106,9 @@ public final class MockWebSocket: Sendable {
 
     /// The number of pings that the client has sent.
     public var pingCount: Int { box.withLock { $0.pings } }
+
+    /// The payloads of the pongs that the client has sent, in order.
+    public var pongs: [Data] { box.withLock { $0.pongs } }
 
     // MARK: Faults
 
@@ -206,7 +210,7 @@ public final class MockWebSocket: Sendable {
                 return state.answersPings
             }
             if answers { write { $0.writePong(payload, into: &$1) } }
-        case .pong: break
+        case .pong(let payload): box.withLock { $0.pongs.append(payload) }
         case .close(let code, let reason):
             let isFirst = box.withLock { state in
                 state.close = WebSocketClose(code: code, reason: reason, isClean: true, byPeer: !state.hasSentClose)

@@ -25,6 +25,9 @@ public struct StubAnswer: Sendable {
         /// Asks the delegate for a fresh stream of the request's body, as after a lost connection. The step has an
         /// effect only if the body is a stream.
         case rewind
+        /// Continues as a WebSocket until one of both sides ends the connection. The step before it is a head with the
+        /// status 101, as in the steps of ``StubAnswer/webSocket(answering:protocols:compression:handler:)``.
+        case webSocket(MockWebSocket, handler: @Sendable (MockWebSocket) async throws -> Void)
     }
 
     /// The transport's actions, in this order.

@@ -8,6 +8,8 @@ struct StubState {
     enum Step {
         case head(ResponseHead), body(Data), sent(UInt64), rewind
         case sleep(Duration)
+        case upgrade(MockWebSocket, @Sendable (MockWebSocket) async throws -> Void)
+        case read
         indirect case judge(PeerTrust)
         case metrics(sent: UInt64, received: UInt64)
         case completed(TransportError?)
@@ -20,11 +22,13 @@ struct StubState {
     private var index = 0
     /// Whether the task must still deliver metrics. True from the first `resume()` until the metrics are delivered.
     private var mustReportMetrics = false
-    private var sent: UInt64 = 0
+    var sent: UInt64 = 0
     private var received: UInt64 = 0
     private var declared: UInt64 = 0
     private var isBodiless = false
     private var hasHead = false
+    /// The upgraded connection; nil before the upgrade.
+    var tunnel: StubTunnel?
     private var failure: TransportError?
     private var delegate: (any TransportDelegate)?
 
@@ -103,6 +107,21 @@ struct StubState {
             return (advance(to: .sleep(duration)), delegate)
         case .rewind: return (advance(to: .rewind), delegate)
         case .stall: break
+        case .webSocket(let socket, let handler):
+            guard tunnel != nil else {
+                tunnel = StubTunnel(socket)
+                return (.upgrade(socket, handler), delegate)
+            }
+            switch isSuspended ? .wait : tunnel?.next(hasRoom: received < allowance) ?? .wait {
+            case .deliver(let bytes):
+                received += UInt64(bytes.count)
+                return (.body(bytes), delegate)
+            case .read: return (.read, delegate)
+            case .end(let error):
+                (failure, index) = (error, steps.count)
+                return end(delegate)
+            case .wait: break
+            }
         case .fail(let error):
             failure = error
             return end(delegate)

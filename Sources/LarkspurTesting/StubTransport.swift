@@ -21,8 +21,8 @@ public final class StubTransport: Transport {
         self.answer = answer
     }
 
-    /// The whole contract, except for WebSockets: use a ``MockServer`` for them.
-    public var capabilities: TransportCapabilities { TransportCapabilities.all.subtracting(.upgrades) }
+    /// The whole contract.
+    public var capabilities: TransportCapabilities { .all }
 
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
@@ -51,17 +51,13 @@ private final class StubTask: TransportTask {
         box = Protected(StubState(allowance: request.initialAllowance, delegate: delegate))
     }
 
-    private var answer: StubAnswer {
-        request.upgrades ? .failure(.unavailable) : transport.answer(request)
-    }
-
     func resume() {
         guard box.withLock({ $0.begin() }) else { return update { $0.isSuspended = false } }
         let isOpen = transport.running.withLock { running in
             running?.updateValue(self, forKey: ObjectIdentifier(self))
             return running != nil
         }
-        var steps = isOpen ? answer.steps : [.fail(TransportError(.invalidated))]
+        var steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
         let sent = isOpen ? request.body.length ?? 0 : 0
         let index = if case .peer = steps.first { 1 } else { 0 }
         if sent > 0 { steps.insert(.sent(sent), at: index) }
@@ -91,9 +87,12 @@ private final class StubTask: TransportTask {
                 delegate.received(.metrics(metrics), for: id)
             case .rewind: askForBody(delegate)
             case .judge(let peer): judge(peer, delegate)
+            case .upgrade(let socket, let handler): upgrade(socket, handler)
+            case .read: readTunnel()
             case .sleep(let duration): return sleep(for: duration)  // the end of the sleep runs the next steps
             case .completed(let error):
                 _ = transport.running.withLock { $0?.removeValue(forKey: ObjectIdentifier(self)) }
+                endTunnel()
                 delegate.received(.completed(error), for: id)
             }
         }
@@ -119,5 +118,42 @@ private final class StubTask: TransportTask {
         let reply = TransportReply<any TransportBodyStream>()
         delegate.answer(.bodyFromStart(offset: 0, reply), for: id)
         if reply.value == nil { update { $0.fail(TransportError(.bodyNotReplayable)) } }
+    }
+
+    // MARK: Upgraded connections
+
+    private func upgrade(_ socket: MockWebSocket, _ handler: @escaping @Sendable (MockWebSocket) async throws -> Void) {
+        let stream = request.body.open()
+        box.withLock { $0.tunnel?.stream = stream }
+        stream.begin { [weak self] in self?.update { $0.tunnel?.mayHaveBytes = true } }
+        socket.attach(
+            MockWebSocket.Wire(
+                write: { [weak self] bytes in self?.update { $0.tunnel?.add(bytes) } },
+                end: { [weak self] isReset in self?.update { $0.tunnel?.endByPeer(isReset: isReset) } },
+                setReading: { [weak self] reads in self?.update { $0.tunnel?.isPeerReading = reads } }))
+        Task { await socket.run(handler) }
+    }
+
+    /// Gives the peer the next bytes of the stream.
+    private func readTunnel() {
+        guard let (stream, socket) = box.withLock({ $0.tunnel.map { ($0.stream, $0.socket) } }) else { return }
+        var bytes = Data(count: 65_536)
+        switch bytes.withUnsafeMutableBytes({ stream?.read(into: $0) ?? .end }) {
+        case .bytes(let count):
+            box.withLock { state in
+                state.sent += UInt64(count)
+                state.tunnel?.mayHaveBytes = true
+            }
+            socket.receive(bytes.prefix(count))
+        case .pending: break
+        case .end: box.withLock { $0.tunnel?.endByBody() }
+        case .failed(let error): box.withLock { $0.fail(.bodyFailed("the body's stream failed", error)) }
+        }
+    }
+
+    private func endTunnel() {
+        let tunnel = box.withLock { $0.tunnel.take() }
+        tunnel?.stream?.end()
+        tunnel?.socket.didEnd()
     }
 }

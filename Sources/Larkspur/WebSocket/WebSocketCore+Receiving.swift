@@ -1,18 +1,38 @@
 /// Received frames.
 extension WebSocketCore {
-    /// Parses bytes of the connection and delivers their messages. Returns false if the buffers of readers are full. In
-    /// this case, `later` is called when they have room, and the caller passes the same bytes again.
+    /// Parses bytes of the connection and delivers their messages. Returns false if the readers are not ready for more.
+    /// In this case, `later` is called when they are, and the caller passes the same bytes again.
     func consume(_ bytes: Data, orLater later: @escaping @Sendable () -> Void) -> Bool {
         while true {
+            if let violation = parser.withLock({ $0.violation }) { return fail(violation, orLater: later) }
             let room = readers.withLock { $0.room(orLater: later) }
             guard room > 0 else { return false }
             var batch = Batch(room: room)
-            let isOver = parser.withLock { parser in
-                parser.parse(bytes, into: &batch) || batch.isOver
-            }
+            let isParsed = parser.withLock { $0.parse(bytes, into: &batch) }
             handle(batch)
-            if isOver { return true }
+            if isParsed { return true }
         }
+    }
+
+    /// Ends the connection because of a violation, after the readers have handled the messages before it, so that they
+    /// can answer them. Returns false if readers are busy, which is allowed for the time of a close.
+    private func fail(_ violation: WebSocketViolation, orLater later: @escaping @Sendable () -> Void) -> Bool {
+        guard readers.withLock({ $0.areWaiting(orLater: later) }) else {
+            limitReaders()
+            return false
+        }
+        parser.withLock { $0.violation = nil }  // the parser ignores further bytes
+        fail(violation)
+        return true
+    }
+
+    private func limitReaders() {
+        guard link.withLock({ $0.readersTimer == nil }) else { return }
+        let limit = options.closeTimeout
+        let timer = DeadlineTimer(on: clock, after: { limit }) { [weak self] in
+            self?.readers.withLock { $0.stopWaiting() }?()
+        }
+        link.withLock { $0.readersTimer = timer }
     }
 
     /// The events of some bytes of the connection.
@@ -21,18 +41,15 @@ extension WebSocketCore {
         let room: Int
         var messages: [WebSocketMessage] = []
         var size = 0
-        var ping: Data?
+        /// The latest pings.
+        var pings: [Data] = []
         var pingCount = 0
         var pongs: [Data] = []
         var close: (code: WebSocketCloseCode, reason: String)?
-        var violation: WebSocketViolation?
         /// Whether the batch has the first message, ping or pong of the connection.
         var isFirst = false
 
         init(room: Int) { self.room = room }
-
-        /// Whether the bytes that follow have no meaning.
-        var isOver: Bool { close != nil || violation != nil }
 
         /// Adds an event. Returns whether the parser goes on.
         mutating func add(_ event: WebSocketReader.Event) -> Bool {
@@ -41,7 +58,8 @@ extension WebSocketCore {
                 messages.append(message)
                 size += message.bufferedSize
             case .ping(let payload):
-                ping = payload
+                if pings.count == WebSocketLink.pongLimit { pings.removeFirst() }
+                pings.append(payload)
                 pingCount += 1
             case .pong(let payload): pongs.append(payload)
             case .close(let code, let reason): close = (code, reason)
@@ -57,10 +75,9 @@ extension WebSocketCore {
             let resumed = readers.withLock { $0.receive(batch.messages, size: batch.size) }
             for (waiter, messages) in resumed { waiter.resume(returning: .success(messages)) }
         }
-        if let ping = batch.ping { answer(ping, batch.pingCount) }
+        if !batch.pings.isEmpty { answer(batch.pings, batch.pingCount) }
         for pong in batch.pongs { receivePong(pong) }
         if let close = batch.close { receiveClose(close.code, close.reason) }
-        if let violation = batch.violation { fail(violation) }
     }
 
     private func tell(of batch: Batch) {
@@ -68,11 +85,12 @@ extension WebSocketCore {
         for message in batch.messages { core.emit(.webSocket(.receiveMessage(message.size))) }
     }
 
-    /// Answers the latest of the received pings. A peer that reads slowly so cannot make pongs pile up.
-    private func answer(_ ping: Data, _ count: Int) {
+    /// Answers pings. If the peer does not read the answers, only the latest pings are answered (RFC 6455, section
+    /// 5.5.3).
+    private func answer(_ pings: [Data], _ count: Int) {
         let wake = link.withLock { link -> WebSocketLink.Wake? in
             guard !link.hasSentClose else { return nil }
-            link.pong = ping
+            link.pongs = (link.pongs + pings).suffix(WebSocketLink.pongLimit)
             return link.takeWake()
         }
         for _ in 0..<count { emit(.receivePing) }
@@ -121,14 +139,15 @@ extension WebSocketCore {
 }
 
 extension WebSocketCore.Parser {
-    /// Parses the rest of a chunk, until the batch is full. Returns whether the whole chunk is parsed.
+    /// Parses the rest of a chunk, until the batch is full. Returns whether the whole chunk is parsed. A violation ends
+    /// the parsing, and is kept.
     mutating func parse(_ bytes: Data, into batch: inout WebSocketCore.Batch) -> Bool {
         let count = bytes.withUnsafeBytes { bytes -> Int in
             let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(offset))
             do throws(WebSocketViolation) {
                 return try reader?.read(rest) { batch.add($0) } ?? rest.count
             } catch {
-                batch.violation = error
+                violation = error
                 return rest.count
             }
         }
@@ -136,8 +155,8 @@ extension WebSocketCore.Parser {
         received += UInt64(count)
         batch.isFirst = !hasReceived && (!batch.messages.isEmpty || batch.pingCount > 0 || !batch.pongs.isEmpty)
         if batch.isFirst { hasReceived = true }
-        guard offset >= bytes.count else { return false }
+        guard offset >= bytes.count || batch.close != nil else { return false }
         offset = 0
-        return true
+        return violation == nil
     }
 }

@@ -24,6 +24,8 @@ final class WebSocketCore: BodyReceiver {
     /// The parser of the connection's bytes. Only the thread that delivers the bytes uses it.
     struct Parser {
         var reader: WebSocketReader?
+        /// The peer's violation of the protocol, after which nothing is parsed.
+        var violation: WebSocketViolation?
         /// The number of bytes of the current chunk that are parsed already.
         var offset = 0
         /// The number of parsed bytes since the opening.

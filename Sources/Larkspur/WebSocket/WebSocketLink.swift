@@ -78,7 +78,9 @@ struct WebSocketLink: ~Copyable {
     // The transport's stream
     var wake: Wake?
     private var isAwaited = false
-    var pong: Data?
+    /// The payloads of the pongs to send.
+    var pongs: [Data] = []
+    static let pongLimit = 32
     private(set) var hasSentClose = false
     /// Whether the stream ends after the last byte, and with it the connection.
     var endsStream = false
@@ -94,6 +96,8 @@ struct WebSocketLink: ~Copyable {
     var final: WebSocketClose?
     var error: RequestError?
     var closeTimer: DeadlineTimer?
+    /// Limits the time that readers may take before a violation ends the connection.
+    var readersTimer: DeadlineTimer?
 
     // Waiters
     var pings: [Ping] = []
@@ -200,7 +204,8 @@ struct WebSocketLink: ~Copyable {
 
     /// Moves bytes to the transport's buffer. Returns the result, and the sender to resume after unlocking.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> (TransportBodyRead, Sender?) {
-        if let pong = pong.take() { write { $0.writePong(pong, into: &$1) } }
+        for pong in pongs { write { $0.writePong(pong, into: &$1) } }
+        pongs = []
         let count = bytes.read(into: buffer)
         taken += UInt64(count)
         while let first = encoded.first, first.end <= taken { _ = encoded.popFirst() }
@@ -241,7 +246,7 @@ struct WebSocketLink: ~Copyable {
         attempt += 1
         self.key = key
         phase = .connecting
-        (head, agreement, wake, pong) = (nil, nil, nil, nil)
+        (head, agreement, wake, pongs) = (nil, nil, nil, [])
         (isAwaited, hasSentClose, endsStream, isEncoding, isClosedByPeer) = (false, false, false, false, false)
         (peerClose, failure, age, hasReceived) = (nil, nil, nil, false)
     }
@@ -270,8 +275,8 @@ struct WebSocketLink: ~Copyable {
     }
 
     mutating func takeTimers() -> [DeadlineTimer?] {
-        defer { (closeTimer, pingTimer) = (nil, nil) }
-        return [closeTimer, pingTimer]
+        defer { (closeTimer, pingTimer, readersTimer) = (nil, nil, nil) }
+        return [closeTimer, pingTimer, readersTimer]
     }
 
     /// The description of the end.

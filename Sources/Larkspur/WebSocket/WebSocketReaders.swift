@@ -21,7 +21,9 @@ struct WebSocketReaders {
     private var isDiscarding = false
     /// Whether a caller waits for the end of the request, so that messages without a reader must not hold it up.
     private var isEndAwaited = false
-    /// Continues the reading when the buffers have room; nil unless the reading is paused.
+    /// Whether ``areWaiting(orLater:)`` no longer waits for readers.
+    private var isImpatient = false
+    /// Continues the reading when the readers allow it; nil unless the reading is paused.
     private var resume: (@Sendable () -> Void)?
     let limit: Int
 
@@ -80,6 +82,22 @@ struct WebSocketReaders {
         return max(0, room)
     }
 
+    /// Returns whether all readers have received their messages and wait for more. Otherwise, keeps the closure that
+    /// continues the reading.
+    mutating func areWaiting(orLater later: @escaping @Sendable () -> Void) -> Bool {
+        if isDiscarding || isImpatient { return true }
+        if case .ended = end { return true }
+        let areWaiting = buffers.allSatisfy { !$0.hasBegun || $0.waiter != nil }
+        if !areWaiting { resume = later }
+        return areWaiting
+    }
+
+    /// Makes ``areWaiting(orLater:)`` return true.
+    mutating func stopWaiting() -> (@Sendable () -> Void)? {
+        isImpatient = true
+        return resume.take()
+    }
+
     /// Adds messages to all buffers. Returns the waiting readers with their messages, to resume after unlocking.
     mutating func receive(_ messages: [WebSocketMessage], size: Int) -> [(Continuation, [WebSocketMessage])] {
         guard !isDiscarding, case .open = end else { return [] }
@@ -111,7 +129,7 @@ struct WebSocketReaders {
     }
 
     /// Prepares for another connection of the same request.
-    mutating func beginAgain() { resume = nil }
+    mutating func beginAgain() { (resume, isImpatient) = (nil, false) }
 
     /// Ends the sequences of all readers after the messages that they have.
     mutating func end(_ error: RequestError?) -> [Continuation] {
@@ -126,7 +144,7 @@ struct WebSocketReaders {
     enum Answer {
         case messages([WebSocketMessage], resume: (@Sendable () -> Void)?)
         case end(RequestError?)
-        case wait
+        case wait(resume: (@Sendable () -> Void)?)
     }
 
     /// Returns the messages of the reader or the end. Otherwise keeps the continuation.
@@ -141,7 +159,7 @@ struct WebSocketReaders {
         if case .ended(let error) = end { return .end(error) }
         precondition(buffers[index].waiter == nil, "an iterator of messages is used by one task at a time")
         buffers[index].waiter = waiter
-        return .wait
+        return .wait(resume: takeResume())
     }
 
     mutating func takeWaiter(_ reader: UInt64) -> Continuation? {
@@ -184,7 +202,7 @@ final class WebSocketMessageReader: Sendable {
                 waiter.resume(returning: .success(messages))
                 resume?()
             case .end(let error): waiter.resume(returning: error.map { .failure($0) } ?? .success([]))
-            case .wait: break
+            case .wait(let resume): resume?()
             }
         } onCancel: {
             socket.readers.withLock { $0.takeWaiter(number) }?.resume(returning: .failure(CancellationError()))

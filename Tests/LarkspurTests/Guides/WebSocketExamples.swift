@@ -131,4 +131,19 @@ struct WebSocketExamples {
         var messages = socket.messages.makeAsyncIterator()
         #expect(try await messages.next() == .text("echo"))
     }
+
+    @Test("A stub runs the server's end")
+    func stubbed() async throws {
+        let stub = StubTransport { request in
+            .webSocket(answering: request) { socket in
+                for await message in socket.messages { socket.send(message) }
+            }
+        }
+        let socket = await Session(transport: stub).webSocket("wss://chat.example.com/room")
+        try await socket.send("hello")
+        for try await message in socket.messages {
+            #expect(message == .text("hello"))
+            break
+        }
+    }
 }

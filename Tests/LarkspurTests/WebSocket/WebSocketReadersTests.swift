@@ -66,6 +66,59 @@ struct WebSocketReadersTests {
         #expect(await socket.closed == WebSocketClose(code: .goingAway, isClean: true, byPeer: true))
     }
 
+    @Test("A message before a violation can still be answered, and the violation then ends the connection")
+    func answeredBeforeViolation() async throws {
+        let answers = Locked<[WebSocketMessage]>([])
+        server.webSocket("/odd", compression: nil) { socket in
+            socket.send(raw: Data([0x81, 2] + Array("hi".utf8) + [0x83, 0, 0x81, 1, 65]))
+            for await message in socket.messages { answers.withLock { $0.append(message) } }
+        }
+        let socket = await socket("/odd")
+        let error = await #expect(throws: RequestError.self) {
+            for try await message in socket.messages {
+                await Task.yield()
+                try await socket.send(message)
+            }
+        }
+        #expect(error?.code == .webSocketViolation)
+        #expect(await socket.closed.code == .protocolError)
+        try await server.wait { $0.connectionCount == 0 }
+        #expect(answers.withLock { $0 } == [.text("hi")])
+    }
+
+    @Test("A reader that does not come back delays the end after a violation by the limit of a close")
+    func busyReader() async throws {
+        server.webSocket("/odd", compression: nil) { socket in
+            socket.send(raw: Data([0x81, 2] + Array("hi".utf8) + [0x83, 0]))
+            await socket.closed()
+        }
+        let socket = await socket("/odd", .init { $0.closeTimeout = .milliseconds(50) })
+        var messages = socket.messages.makeAsyncIterator()
+        #expect(try await messages.next() == .text("hi"))
+        #expect(await socket.closed.code == .protocolError)
+        await #expect(throws: RequestError.self) { try await messages.next() }
+    }
+
+    @Test("Pings in a row are all answered in order")
+    func manyPings() async throws {
+        let pongs = Locked(0)
+        server.on("GET", "/pings") { request in
+            .webSocket(answering: request, compression: nil) { socket in
+                socket.send(raw: Data((0..<10).flatMap { [0x89, 1, $0] as [UInt8] }))
+                for _ in 0..<10 { socket.ping() }
+                await socket.closed()
+                pongs.withLock { $0 = socket.pongs.count }
+                #expect(socket.pongs.prefix(10) == (0..<10).map { Data([$0]) }[...])
+            }
+        }
+        let socket = await socket("/pings")
+        _ = try await socket.opened
+        _ = try await socket.ping()
+        try await socket.close()
+        try await server.wait { $0.connectionCount == 0 }
+        #expect(pongs.withLock { $0 } == 20)
+    }
+
     @Test("A second reader of an ended connection ends at once")
     func late() async throws {
         let socket = await socket("/count")

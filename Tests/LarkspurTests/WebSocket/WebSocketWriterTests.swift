@@ -115,15 +115,15 @@ struct ByteQueueTests {
         return Array(bytes.prefix(size))
     }
 
-    @Test("Bytes leave the queue in the order in which they came")
-    func order() {
+    @Test("Bytes leave the queue in the order in which they came", arguments: [1, 130, 900])
+    func order(scale: Int) {
         var queue = ByteQueue()
         var (sent, received): ([UInt8], [UInt8]) = ([], [])
-        for round in 0..<500 {
-            let piece = (0..<(round * 37 % 900)).map { UInt8(truncatingIfNeeded: $0 + round) }
+        for round in 0..<(scale == 1 ? 500 : 60) {
+            let piece = (0..<(round * 37 % 900 * scale)).map { UInt8(truncatingIfNeeded: $0 + round) }
             append(piece, to: &queue)
             sent += piece
-            received += read(round * 53 % 800, from: &queue)
+            received += read(round * 53 % 800 * scale, from: &queue)
             #expect(queue.count == sent.count - received.count)
         }
         received += read(queue.count, from: &queue)
@@ -132,7 +132,7 @@ struct ByteQueueTests {
         #expect(read(10, from: &queue).isEmpty)
     }
 
-    @Test("All remaining bytes are taken at once, from index zero on", arguments: [10, 10_000])
+    @Test("All remaining bytes are taken at once, from index zero on", arguments: [10, 10_000, 600_000])
     func takeAll(_ size: Int) {
         var queue = ByteQueue()
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
@@ -152,6 +152,12 @@ struct ByteQueueTests {
         append([1, 2, 3, 4], to: &queue)
         queue.removeLast(2)
         #expect(queue.takeAll() == Data([1, 2]))
+        let many = (0..<262_144).map { UInt8(truncatingIfNeeded: $0) }
+        append(many, to: &queue)
+        append([1, 2, 3], to: &queue)
+        queue.removeLast(5)
+        #expect(queue.count == 262_142)
+        #expect(queue.takeAll() == Data(many.dropLast(2)))
         append([1], to: &queue)
         queue.removeAll()
         #expect(queue.takeAll().isEmpty)

@@ -29,8 +29,7 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     static let all = EngineProcess.isEngine ? [urlSession] : [stub] + engines
 
     private static let stub = ContractSubject(
-        name: "stub", abilities: [], buffer: StubPeer.buffer,
-        capabilities: TransportCapabilities.all.subtracting(.upgrades)
+        name: "stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
     ) { StubPeer() }
 
     private static let urlSession = ContractSubject(

@@ -3,40 +3,69 @@
 package struct ByteQueue: ~Copyable {
     /// The size of the memory that an empty queue keeps.
     private static let keptCapacity = 2_048
+    /// A queue moves to larger memory until it is a large block. Then it gets further blocks.
+    private static let smallestBlock = 512
+    private static let smallLimit = 32 * 1_024
+    private static let largeBlock = 256 * 1_024
+    private static let pool = BlockPool(size: largeBlock, limit: 16)
 
-    private var memory: UnsafeMutableRawPointer?
-    private var capacity = 0
-    private var start = 0
-    private var end = 0
+    /// Memory whose bytes from `start` to `end` belong to the queue.
+    private struct Block {
+        let memory: UnsafeMutableRawPointer
+        let capacity: Int
+        var start = 0
+        var end = 0
+
+        init(_ capacity: Int) {
+            self.capacity = capacity
+            memory = capacity == pool.size ? pool.take() : .allocate(byteCount: capacity, alignment: 16)
+        }
+
+        var count: Int { end - start }
+        var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory + start, count: count) }
+
+        func release() {
+            if capacity == pool.size { pool.put(memory) } else { memory.deallocate() }
+        }
+    }
+
+    /// The blocks in order; bytes are added to the last one.
+    private var blocks: [Block] = []
+    package private(set) var count = 0
 
     package init() {}
 
-    deinit { memory?.deallocate() }
-
-    package var count: Int { end - start }
+    deinit { for block in blocks { block.release() } }
 
     /// Returns memory for this number of bytes at the end of the queue, to be written before ``commit(_:)``.
     mutating func reserve(_ size: Int) -> UnsafeMutableRawPointer {
-        if let memory, end + size <= capacity { return memory + end }
-        let count = count
-        // The bytes move to the start of the memory if that leaves half of it free. Otherwise it grows.
-        if let memory, count + size <= capacity / 2 {
-            memory.copyMemory(from: memory + start, byteCount: count)
-            (start, end) = (0, count)
-            return memory + end
+        if let last = blocks.last {
+            if last.end + size <= last.capacity { return last.memory + last.end }
+            // A small block, or one without bytes, is replaced by a larger one.
+            if last.capacity < Self.largeBlock || last.count == 0 {
+                var larger = Block(Self.capacity(for: last.count + size))
+                larger.memory.copyMemory(from: last.memory + last.start, byteCount: last.count)
+                larger.end = last.count
+                last.release()
+                blocks[blocks.count - 1] = larger
+                return larger.memory + larger.end
+            }
         }
-        let grown = max(512, (count + size) * 2)
-        let larger = UnsafeMutableRawPointer.allocate(byteCount: grown, alignment: 16)
-        if let memory {
-            larger.copyMemory(from: memory + start, byteCount: count)
-            memory.deallocate()
-        }
-        (memory, capacity, start, end) = (larger, grown, 0, count)
-        return larger + count
+        let block = Block(blocks.isEmpty ? Self.capacity(for: size) : max(Self.largeBlock, size))
+        blocks.append(block)
+        return block.memory
+    }
+
+    private static func capacity(for size: Int) -> Int {
+        size * 2 <= smallLimit ? max(smallestBlock, size * 2) : max(largeBlock, size)
     }
 
     /// Adds the bytes that were written to the reserved memory.
-    mutating func commit(_ size: Int) { end += size }
+    mutating func commit(_ size: Int) {
+        guard size > 0 else { return }
+        blocks[blocks.count - 1].end += size
+        count += size
+    }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard let source = bytes.baseAddress else { return }
@@ -46,42 +75,106 @@ package struct ByteQueue: ~Copyable {
 
     /// Moves the oldest bytes to the buffer, and returns their number.
     package mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        let count = min(buffer.count, count)
-        guard count > 0, let memory, let target = buffer.baseAddress else { return 0 }
-        target.copyMemory(from: memory + start, byteCount: count)
-        start += count
-        if start == end { release() }
-        return count
+        var (moved, empty) = (0, 0)
+        while moved < buffer.count, empty < blocks.count {
+            let size = min(buffer.count - moved, blocks[empty].count)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[moved...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: blocks[empty].bytes.prefix(size)))
+            blocks[empty].start += size
+            moved += size
+            if blocks[empty].count == 0 { empty += 1 }
+        }
+        count -= moved
+        if count == 0 {
+            release()
+        } else if empty > 0 {
+            for block in blocks.prefix(empty) { block.release() }
+            blocks.removeFirst(empty)
+        }
+        return moved
     }
 
     /// Calls the closure with all bytes, which stay in the queue.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        body(UnsafeRawBufferPointer(start: memory.map { $0 + start }, count: count))
+        if blocks.count <= 1 { return body(blocks.first?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0)) }
+        return joined().withUnsafeBytes(body)
+    }
+
+    private func joined() -> Data {
+        var data = Data(capacity: count)
+        for block in blocks { data.append(contentsOf: block.bytes) }
+        return data
     }
 
     /// Removes and returns all bytes.
     package mutating func takeAll() -> Data {
         // Data of other memory would not begin at index zero if bytes had been read before.
-        guard start == 0, count > Self.keptCapacity, let memory else {
+        guard blocks.count == 1, blocks[0].start == 0, count > Self.keptCapacity else {
             defer { removeAll() }
-            return withBytes { Data($0) }
+            return joined()
         }
-        defer { (self.memory, capacity, end) = (nil, 0, 0) }
-        return Data(bytesNoCopy: memory, count: end, deallocator: .custom { memory, _ in memory.deallocate() })
+        let block = blocks[0]
+        (blocks, count) = ([], 0)
+        return Data(bytesNoCopy: block.memory, count: block.end, deallocator: .custom { _, _ in block.release() })
     }
 
     package mutating func removeAll() {
-        start = end
+        count = 0
         release()
     }
 
-    /// Removes bytes from the end.
-    mutating func removeLast(_ count: Int) { end -= count }
+    /// Removes bytes from the end, which were committed last.
+    mutating func removeLast(_ size: Int) {
+        count -= size
+        var rest = size
+        while rest > 0 {
+            let part = min(rest, blocks[blocks.count - 1].count)
+            blocks[blocks.count - 1].end -= part
+            rest -= part
+            if rest > 0 { blocks.removeLast().release() }
+        }
+    }
 
+    /// Releases the memory of an empty queue, except for a small block.
     private mutating func release() {
-        (start, end) = (0, 0)
-        guard capacity > Self.keptCapacity else { return }
-        memory?.deallocate()
-        (memory, capacity) = (nil, 0)
+        var kept: Block?
+        for var block in blocks {
+            guard kept == nil, block.capacity <= Self.keptCapacity else {
+                block.release()
+                continue
+            }
+            (block.start, block.end) = (0, 0)
+            kept = block
+        }
+        blocks.removeAll(keepingCapacity: true)
+        if let kept { blocks.append(kept) }
+    }
+}
+
+/// Memory of one size that queues use again, because the system takes long to provide new memory.
+private struct BlockPool: Sendable {
+    let size: Int
+    private let limit: Int
+    /// The addresses of unused blocks.
+    private let unused = Protected<[UInt]>([])
+
+    init(size: Int, limit: Int) {
+        self.size = size
+        self.limit = limit
+    }
+
+    func take() -> UnsafeMutableRawPointer {
+        unused.withLock { $0.popLast() }.flatMap { UnsafeMutableRawPointer(bitPattern: $0) }
+            ?? .allocate(byteCount: size, alignment: 16)
+    }
+
+    func put(_ memory: UnsafeMutableRawPointer) {
+        let address = UInt(bitPattern: memory)
+        let isKept = unused.withLock { unused in
+            guard unused.count < limit else { return false }
+            unused.append(address)
+            return true
+        }
+        if !isKept { memory.deallocate() }
     }
 }
