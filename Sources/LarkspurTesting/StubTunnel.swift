@@ -2,7 +2,7 @@ import Larkspur
 
 /// The upgraded connection of a stub's task: the bytes of both directions between the client and a ``MockWebSocket``.
 struct StubTunnel {
-    /// What the task does next.
+    /// The next action of the task.
     enum Action { case deliver(Data), read, end(TransportError?), wait }
 
     private enum End { case none, peer, reset, body }

@@ -16,13 +16,13 @@
             let delegate: RecordingDelegate
 
             init(
-                _ peer: WirePeer, _ stream: TestStream = TestStream(), allowance: UInt64 = .max,
+                _ peer: WirePeer, url: String? = nil, _ stream: TestStream = TestStream(), allowance: UInt64 = .max,
                 transport: CurlTransport = CurlTransport(), delegate: RecordingDelegate = RecordingDelegate(),
                 timeouts: TransportTimeouts = TransportTimeouts()
             ) throws {
                 self.transport = transport
                 var request = TransportRequest(
-                    url: try RequestURL(peer.url + "/socket?a=b"),
+                    url: try RequestURL(url ?? peer.url + "/socket?a=b"),
                     fields: [
                         HeaderField(name: "Upgrade", value: "x"), HeaderField(name: "Connection", value: "Upgrade"),
                         HeaderField(name: "X-Odd", value: ""),
@@ -197,6 +197,62 @@
             #expect(try await upgrade.finished().body == body)
         }
 
+        @Test("T26: a suspended task reads nothing of its stream (T16)")
+        func suspendedStream() async throws {
+            let peer = try WirePeer { wire in
+                try wire.head()
+                try wire.send(Self.switching)
+                try wire.send(wire.take(4))
+                try wire.end()
+            }
+            let stream = TestStream()
+            let upgrade = try Upgrade(peer, stream)
+            upgrade.task.resume()
+            try await upgrade.delegate.wait { !$0.heads.isEmpty }
+            upgrade.task.suspend()
+            stream.add(Array("late".utf8))
+            // When another request of the same loop has ended, the loop has handled the news of the stream, too.
+            let other = try WirePeer { wire in
+                try wire.head()
+                try wire.send("HTTP/1.1 204 No Content\r\n\r\n")
+                try wire.end()
+            }
+            let delegate = RecordingDelegate()
+            let request = TransportRequest(url: try RequestURL(other.url))
+            let neighbour = upgrade.transport.task(for: request, id: TransportTaskID(2), delegate: delegate)
+            neighbour.resume()
+            try await delegate.wait { $0.isCompleted }
+            #expect(stream.count == 4)
+            upgrade.task.resume()
+            #expect(try await upgrade.finished().body == Array("late".utf8))
+        }
+
+        @Test("T26: an HTTP proxy opens a tunnel, also to an http URL; its refusal is the proxy's failure")
+        func proxied() async throws {
+            for status in [200, 403] {
+                let proxy = try WirePeer { wire in
+                    try wire.head()
+                    try wire.send("HTTP/1.1 \(status) Here\r\n\(status == 200 ? "" : "Content-Length: 0\r\n")\r\n")
+                    guard status == 200 else { return try wire.end() }
+                    try wire.head()
+                    try wire.send(Self.switching)
+                    try wire.send(wire.take(5))
+                    try wire.end()
+                }
+                let proxies = try Proxies(Proxy(proxy.url))
+                let transport = CurlTransport(configuration: .init { $0.proxies = proxies })
+                let stream = TestStream()
+                stream.add(Array("hello".utf8))
+                let trace = try await Upgrade(proxy, url: "http://shop.example/socket", stream, transport: transport)
+                    .run()
+                #expect(proxy.heads.first?.hasPrefix("CONNECT shop.example:80 HTTP/1.1\r\n") == true)
+                #expect(trace.body == (status == 200 ? Array("hello".utf8) : []))
+                #expect(trace.failure == (status == 200 ? nil : .proxyFailed))
+                #expect(proxy.heads.count == (status == 200 ? 2 : 1))
+                if status == 200 { #expect(proxy.heads[1].hasPrefix("GET /socket HTTP/1.1\r\nHost: shop.example\r\n")) }
+            }
+        }
+
         @Test("T26: a cancel at any moment ends the task once, as cancelled or with its own end")
         func cancels() async throws {
             let peer = try WirePeer { wire in
@@ -291,6 +347,8 @@
 
         private let box = Protected(State())
 
+        /// The number of bytes that were not read.
+        var count: Int { box.withLock { $0.bytes.count } }
         var timesBegun: Int { box.withLock { $0.begun } }
         var timesEnded: Int { box.withLock { $0.ended } }
 

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-/// What the session does for a WebSocket as for any other request, and reconnection.
+/// The session treats a handshake like any other request. Reconnection follows its own rules.
 @Suite("WebSockets: handshake and reconnection", .timeLimit(.minutes(1)))
 struct WebSocketSessionTests {
     private let clock = ManualClock()

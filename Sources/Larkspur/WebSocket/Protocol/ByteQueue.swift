@@ -5,7 +5,7 @@ package struct ByteQueue: ~Copyable {
     private static let keptCapacity = 2_048
     /// A queue moves to larger memory until it is a large block. Then it gets further blocks.
     private static let smallestBlock = 512
-    private static let smallLimit = 32 * 1_024
+    private static let smallLimit = 128 * 1_024
     private static let largeBlock = 256 * 1_024
     private static let pool = BlockPool(size: largeBlock, limit: 16)
 
