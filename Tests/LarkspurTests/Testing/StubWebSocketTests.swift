@@ -69,7 +69,7 @@ struct StubWebSocketTests {
 
     @Test("A cancelled client ends the connection for the server")
     func cancelled() async throws {
-        let ended = Locked(false)
+        let ended = Protected(false)
         let session = session { socket in
             await socket.closed()
             ended.withLock { $0 = true }

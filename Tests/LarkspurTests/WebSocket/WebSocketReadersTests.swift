@@ -68,7 +68,7 @@ struct WebSocketReadersTests {
 
     @Test("A message before a violation can still be answered, and the violation then ends the connection")
     func answeredBeforeViolation() async throws {
-        let answers = Locked<[WebSocketMessage]>([])
+        let answers = Protected<[WebSocketMessage]>([])
         server.webSocket("/odd", compression: nil) { socket in
             socket.send(raw: Data([0x81, 2] + Array("hi".utf8) + [0x83, 0, 0x81, 1, 65]))
             for await message in socket.messages { answers.withLock { $0.append(message) } }
@@ -101,7 +101,7 @@ struct WebSocketReadersTests {
 
     @Test("Pings in a row are all answered in order")
     func manyPings() async throws {
-        let pongs = Locked(0)
+        let pongs = Protected(0)
         server.on("GET", "/pings") { request in
             .webSocket(answering: request, compression: nil) { socket in
                 socket.send(raw: Data((0..<10).flatMap { [0x89, 1, $0] as [UInt8] }))

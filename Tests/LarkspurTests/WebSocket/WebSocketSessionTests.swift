@@ -6,7 +6,7 @@ import Testing
 @Suite("WebSockets: handshake and reconnection", .timeLimit(.minutes(1)))
 struct WebSocketSessionTests {
     private let clock = ManualClock()
-    private let requests = Locked<[TransportRequest]>([])
+    private let requests = Protected<[TransportRequest]>([])
 
     private static let echo: @Sendable (MockWebSocket) async throws -> Void = { socket in
         for await message in socket.messages { socket.send(message) }
@@ -46,7 +46,7 @@ struct WebSocketSessionTests {
 
     @Test("A token that the server no longer accepts is refreshed, and the handshake is repeated")
     func refreshed() async throws {
-        let token = Locked("old")
+        let token = Protected("old")
         let interceptor = Interceptor(
             adapt: { request, _ in request.headers["Authorization"] = "Bearer " + token.withLock { $0 } },
             retry: { _, _, error in
@@ -153,7 +153,7 @@ struct WebSocketSessionTests {
     @Test("Messages that were not sent are told by the next send and by an event, or kept", arguments: [false, true])
     func unsent(keeps: Bool) async throws {
         let gate = Gate()
-        let received = Locked<[WebSocketMessage]>([])
+        let received = Protected<[WebSocketMessage]>([])
         let recorder = EventRecorder()
         let session = session { request, number in
             .webSocket(answering: request, compression: nil) { socket in
