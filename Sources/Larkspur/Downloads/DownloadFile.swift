@@ -159,7 +159,10 @@ actor DownloadFile: BodyReceiver {
         bytes.withUnsafeBytes { hash?.update($0) }
     }
 
-    func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) async throws {
+    func finish(
+        _ exchange: CompletedExchange, _ error: (any Error)?, telling tell: @Sendable (RequestEvent) -> Void
+    ) async throws {
+        if let error { throw error }
         let partial = try current()
         if case .rest(let total) = answer, partial.file.length != total {
             let count = partial.file.length

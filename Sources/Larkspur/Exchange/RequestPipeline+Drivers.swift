@@ -67,10 +67,24 @@ extension RequestPipeline {
         do throws(Exit) {
             while true {
                 if case .done = next { return }
+                if case .listen(let delivery) = next { return listen(to: delivery) }
                 next = try await advance(next)
             }
         } catch {
             leave(error)
+        }
+    }
+
+    /// Leaves the request to the transport's threads until the end of its body. Another task then runs the remaining
+    /// steps.
+    private func listen(to delivery: Delivery) {
+        core.dropTask()
+        delivery.body.deliver(to: delivery.consumer) { error in
+            guard core.isWithPipeline else { return }
+            let task = Task.detached {
+                await run(.later { () async throws(Exit) in try await delivery.finish(error) })
+            }
+            core.keep(task, isFirst: false)
         }
     }
 
@@ -82,7 +96,7 @@ extension RequestPipeline {
             switch next {
             case .now(.examine(let exchange, _)): return .ended(exchange)
             case .now(.receive(let head, let body)): return .live(head, body)
-            case .now, .later, .wait, .done: next = try await pipeline.advance(next)
+            case .now, .later, .wait, .listen, .done: next = try await pipeline.advance(next)
             }
         }
     }
@@ -93,7 +107,7 @@ extension RequestPipeline {
         case .later(let work): try await work()
         case .wait(let request, let plan, let loop):
             .now(.judge(try await core.perform(request, plan, for: session), loop))
-        case .done: .done
+        case .listen, .done: next
         }
     }
 

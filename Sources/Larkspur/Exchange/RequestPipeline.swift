@@ -35,11 +35,20 @@ struct RequestPipeline: Sendable {
         case later(Work)
         /// A hop with this request. The step `judge` follows the hop.
         case wait(OutgoingRequest, AttemptPlan, HopLoop)
+        /// A body that a receiver is called with. No task waits for its end, so an idle stream takes little memory.
+        case listen(Delivery)
         /// The request has finished.
         case done
     }
 
     typealias Work = @Sendable () async throws(Exit) -> Next
+
+    /// A body, the closure that is called with its bytes, and the work that follows its end.
+    struct Delivery: Sendable {
+        let body: ByteChannel
+        let consumer: ByteChannel.Consumer
+        let finish: @Sendable (RequestError?) async throws(Exit) -> Next
+    }
 
     /// The steps that a driver calls. These steps call all other steps.
     enum Step: Sendable {
@@ -71,7 +80,7 @@ struct RequestPipeline: Sendable {
         case .begin: try begin()
         case .judge(let outcome, let loop): try judge(outcome, loop)
         case .receive(let head, let body):
-            .later { () async throws(Exit) in try await conclude(receive(body, of: head), core.currentPlan()) }
+            .later { () async throws(Exit) in try await receive(body, of: head) }
         case .examine(let exchange, let plan): try examine(exchange, plan)
         case .serialize(let exchange, let held): try serialize(exchange, held)
         }

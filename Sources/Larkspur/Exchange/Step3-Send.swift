@@ -52,12 +52,13 @@ extension RequestPipeline {
         // any more.
         if case .buffered = response.body { try await passage.settle() }
         let exchange = passage.exchange(of: response)
-        return try await receive(response.body.chunks, of: exchange) { () async throws(Exit) in
+        let ending = Ending { () async throws(Exit) in
             try await passage.settle()
             return (passage.exchange(of: response), passage.latest.hop?.error)
         } failure: {
             passage.failure($0)
         }
+        return try await receive(response.body.chunks, of: exchange, ending)
     }
 }
 
@@ -171,7 +172,7 @@ private final class Passage: Sendable {
             return .success(try await pipeline.hops(.wait(request, core.currentPlan(), loop)))
         } catch {
             switch error {
-            case .unwind: core.unwind(core.read { $0.pipeline })
+            case .unwind: core.unwind(core.read { $0.pipeline.task })
             case .abandon: break
             }
             return .failure(CancellationError())

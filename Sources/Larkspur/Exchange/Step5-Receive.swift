@@ -1,43 +1,78 @@
 /// The fifth step, for bodies that are not kept in memory. The head is validated first. Then the body goes to the
 /// receiver in chunks, with back pressure.
 extension RequestPipeline {
-    func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> CompletedExchange {
+    /// Receives the body of a hop. If the receiver can be called with the bytes, the work that follows the body's end
+    /// is left to the driver.
+    func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> Next {
         guard let hop = head.hop else { throw .abandon }
-        return try await receive(HopBody(body, of: hop), of: head) { () async throws(Exit) in
+        let chunks = HopBody(body, of: hop)
+        let ending = Ending { () async throws(Exit) in
             let ended = try await end(body)
             return (ended, ended.hop?.error)
         } failure: {
             RequestError(wrapping: $0, as: .receivingFailed, stage: .sending)
         }
+        guard let receiver = core.receiver, let consumer = chunks.plain.flatMap(receiver.consumer) else {
+            return try conclude(await receive(chunks, of: head, ending), core.currentPlan())
+        }
+        if let refused = try await refusal(of: head, chunks, ending) {
+            return try conclude(refused, core.currentPlan())
+        }
+        do { try await receiver.begin(head) } catch {
+            let error = await finish(head, receiver, error)
+            return try conclude(await ended(ending, error), core.currentPlan())
+        }
+        return .listen(
+            Delivery(body: body, consumer: consumer) { (error) async throws(Exit) in
+                let error = await finish(head, receiver, error)
+                return try conclude(await ended(ending, error), core.currentPlan())
+            })
     }
 
-    /// Validates a response by its head, and passes its body to the receiver. If a validator refuses the response, the
-    /// failed exchange contains the first bytes of the body.
-    ///
-    /// - Parameters:
-    ///   - end: Ends the hop. Returns the exchange and the error of the hop.
-    ///   - failure: Returns the error for a body that could not be received.
+    /// The way to end a body.
+    struct Ending: Sendable {
+        /// Ends the hop. Returns the exchange and the error of the hop.
+        let end: @Sendable () async throws(Exit) -> (CompletedExchange, TransportError?)
+        /// Returns the error for a body that could not be received.
+        let failure: @Sendable (any Error) -> RequestError
+    }
+
+    /// Validates a response by its head, and passes its body to the receiver.
     func receive<Chunks: AsyncSequence & Sendable>(
-        _ chunks: Chunks, of head: CompletedExchange,
-        end: () async throws(Exit) -> (CompletedExchange, TransportError?),
-        failure: (any Error) -> RequestError
+        _ chunks: Chunks, of head: CompletedExchange, _ ending: Ending
     ) async throws(Exit) -> CompletedExchange where Chunks.Element == Data {
+        if let refused = try await refusal(of: head, chunks, ending) { return refused }
+        var problem: (any Error)?
+        if let receiver = core.receiver { problem = await pass(chunks, of: head, to: receiver, on: receiver.actor) }
+        return try await ended(ending, problem)
+    }
+
+    /// Validates a response by its head. If a gate or a validator refuses the response, returns the failed exchange,
+    /// which contains the first bytes of the body.
+    private func refusal<Chunks: AsyncSequence & Sendable>(
+        of head: CompletedExchange, _ chunks: Chunks, _ ending: Ending
+    ) async throws(Exit) -> CompletedExchange? where Chunks.Element == Data {
         let passed = try await passGates(head, core.currentPlan())
         // If the partial file of a resumed download is already complete, the server refuses the requested range. This
         // is not a failure.
         let isSettled = passed.error != nil || head.hop?.hasNothingMore == true
         let validated = isSettled ? passed : try await validated(passed)
-        if let error = validated.error {
-            let start = await start(of: chunks)
-            return failed(error, try await end().0.with(start))
+        guard let error = validated.error else {
+            try core.enter(.sending)
+            return nil
         }
-        try core.enter(.sending)
-        var problem: (any Error)?
-        if let receiver = core.receiver { problem = await pass(chunks, of: head, to: receiver, on: receiver.actor) }
-        let (ended, hopError) = try await end()
+        let start = await start(of: chunks)
+        return failed(error, try await ending.end().0.with(start))
+    }
+
+    /// Ends a body, and returns the exchange.
+    ///
+    /// - Parameter problem: The error of the receiver or the body; nil if the receiver has received the whole body.
+    private func ended(_ ending: Ending, _ problem: (any Error)?) async throws(Exit) -> CompletedExchange {
+        let (ended, hopError) = try await ending.end()
         guard let problem else { return ended }
-        guard let hopError, hopError.code == .timedOut else { return failed(failure(problem), ended) }
-        return failed(failure(try core.failure(from: hopError)), ended)
+        guard let hopError, hopError.code == .timedOut else { return failed(ending.failure(problem), ended) }
+        return failed(ending.failure(try core.failure(from: hopError)), ended)
     }
 
     /// The maximum time to wait for the body of a refused response. That body only helps to explain the error. The time
@@ -74,12 +109,20 @@ extension RequestPipeline {
             if let hop = head.hop, hop.head?.status == 206, let offset = hop.request.options.resumption?.offset {
                 core.emit(.continueFile(from: offset))
             }
-            let plain = (body as? HopBody)?.plain
-            let isTaken = if let plain { try await receiver.take(plain) } else { false }
-            if !isTaken {
-                for try await chunk in body { try await receiver.receive(chunk) }
-            }
-            try await receiver.finish(head) { core.emit($0) }
+            for try await chunk in body { try await receiver.receive(chunk) }
+            return await finish(head, receiver, nil)
+        } catch {
+            return await finish(head, receiver, error)
+        }
+    }
+
+    /// Tells the receiver the end of the body. Returns the error that the attempt fails with.
+    private func finish(
+        _ head: CompletedExchange, _ receiver: any BodyReceiver, _ error: (any Error)?,
+        isolation: isolated (any Actor)? = #isolation
+    ) async -> (any Error)? {
+        do {
+            try await receiver.finish(head, error) { core.emit($0) }
             return nil
         } catch {
             return error

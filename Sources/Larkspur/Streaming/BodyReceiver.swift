@@ -28,13 +28,18 @@ package protocol BodyReceiver: Sendable {
     /// Receives the next decoded bytes. Returns when the receiver can receive more.
     func receive(_ bytes: Data) async throws
 
-    /// Reads the whole body from the channel, if the body needs no decoding. Returns false if the pipeline must call
-    /// ``receive(_:)`` instead.
-    func take(_ body: ByteChannel) async throws -> Bool
+    /// Returns a closure that the transport's threads call with the bytes, in place of ``receive(_:)``. So no task has
+    /// to wait for the next bytes. Returns nil, the default, if a task has to handle them. Called before
+    /// ``begin(_:)``, if the body needs no decoding.
+    func consumer(of body: ByteChannel) -> ByteChannel.Consumer?
 
-    /// Handles the end of a complete body. Before this function returns, it reports events for monitors by calling
-    /// `tell`.
-    func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) async throws
+    /// Handles the end of the body. Before this function returns, it reports events for monitors by calling `tell`.
+    ///
+    /// - Parameter error: The error of the body or of the receiver; nil if the body is complete. This function throws
+    ///   it again, unless the receiver knows better.
+    func finish(
+        _ exchange: CompletedExchange, _ error: (any Error)?, telling tell: @Sendable (RequestEvent) -> Void
+    ) async throws
 
     /// Returns the exchange for the serializers, with the result of receiving its body.
     func result(_ exchange: CompletedExchange) async -> CompletedExchange
@@ -55,6 +60,6 @@ extension BodyReceiver {
         canBeginAgain ? interceptors : []
     }
     package func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest { request }
-    package func take(_ body: ByteChannel) async throws -> Bool { false }
+    package func consumer(of body: ByteChannel) -> ByteChannel.Consumer? { nil }
     package func result(_ exchange: CompletedExchange) async -> CompletedExchange { exchange }
 }

@@ -10,6 +10,8 @@ package final class ByteChannel: Sendable {
     /// Consumes the bytes and returns true, or returns false if the consumer has no room. The owner of the consumer
     /// calls `deliver()` when the consumer has room again.
     package typealias Consumer = @Sendable (Data) -> Bool
+    /// Called with the error of the body; nil if the body is complete.
+    package typealias Ending = @Sendable (RequestError?) -> Void
 
     private enum End {
         case open
@@ -32,8 +34,9 @@ package final class ByteChannel: Sendable {
         /// Whether the reader has received the end of the body.
         var isOver = false
         var allow: Allow?
-        /// The closure that consumes the bytes as they arrive, in place of a reader. One thread at a time calls it.
-        var consumer: Consumer?
+        /// The closures that get the bytes as they arrive, and the end, in place of a reader. One thread at a time
+        /// calls them.
+        var consumer: (consume: Consumer, end: Ending)?
         var isDelivering = false
         var deliversAgain = false
 
@@ -102,7 +105,7 @@ package final class ByteChannel: Sendable {
                 // them in memory. Only then does the channel report these bytes as consumed. At the first chunk, the
                 // channel reports position 0, to get more room than the initial minimum.
                 let shared = share != nil && isFirst ? state.allow : nil
-                guard state.consumer == nil, let reader = state.reader else {
+                guard let reader = state.reader else {
                     state.chunks.append(bytes)
                     return (nil, shared, 0)
                 }
@@ -170,29 +173,27 @@ package final class ByteChannel: Sendable {
         }
     }
 
-    /// Returns the consumer and the next bytes for it, or nil if no bytes wait. At the end of the body it resumes the
-    /// waiting reader.
+    /// Returns the consumer and the next bytes for it, or nil if no bytes wait. Tells the consumer the end of the body.
     private func nextDelivery() -> (Consumer, Data)? {
-        let (next, ended, reader, _) = box.withLock {
-            state -> ((Consumer, Data)?, RequestError??, Reader?, released: (Consumer?, Allow?)) in
+        let (next, ended, released, _) = box.withLock {
+            state -> ((Consumer, Data)?, RequestError?, released: (consume: Consumer, end: Ending)?, Allow?) in
             if let consumer = state.consumer, let bytes = state.next {
-                return ((consumer, bytes), nil, nil, (nil, nil))
+                return ((consumer.consume, bytes), nil, nil, nil)
             }
             state.isDelivering = false
-            guard case .ended(let error) = state.end else { return (nil, nil, nil, (nil, nil)) }
-            defer { (state.consumer, state.reader, state.allow) = (nil, nil, nil) }
-            return (nil, .some(error), state.reader?.continuation, (state.consumer, state.allow))
+            guard case .ended(let error) = state.end else { return (nil, nil, nil, nil) }
+            defer { (state.consumer, state.allow) = (nil, nil) }
+            return (nil, error, state.consumer, state.allow)
         }
-        if let ended { reader?.resume(returning: ended.map { .failure($0) } ?? .success(nil)) }
+        released?.end(ended)
         return next
     }
 
-    /// Passes the bytes to the consumer, and returns at the end of the body. The threads that deliver bytes or make
-    /// room call the consumer, so the reader needs no thread of its own.
-    package func read(by consumer: @escaping Consumer) async throws {
-        box.withLock { $0.consumer = consumer }
-        defer { _ = box.withLock { $0.consumer.take() } }
-        _ = try await next()
+    /// Passes the bytes to the consumer, and then the end of the body. The threads that deliver bytes or make room call
+    /// both closures, so no task has to wait. If the channel is released before its end, `end` is not called.
+    package func deliver(to consumer: @escaping Consumer, end: @escaping Ending) {
+        box.withLock { $0.consumer = (consumer, end) }
+        deliver()
     }
 
     /// Returns the next bytes; nil at the end. Only one reader may wait at a time. The reader resumes on the actor
@@ -250,18 +251,18 @@ package final class ByteChannel: Sendable {
     private func read(_ number: UInt64, _ continuation: Reader) {
         let answer = box.withLock { state -> Answer in
             precondition(state.reader == nil, "a byte channel has one reader at a time")
-            if state.consumer == nil, state.first < state.chunks.count {
+            if state.first < state.chunks.count {
                 let bytes = state.takeFirst()
                 let before = state.read
                 state.read += UInt64(bytes.count)
                 return .bytes(bytes, allow: state.allow, consumed: share == nil ? state.read : before)
             }
             switch state.end {
-            case .ended(let error) where state.consumer == nil:
+            case .ended(let error):
                 state.isOver = error == nil
                 return .end(error, consumed: state.read)
             case .abandoned: return .end(nil, consumed: state.read)
-            case .open, .ended:
+            case .open:
                 state.reader = (number, continuation)
                 return .wait(allow: share == nil ? nil : state.allow, consumed: state.read)
             }
@@ -269,7 +270,6 @@ package final class ByteChannel: Sendable {
         switch answer {
         case .wait(let allow, let consumed):
             advance(allow, behind: consumed)
-            deliver()
         case .bytes(let bytes, let allow, let consumed):
             advance(allow, behind: consumed)
             continuation.resume(returning: .success(bytes))

@@ -134,14 +134,12 @@ final class StreamHub: BodyReceiver {
         deliver(bytes)
     }
 
-    func take(_ body: ByteChannel) async throws -> Bool {
-        let later: @Sendable () -> Void = { body.deliver() }
-        try await body.read { [self] bytes in
-            guard hasRoom(or: later) else { return false }
+    func consumer(of body: ByteChannel) -> ByteChannel.Consumer? {
+        { [self] bytes in
+            guard hasRoom(or: { body.deliver() }) else { return false }
             deliver(bytes)
             return true
         }
-        return true
     }
 
     /// Returns whether the next bytes can be delivered. If not, stores the closure, which is called once all readers
@@ -162,7 +160,11 @@ final class StreamHub: BodyReceiver {
         for channel in channels { channel.receive(bytes) }
     }
 
-    func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) {}
+    func finish(
+        _ exchange: CompletedExchange, _ error: (any Error)?, telling tell: @Sendable (RequestEvent) -> Void
+    ) throws {
+        if let error { throw error }
+    }
 
     func stopDelivering() {
         let (channels, continuation) = box.withLock { state in

@@ -140,21 +140,10 @@ final class WebSocketCore: BodyReceiver {
         schedulePing()
     }
 
-    /// Reads the connection until it ends. Throws unless a side has closed it.
-    func take(_ body: ByteChannel) async throws -> Bool {
-        do {
-            if agreement?.deflate == nil {
-                let later: @Sendable () -> Void = { body.deliver() }
-                try await body.read { [self] in consume($0, orLater: later) }
-            } else {
-                // Messages are decompressed in the request's task, because that takes long.
-                while let bytes = try await body.next() { await receive(bytes) }
-            }
-            try didEnd(nil)
-        } catch {
-            try didEnd(error)
-        }
-        return true
+    /// Messages are decompressed in the request's task, because that takes long.
+    func consumer(of body: ByteChannel) -> ByteChannel.Consumer? {
+        guard agreement?.deflate == nil else { return nil }
+        return { [self] bytes in consume(bytes) { body.deliver() } }
     }
 
     func receive(_ bytes: Data) async {
@@ -168,15 +157,16 @@ final class WebSocketCore: BodyReceiver {
         }
     }
 
-    func finish(_ exchange: CompletedExchange, telling tell: @Sendable (RequestEvent) -> Void) {}
-
     /// Handles the end of the connection's bytes. Throws the reason, unless the connection was closed.
-    private func didEnd(_ error: (any Error)?) throws {
+    func finish(
+        _ exchange: CompletedExchange, _ error: (any Error)?, telling tell: @Sendable (RequestEvent) -> Void
+    ) throws {
         let keeps = options.reconnection?.keptBytes
         // A connection that has received something, or has lasted, ends the count of failures. A server that accepts
         // connections only to close them thus meets growing delays.
         let isUseful = link.withLock { $0.age }.map { $0() >= options.reconnection?.backoff.cap ?? .zero } ?? false
         let (outcome, dropped, timers) = link.withLock { link -> (Result<Void, any Error>, Int, [DeadlineTimer?]) in
+            guard link.phase != .ended else { return (.success(()), 0, []) }  // the request was cancelled
             if isUseful || link.hasReceived { link.failures = 0 }
             let outcome = link.outcome(error, reconnectingAfter: options.reconnection?.closeCodes ?? [])
             guard case .failure = outcome, let keeps, link.ownClose == nil else {

@@ -103,21 +103,22 @@ struct ByteChannelTests {
     @Test(
         "A taker has what waited and what comes, in order; what it refuses comes again when there is room, then the end"
     )
-    func taker() async throws {
+    func taker() {
         let channel = ByteChannel(capacity: 4)
         let positions = Protected<[UInt64]>([])
         channel.connect { position in positions.withLock { $0.append(position) } }
         channel.receive(Data([1]))
         let taken = Protected<(bytes: [UInt8], room: Int)>(([], 2))
-        let reading = Task.immediate {
-            try await channel.read { bytes in
-                taken.withLock { taken in
-                    guard taken.room > 0 else { return false }
-                    taken.room -= 1
-                    taken.bytes += bytes
-                    return true
-                }
+        let ends = Protected<[RequestError.Code?]>([])
+        channel.deliver { bytes in
+            taken.withLock { taken in
+                guard taken.room > 0 else { return false }
+                taken.room -= 1
+                taken.bytes += bytes
+                return true
             }
+        } end: { error in
+            ends.withLock { $0.append(error?.code) }
         }
         channel.receive(Data([2]))
         channel.receive(Data([3]))
@@ -126,33 +127,50 @@ struct ByteChannelTests {
         #expect(positions.withLock { $0 } == [4, 5, 6])
         channel.end(RequestError(.connectionLost, "gone"))
         #expect(taken.withLock { $0.bytes } == [1, 2])
+        #expect(ends.withLock { $0.isEmpty })
         taken.withLock { $0.room = 9 }
         channel.deliver()
-        await #expect(throws: RequestError.self) { try await reading.value }
+        channel.deliver()
         #expect(taken.withLock { $0.bytes } == [1, 2, 3, 4])
+        #expect(ends.withLock { $0 } == [.connectionLost])
     }
 
-    @Test("A taker that is cancelled leaves what waits to the next reader")
-    func cancelledTaker() async throws {
+    @Test("A taker of a body that has already ended gets the bytes and the end at once, and is then released")
+    func lateTaker() {
+        final class Token: Sendable {}
         let channel = ByteChannel()
-        let reading = Task.immediate { try await channel.read { _ in false } }
         channel.receive(Data([7]))
-        reading.cancel()
-        await #expect(throws: CancellationError.self) { try await reading.value }
-        #expect(try await channel.next() == Data([7]))
+        channel.end(nil)
+        let taken = Protected<[Data]>([])
+        let ends = Protected(0)
+        weak let token: Token?
+        do {
+            let kept = Token()
+            token = kept
+            channel.deliver { bytes in
+                withExtendedLifetime(kept) { taken.withLock { $0.append(bytes) } }
+                return true
+            } end: { error in
+                if error == nil { ends.withLock { $0 += 1 } }
+            }
+        }
+        #expect(taken.withLock { $0 } == [Data([7])])
+        #expect(ends.withLock { $0 } == 1)
+        #expect(token == nil)
+        withExtendedLifetime(channel) {}
     }
 
     @Test("Bytes from one thread and room from others: a taker has every byte once, in order, and the end")
-    func concurrentTaker() async throws {
+    func concurrentTaker() async {
         let channel = ByteChannel(capacity: 256)
         let count = 50_000
         let taken = Protected(0)
         let mistakes = Protected(0)
-        let ends = Protected(false)
+        let hasEnded = Protected(false)
         async let givers: Void = withTaskGroup(of: Void.self) { group in
             for _ in 0..<2 {
                 group.addTask {
-                    while !ends.withLock({ $0 }) {
+                    while !hasEnded.withLock({ $0 }) {
                         channel.deliver()
                         await Task.yield()
                     }
@@ -164,20 +182,24 @@ struct ByteChannelTests {
             }
         }
         let turns = Protected(0)
-        try await channel.read { bytes in
-            let turn = turns.withLock { turns in
-                turns += 1
-                return turns
+        await withCheckedContinuation { ended in
+            channel.deliver { bytes in
+                let turn = turns.withLock { turns in
+                    turns += 1
+                    return turns
+                }
+                guard turn % 3 != 0 else { return false }
+                let number = taken.withLock { taken in
+                    defer { taken += 1 }
+                    return taken
+                }
+                if Array(bytes) != [UInt8(truncatingIfNeeded: number)] { mistakes.withLock { $0 += 1 } }
+                return true
+            } end: { _ in
+                ended.resume()
             }
-            guard turn % 3 != 0 else { return false }
-            let number = taken.withLock { taken in
-                defer { taken += 1 }
-                return taken
-            }
-            if Array(bytes) != [UInt8(truncatingIfNeeded: number)] { mistakes.withLock { $0 += 1 } }
-            return true
         }
-        ends.withLock { $0 = true }
+        hasEnded.withLock { $0 = true }
         await givers
         #expect(taken.withLock { $0 } == count)
         #expect(mistakes.withLock { $0 } == 0)

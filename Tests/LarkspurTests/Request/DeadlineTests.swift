@@ -143,7 +143,7 @@ struct DeadlineTests {
         #expect(clock.sleepers == 0, "no timer is left")
         let core = request.handle.core
         #expect(core.context.requests.isEmpty)
-        #expect(core.read { $0.deadlines.isEmpty && $0.pipeline == nil && $0.session == nil && $0.hop == nil })
+        #expect(core.read { $0.deadlines.isEmpty && $0.pipeline.task == nil && $0.session == nil && $0.hop == nil })
         await held.recorder.wait { $0.contains { $0.name == "finish" } }
         held.gate.open()
         #expect(held.recorder.names(of: request).count { $0 == "finish" } == 1)

@@ -196,6 +196,7 @@ final class RequestModel {
             case .wait(let request, _, let loop):
                 if request.url.path != "/" { met.insert(.redirect) }
                 try beginHop(request, loop)
+            case .listen: faults.append("a request without a receiver listens to a body")
             case .done: machine = .over
             }
         } catch {

@@ -31,6 +31,18 @@ import Testing
             #expect(try await request.serializingData().value == Data("text".utf8), "a late serializer")
         }
 
+        @Test("An open stream needs no task between two chunks, and its cancel still ends it")
+        func stream() async throws {
+            let answer = StubAnswer.response(chunks: [Data("a".utf8)])
+            let session = Session(transport: StubTransport { _ in StubAnswer(answer.steps + [.stall]) })
+            let request = await session.streamRequest("http://example.com")
+            let iterator = request.bytes.makeAsyncIterator()
+            #expect(try await iterator.next() == Data("a".utf8))
+            #expect(request.handle.core.read { $0.pipeline.task == nil })
+            request.cancel()
+            await #expect(throws: CancellationError.self) { try await iterator.next() }
+        }
+
         @Test("An awaiter that waits is resumed by the hop's end")
         func awaited() async throws {
             let data = await session.request("http://example.com").serializingData()

@@ -350,10 +350,14 @@ struct ServerSentEventsTests {
             #expect(try await iterator.next()?.data == "a")
             await time
         }
-        await invalidate()
-        async let time: Void = pass(.seconds(3))
+        // The session is invalidated while the stream waits to connect again.
+        async let end: Void = {
+            await clock.waitForSleepers(1)
+            await invalidate()
+            clock.advance(by: .seconds(3))
+        }()
         await #expect { try await iterator.next() } throws: { ($0 as? RequestError)?.code == .sessionInvalidated }
-        await time
+        await end
     }
 
     @Test("Over a real connection that breaks within an event, no event is lost or repeated")

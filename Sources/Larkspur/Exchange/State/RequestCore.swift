@@ -63,17 +63,24 @@ package final class RequestCore: Sendable {
 
     /// Stores the request's task, so that a cancel can cancel the task. If the request was cancelled before, cancels
     /// the task now.
-    func keep(_ task: Task<Void, Never>) {
+    ///
+    /// - Parameter isFirst: Whether the task is the first one of the request. It may already have ended.
+    func keep(_ task: Task<Void, Never>, isFirst: Bool = true) {
         let isOver = box.withLock { state -> Bool in
             switch state.phase {
             case .unwinding: return true
             case .finished: return state.cancellation != nil
             case .idle, .preparing, .transferring, .receiving, .settling, .backingOff, .cancellingHop:
-                state.pipeline = task
+                state.pipeline.keep(task, isFirst: isFirst)
                 return false
             }
         }
         if isOver { task.cancel() }
+    }
+
+    /// Forgets the request's task, which ends before the request does.
+    func dropTask() {
+        _ = read { $0.pipeline.drop() }
     }
 
     /// Registers the request with the session, which keeps it until the finish. Returns false if the session has ended.

@@ -33,3 +33,20 @@ extension RequestState {
         return (end(hop, nil), session, hop.task)
     }
 }
+
+/// The task that runs a request's steps.
+struct PipelineTask {
+    private(set) var task: Task<Void, Never>?
+    private var isDropped = false
+
+    /// - Parameter isFirst: Whether the task is the request's first. If it was dropped before, it is not kept.
+    mutating func keep(_ task: Task<Void, Never>, isFirst: Bool) {
+        if !isFirst || !isDropped { self.task = task }
+    }
+
+    /// Forgets the first task. Returns it, to be released after unlocking.
+    mutating func drop() -> Task<Void, Never>? {
+        isDropped = true
+        return task.take()
+    }
+}

@@ -37,7 +37,7 @@ struct RequestState: ~Copyable {
     /// to fail when its session ends.
     private(set) var session: Session?
     private var registration = Registration.notBegun
-    var pipeline: Task<Void, Never>?
+    var pipeline = PipelineTask()
 
     // Settings and serializers
     var settings: RequestSettings
@@ -135,7 +135,7 @@ struct RequestState: ~Copyable {
         case .takeOver:
             keptOwner = owner
             noteEnd(reason)
-            return .takeOver(held: pipeline, hop?.task, discarded: queue.discardHeld())
+            return .takeOver(held: pipeline.task, hop?.task, discarded: queue.discardHeld())
         case .cancelHop:
             noteEnd(reason)
             return isLeftToAwaiter ? .takeUpHop : .cancelHop(hop?.task)
@@ -260,7 +260,7 @@ struct RequestState: ~Copyable {
         // The transport may end a cancelled hop later, but monitors must get the hop's end before the finish.
         if hop != nil { note(.endHop(.cancelled)) }
         note(.finish(exchange.error))
-        pipeline = nil
+        pipeline = PipelineTask()
         let (released, limits) = (settings, deadlines)
         (settings, deadlines) = (released.remains, Deadlines())
         let finish = Finish(
