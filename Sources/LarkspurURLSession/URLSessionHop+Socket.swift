@@ -20,6 +20,9 @@ extension URLSessionHop {
         }
         var request = request
         request.url = url
+        #if canImport(Darwin)
+            request.assumesHTTP3Capable = false  // URLSession opens WebSockets over TCP
+        #endif
         for name in Self.platformFields { request.setValue(nil, forHTTPHeaderField: name) }
         box.withLock { $0.session = session }
         // The platform's limit is larger, so that a message of exactly the limit is received.

@@ -112,6 +112,33 @@
             #expect(try await closing.network.socket().log.value.cancels == 0)
         }
 
+        @Test("T26: after the server's close, unsent messages are dropped, and an error of the task is no failure")
+        func afterClose() async throws {
+            let hop = try Hop(
+                .init(start: { socket in
+                    socket.holdSends(true)
+                    socket.open()
+                }))
+            hop.task.resume()
+            hop.stream.add(Self.text("one") + Self.text("two"))
+            let socket = try await hop.network.socket()
+            try await socket.log.wait { $0.sent.count == 1 }
+            try #require(hop.task as? URLSessionHop).didClose(1000, "")
+            hop.stream.finish()
+            #expect(try await hop.finished().isSuccess)
+            #expect(socket.log.value.sent == [.text("one")])
+            #expect(socket.log.value.cancels == 0)
+
+            let ending = try Hop()
+            ending.task.resume()
+            try await ending.delegate.wait { !$0.heads.isEmpty }
+            try #require(ending.task as? URLSessionHop).didClose(4000, "")
+            try await ending.network.socket().complete(FakeSocket.notConnected)
+            let trace = try await ending.finished()
+            #expect(trace.isSuccess)
+            #expect(trace.body == [0x88, 2, 0x0F, 0xA0])
+        }
+
         @Test("T26: bytes that are no frames, and a stream that fails, end the hop with bodyFailed (T24)")
         func brokenBody() async throws {
             for bytes in [[0x81, 0x01, 0x41], nil] as [[UInt8]?] {
