@@ -79,7 +79,9 @@
 ///   without an error; it does not wait until received bytes are delivered. Without the status 101, the body is not
 ///   opened, and the task continues as for any other request. The request's timeouts apply until the head of the
 ///   final response or of the 101 is complete. No `.bodySent` is delivered. A transport without `.upgrades` ends
-///   such a request with `.unavailable` and sends nothing.
+///   such a request with `.unavailable` and sends nothing. A transport with `.webSockets` instead of `.upgrades` does
+///   so for other protocols than WebSocket. For WebSockets it keeps this rule, but the connection carries the messages
+///   in frames of the platform's own, and a response without the status 101 has no body.
 ///
 /// **Lifetime**
 /// - T21 A task keeps its delegate alive until it has delivered `.completed`, and then releases the delegate.

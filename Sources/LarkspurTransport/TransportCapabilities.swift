@@ -24,10 +24,13 @@ public struct TransportCapabilities: OptionSet, Sendable {
     public static let choosesVersion = TransportCapabilities(rawValue: 1 << 7)
     /// A connection can be switched to another protocol (T26).
     public static let upgrades = TransportCapabilities(rawValue: 1 << 8)
+    /// A connection can be switched to WebSocket, but the platform performs the handshake and frames the messages, so
+    /// other protocols are not possible (T26). A transport with `.upgrades` needs no such capability.
+    public static let webSockets = TransportCapabilities(rawValue: 1 << 9)
 
     /// All capabilities: the whole contract.
     public static let all: TransportCapabilities = [
         .sendsOnce, .keepsRequest, .keepsResponseFields, .holdsBackPeer, .observesConnecting, .asksForTrust,
-        .asksOnReuse, .choosesVersion, .upgrades,
+        .asksOnReuse, .choosesVersion, .upgrades, .webSockets,
     ]
 }

@@ -20,6 +20,8 @@ public struct TransportRequest: Sendable {
     /// Whether the request asks the peer to switch to another protocol (T26 in `Transport`). The request's fields name
     /// the protocol. The body is sent after the peer has switched.
     public var upgrades = false
+    /// Creates the translator of a WebSocket, for one task; nil for other requests.
+    package var translator: (@Sendable () -> any SocketTranslator)?
     /// The HTTP version to use.
     public var version = HTTPVersionChoice.negotiated
 

@@ -5,6 +5,7 @@ struct HopState {
     /// The objects that a hop needs until the platform's task has ended.
     struct Remains {
         var task: URLSessionTask?
+        var socket: (any PlatformSocket)?
         var body: OutgoingBody?
         #if !canImport(Darwin)
             var file: SpooledBody?
@@ -32,6 +33,8 @@ struct HopState {
 
     private var phase = Phase.created
     private var task: URLSessionTask?
+    /// The WebSocket of the platform, for requests that ask for one.
+    var socket: SocketState?
     var session: PlatformSession?
     private(set) var body: OutgoingBody?
     /// The bodies that `URLSession` may still read. The hop keeps them until the platform's task has ended.
@@ -77,6 +80,7 @@ struct HopState {
         timeouts = request.timeouts
         bodyLength = request.body.length
         isHeadRequest = request.method.uppercased() == "HEAD"
+        if request.upgrades { socket = SocketState() }
         allowance = request.initialAllowance
     }
 
@@ -100,7 +104,7 @@ struct HopState {
     }
 
     /// Ends the hop at once: facts that were not delivered are dropped. Returns nil if it has ended.
-    mutating func end(_ error: TransportError) -> Remains? {
+    mutating func end(_ error: TransportError?) -> Remains? {
         guard phase != .ended else { return nil }
         phase = .ended
         end = .some(error)
@@ -109,7 +113,7 @@ struct HopState {
     }
 
     private mutating func takeRemains() -> Remains {
-        var remains = Remains(task: task, body: body)
+        var remains = Remains(task: task, socket: socket?.take(), body: body)
         (task, body) = (nil, nil)
         #if !canImport(Darwin)
             remains.file = file.take()
@@ -120,7 +124,7 @@ struct HopState {
     // MARK: Facts
 
     /// Whether the platform's events still change the hop.
-    private var isOpen: Bool { phase == .running && end == nil }
+    var isOpen: Bool { phase == .running && end == nil }
 
     mutating func didCreate(_ task: URLSessionTask) -> Bool {
         guard isOpen else { return false }
@@ -206,6 +210,9 @@ struct HopState {
         return true
     }
 
+    /// Adds to the number of bytes that were taken from the body of an upgraded request.
+    mutating func addSent(_ count: UInt64) { sent += count }
+
     /// Returns the bodies that the platform's task could read until now.
     mutating func takeOpened() -> [OutgoingBody] {
         defer { opened = [] }
@@ -278,6 +285,9 @@ struct HopState {
 
     // MARK: Back pressure
 
+    /// Whether the platform's WebSocket may receive the next message.
+    var mayReceive: Bool { pieces.isEmpty && delivered < allowance }
+
     private var isFull: Bool {
         phase == .running && !pieces.isEmpty && (isSuspended || received >= max(delivered, allowance))
             && received - delivered >= Self.maximumHeld
@@ -297,7 +307,7 @@ struct HopState {
 
     /// The next deadline; nil if no limit applies.
     var deadline: Deadline? {
-        guard phase == .running, let start else { return nil }
+        guard phase == .running, let start, !isOpenSocket else { return nil }
         let isSending = !hasHead && (bodyLength.map { sent < $0 } ?? (body?.hasEnded == false))
         let place: TransportError.Phase = hasHead ? .receiving : isSending ? .sending : .waiting
         var deadlines: [Deadline] = []

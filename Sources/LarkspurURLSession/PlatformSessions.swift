@@ -107,6 +107,18 @@ final class PlatformSession: Sendable {
         return task
     }
 
+    #if canImport(Darwin)
+        /// Creates the platform's WebSocket, whose events go to the hop. The task has not started.
+        func socket(
+            for request: URLRequest, maximumMessageSize: Int, _ hop: URLSessionHop
+        ) -> any PlatformSocket {
+            let task = session.webSocketTask(with: request)
+            task.maximumMessageSize = maximumMessageSize
+            events.add(hop, for: task)
+            return task
+        }
+    #endif
+
     /// Ends the session when its tasks have ended. Until then `URLSession` keeps its delegate.
     ///
     /// Nothing else ends the session: the system ends the process if a task is created in an invalidated session. A

@@ -9,7 +9,7 @@ final class URLSessionEvents: NSObject, URLSessionDataDelegate {
         hops.withLock { $0[task.taskIdentifier] = hop }
     }
 
-    private func hop(of task: URLSessionTask) -> URLSessionHop? {
+    func hop(of task: URLSessionTask) -> URLSessionHop? {
         hops.withLock { $0[task.taskIdentifier] }
     }
 
@@ -44,7 +44,9 @@ final class URLSessionEvents: NSObject, URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        completionHandler(nil)  // the response of the redirect is delivered (T2)
+        // The response of the redirect is delivered (T2). A WebSocket's task reports it here only.
+        if let hop = hop(of: task), hop.translator != nil { hop.didComplete(nil, response) }
+        completionHandler(nil)
     }
 
     func urlSession(
@@ -56,7 +58,7 @@ final class URLSessionEvents: NSObject, URLSessionDataDelegate {
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let hop = hops.withLock { $0.removeValue(forKey: task.taskIdentifier) }
-        hop?.didComplete(error)
+        hop?.didComplete(error, task.response as? HTTPURLResponse)
     }
 
     func urlSession(

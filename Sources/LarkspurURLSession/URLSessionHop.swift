@@ -6,10 +6,12 @@ final class URLSessionHop: TransportTask {
     // Immutable
     let id: TransportTaskID
     let request: TransportRequest
-    private let transport: URLSessionTransport
+    let transport: URLSessionTransport
+    /// The translator of a WebSocket's bytes; nil for other requests.
+    let translator: (any SocketTranslator)?
 
     // Mutable state, guarded by the lock of `Protected`
-    private let box: Protected<HopState>
+    let box: Protected<HopState>
 
     init(
         _ request: TransportRequest, _ id: TransportTaskID, _ delegate: any TransportDelegate,
@@ -18,6 +20,7 @@ final class URLSessionHop: TransportTask {
         self.request = request
         self.id = id
         self.transport = transport
+        translator = request.upgrades ? request.translator?() : nil
         box = Protected(HopState(request, delegate))
     }
 
@@ -62,8 +65,9 @@ final class URLSessionHop: TransportTask {
         deliver()
     }
 
-    private func drop(_ remains: HopState.Remains) {
+    func drop(_ remains: HopState.Remains) {
         if let task = remains.task { transport.commands.async { task.cancel() } }
+        if let socket = remains.socket { transport.commands.async { socket.cancel() } }
         remains.body?.end()
     }
 
@@ -85,6 +89,7 @@ final class URLSessionHop: TransportTask {
         outgoing.httpMethod = request.method
         for field in request.fields { outgoing.addValue(field.value, forHTTPHeaderField: field.name) }
         setTimer()
+        if let translator { return startSocket(outgoing, translator.maximumMessageSize, in: session) }
         switch request.body {
         case .none: start(outgoing, in: session)
         case .data(let data):
@@ -128,7 +133,7 @@ final class URLSessionHop: TransportTask {
     // MARK: Streamed bodies
 
     /// Opens the body. Returns nil if the hop has ended.
-    private func open(_ source: any TransportBodyStream, length: UInt64?) -> OutgoingBody? {
+    func open(_ source: any TransportBodyStream, length: UInt64?) -> OutgoingBody? {
         let body = OutgoingBody(source, length: length) { [weak self] in self?.end($0) }
         guard box.withLock({ $0.didOpen(body) }) else {
             body.end()
@@ -182,18 +187,24 @@ final class URLSessionHop: TransportTask {
     // MARK: Facts
 
     func didReceive(_ response: HTTPURLResponse) {
-        guard response.statusCode >= 200 else { return }
-        #if canImport(Darwin)
-            // The system may resume a TLS session of another connection without asking about the server.
-            if request.asksForTrust, request.url.isHTTPS, box.withLock({ $0.session })?.hasJudged == false {
-                let message = "the system resumed a TLS session whose server was not judged"
-                return end(TransportError(.untrusted, message, phase: .securing))
-            }
-        #endif
+        guard response.statusCode >= 200, !hasUnjudgedServer() else { return }
         let head = ResponseHead(response)
         guard box.withLock({ $0.didReceive(head) }) else { return }
         setTimer()
         deliver()
+    }
+
+    /// Ends the hop if it asks for trust and the system has not asked about the server. The system may resume a TLS
+    /// session of another connection. Returns whether the hop was ended.
+    func hasUnjudgedServer() -> Bool {
+        #if canImport(Darwin)
+            if request.asksForTrust, request.url.isHTTPS, box.withLock({ $0.session })?.hasJudged == false {
+                let message = "the system resumed a TLS session whose server was not judged"
+                end(TransportError(.untrusted, message, phase: .securing))
+                return true
+            }
+        #endif
+        return false
     }
 
     func didReceive(_ data: Data) {
@@ -208,7 +219,11 @@ final class URLSessionHop: TransportTask {
         deliver()
     }
 
-    func didComplete(_ error: (any Error)?) {
+    /// Handles the end of the platform's task.
+    ///
+    /// - Parameter response: The response of a task that delivers no head, such as a WebSocket's.
+    func didComplete(_ error: (any Error)?, _ response: HTTPURLResponse? = nil) {
+        if translator != nil { return socketDidComplete(error, response) }
         let bodies = box.withLock { $0.takeOpened() }
         #if canImport(Darwin)
             for body in bodies { body.gone() }
@@ -245,13 +260,13 @@ final class URLSessionHop: TransportTask {
     // MARK: Delivery
 
     /// Delivers all events that may be delivered, unless another thread already does.
-    private func deliver() {
+    func deliver() {
         guard box.withLock({ $0.beginDelivery() }) else { return }
         while let (event, delegate) = box.withLock({ $0.next() }) {
             if case .completed = event { release() }
             delegate.received(event, for: id)
         }
-        holdBack()
+        translator == nil ? holdBack() : work()
     }
 
     private func release() {
@@ -275,7 +290,7 @@ final class URLSessionHop: TransportTask {
     // MARK: Time
 
     /// Sets the timer to the hop's next deadline, unless the timer fires earlier anyway.
-    private func setTimer() {
+    func setTimer() {
         box.withLock { state in
             guard let time = state.deadline?.time, state.timer.map({ time < $0.time }) ?? true else { return }
             if let timer = state.timer { TimerQueue.shared.remove(timer.id) }

@@ -10,11 +10,16 @@
 /// Foundation ends the process if a peer closes a connection inside a response's head, and it reads a body into memory
 /// as fast as the peer sends it.
 public final class URLSessionTransport: Transport {
+    /// Creates a WebSocket of the platform with a maximum size of received messages. Its events go to the hop.
+    typealias MakeSocket = @Sendable (URLRequest, Int, URLSessionHop) -> any PlatformSocket
+
     // Immutable
     let template: SessionTemplate
     /// The queue for commands to the platform's tasks. On Linux, `cancel()` waits for a queue on which a request's body
     /// may just be read, so it must not be called from there.
     let commands = DispatchQueue(label: "Larkspur URLSession commands")
+    /// The maker of WebSockets that replaces the platform's, for tests.
+    private let makeSocket: MakeSocket?
 
     // Mutable state, guarded by the lock of `Protected`
     private let box = Protected(State())
@@ -40,13 +45,22 @@ public final class URLSessionTransport: Transport {
         self.init(SessionTemplate(configuration: configuration, options: options, ownsTimeouts: false))
     }
 
-    private init(_ template: SessionTemplate) { self.template = template }
+    /// Creates a transport whose WebSockets the closure makes, for tests.
+    convenience init(makeSocket: @escaping MakeSocket) {
+        self.init(
+            SessionTemplate(configuration: .ephemeral, options: Options(), ownsTimeouts: true), makeSocket: makeSocket)
+    }
+
+    private init(_ template: SessionTemplate, makeSocket: MakeSocket? = nil) {
+        self.template = template
+        self.makeSocket = makeSocket
+    }
 
     public var capabilities: TransportCapabilities {
         #if canImport(Darwin)
-            [.holdsBackPeer, .asksForTrust]
+            [.holdsBackPeer, .asksForTrust, .webSockets]
         #else
-            []
+            makeSocket == nil ? [] : .webSockets
         #endif
     }
 
@@ -69,13 +83,16 @@ public final class URLSessionTransport: Transport {
     /// Returns the reason why a request cannot be sent by any task of this transport.
     func fault(of request: TransportRequest) -> TransportError? {
         if let problem = template.problem { return TransportError(.unavailable, problem) }
-        if request.upgrades {
-            return TransportError(.unavailable, "URLSession cannot switch a connection to another protocol")
+        if request.upgrades, !capabilities.contains(.webSockets) {
+            return TransportError(.unavailable, "URLSession on this platform has no WebSockets")
         }
-        if request.version != .negotiated {
+        if request.upgrades, request.translator == nil {
+            return TransportError(.unavailable, "URLSession can switch a connection to WebSocket only")
+        }
+        if !request.upgrades, request.version != .negotiated {
             return TransportError(.unavailable, "URLSession chooses the HTTP version itself; use .negotiated")
         }
-        if request.method.uppercased() == "GET", request.body.length != 0 {
+        if !request.upgrades, request.method.uppercased() == "GET", request.body.length != 0 {
             return TransportError(.unavailable, "URLSession sends no GET request with a body")
         }
         if request.asksForTrust, request.url.isHTTPS, !capabilities.contains(.asksForTrust) {
@@ -83,6 +100,18 @@ public final class URLSessionTransport: Transport {
                 .unavailable, "URLSession on this platform cannot let the server's trust be evaluated")
         }
         return nil
+    }
+
+    /// Creates a WebSocket of the platform; nil if the platform has none.
+    func socket(
+        for request: URLRequest, maximumMessageSize: Int, in session: PlatformSession, _ hop: URLSessionHop
+    ) -> (any PlatformSocket)? {
+        if let makeSocket { return makeSocket(request, maximumMessageSize, hop) }
+        #if canImport(Darwin)
+            return session.socket(for: request, maximumMessageSize: maximumMessageSize, hop)
+        #else
+            return nil
+        #endif
     }
 
     /// Notes that the task runs. Returns the platform's session for it; nil if the transport was invalidated.

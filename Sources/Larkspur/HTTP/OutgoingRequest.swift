@@ -371,7 +371,7 @@ extension OutgoingRequest {
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
         request.timeouts = options.timeouts.ofHop(timeLeft: timeLeft)
         if let version = options.httpVersion { request.version = version }
-        if let upgrade = options.upgrade { (request.upgrades, request.body) = (true, .stream(upgrade.source)) }
+        options.upgrade?.apply(to: &request)
         return request
     }
 }

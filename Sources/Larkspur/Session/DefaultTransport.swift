@@ -22,7 +22,7 @@ extension SessionContext {
             return UnavailableTransport(
                 "the session has a trust evaluator for this host, but its transport cannot ask for trust")
         }
-        if request.upgrades, !transport.capabilities.contains(.upgrades) {
+        if request.upgrades, transport.capabilities.isDisjoint(with: [.upgrades, .webSockets]) {
             return UnavailableTransport("the session's transport does not support WebSockets")
         }
         return transport

@@ -1,8 +1,22 @@
-/// The bytes that a request sends after the server has switched to another protocol.
+/// The upgrade that the handshake of a WebSocket asks for.
 ///
 /// All values are equal, because options are compared without regard to the bytes of one attempt.
 struct Upgrade: Sendable, Hashable {
-    let source: TransportBodySource
+    let socket: WebSocketCore
+    /// The number of the attempt to connect, whose bytes are sent.
+    let attempt: UInt64
+
+    func apply(to request: inout TransportRequest) {
+        request.upgrades = true
+        request.body = .stream(
+            TransportBodySource(length: nil, isReplayable: true) { [socket, attempt] in
+                WebSocketStream(socket, attempt: attempt)
+            })
+        request.translator = { [socket] in
+            WebSocketTranslator(
+                key: socket.link.withLock { $0.key }, maximumMessageSize: socket.options.maximumMessageSize)
+        }
+    }
 
     static func == (lhs: Upgrade, rhs: Upgrade) -> Bool { true }
     func hash(into hasher: inout Hasher) {}

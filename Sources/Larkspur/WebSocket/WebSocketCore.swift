@@ -79,10 +79,7 @@ final class WebSocketCore: BodyReceiver {
             request.headers.update(field)
         }
         request.options.httpVersion = .http1
-        request.options.upgrade = Upgrade(
-            source: TransportBodySource(length: nil, isReplayable: true) { [self] in
-                WebSocketStream(self, attempt: number)
-            })
+        request.options.upgrade = Upgrade(socket: self, attempt: number)
         tell(.connecting)
         return request
     }
