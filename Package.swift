@@ -28,12 +28,13 @@ let package = Package(
         .target(name: "LarkspurBase", swiftSettings: settings),
         .target(name: "LarkspurHTTP", dependencies: ["LarkspurBase"], swiftSettings: settings),
         .target(name: "LarkspurTransport", dependencies: ["LarkspurHTTP"], swiftSettings: settings),
+        .target(name: "LarkspurCache", dependencies: ["LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurURLSession", dependencies: ["LarkspurTransport"], swiftSettings: settings),
         .target(
             name: "Larkspur",
             dependencies: [
-                "CLarkspur", "LarkspurTransport",
+                "CLarkspur", "LarkspurCache", "LarkspurTransport",
                 .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
                 .target(name: "LarkspurURLSession", condition: .when(platforms: apple)),
             ],
@@ -45,6 +46,7 @@ let package = Package(
         .testTarget(name: "LarkspurBaseTests", dependencies: ["CTestWidth", "LarkspurBase"]),
         .testTarget(name: "LarkspurHTTPTests", dependencies: ["CTestWidth", "LarkspurHTTP"]),
         .testTarget(name: "LarkspurTransportTests", dependencies: ["CTestWidth", "LarkspurTransport"]),
+        .testTarget(name: "LarkspurCacheTests", dependencies: ["CTestWidth", "LarkspurCache"]),
         .testTarget(
             name: "LarkspurTests", dependencies: ["CTestWidth", "Larkspur", "LarkspurXML", "LarkspurTesting"],
             exclude: leftOut),

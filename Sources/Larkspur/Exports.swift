@@ -2,6 +2,7 @@
 // these exports users would have to import that module under an `#if`. The files of the Larkspur module also see the
 // exported modules.
 @_exported import Foundation
+@_exported public import LarkspurCache
 @_exported import LarkspurTransport
 
 #if canImport(FoundationNetworking)

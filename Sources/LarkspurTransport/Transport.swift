@@ -10,18 +10,20 @@
 /// - T2 A task performs exactly one hop: it delivers a redirect, a 401 or a cookie unchanged and never acts on it.
 ///   With `.sendsOnce`, the task sends the request again only if the peer has certainly not processed it.
 /// - T3 The request is sent with the given method, fields and body. With `.keepsRequest`, it is sent exactly as given:
-///   the target's spelling, the method's case, the order and repeats of the fields, and the body's declared length.
+///   the target's spelling, the method's case, the order and repeats of the fields, and the body's declared length. A
+///   transport with a cache may answer a request without sending it, or add the fields that validate a stored response.
 ///
 /// **Events**
 /// - T4 A task that was resumed or cancelled delivers `.completed` exactly once, as its last event.
 /// - T5 Events of one task never overlap and keep this order: `.head`, `.body`…, `.metrics`, `.completed`. `.bodySent`
-///   may come anywhere before `.metrics`. Interim (1xx) heads are not delivered.
+///   may come anywhere before `.metrics`. A transport with a cache delivers `.cache` directly before `.head`. Interim
+///   (1xx) heads are not delivered.
 /// - T6 A successful task delivers exactly one head. A failed task delivers at most one head, and body bytes may follow
 ///   that head. A response that ends before its final head is a failure.
 /// - T7 A task that was resumed delivers `.metrics` once, directly before `.completed`. This also applies to tasks that
 ///   fail or are cancelled.
 /// - T8 A head has every field of the response. With `.keepsResponseFields`, it has them as received: order, repeats,
-///   bytes.
+///   bytes. The head of a response from a cache has the stored fields, replaced by those of a validation, and an `Age`.
 /// - T9 Body bytes are delivered in order, and each byte exactly once. The transport removes the transfer coding
 ///   `chunked`. It removes another coding only if it sets `bodyIsDecoded` in the head. Transfer codings other than
 ///   `chunked`, `gzip` and `deflate` end the task with `.unsupportedCoding`.

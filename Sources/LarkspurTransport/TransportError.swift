@@ -73,6 +73,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let bodyFailed = Code(rawValue: "bodyFailed")
         /// The request's body was needed a second time and cannot be read again.
         public static let bodyNotReplayable = Code(rawValue: "bodyNotReplayable")
+        /// The request may only be answered from the cache, and the cache has no response for it.
+        public static let notCached = Code(rawValue: "notCached")
         /// Another failure; the message describes it.
         public static let other = Code(rawValue: "other")
     }

@@ -3,6 +3,8 @@
     @nonexhaustive(warn)
 #endif
 public enum TransportEvent: Sendable {
+    /// The outcome of the cache. Only a transport with a cache reports it, once, directly before the head.
+    case cache(CacheOutcome)
     /// The final response head has arrived.
     case head(ResponseHead)
     /// The next bytes of the response body.

@@ -22,6 +22,8 @@ public struct TransportRequest: Sendable {
     public var upgrades = false
     /// Creates the translator of a WebSocket, for one task; nil for other requests.
     package var translator: (@Sendable () -> any SocketTranslator)?
+    /// The request's wishes about a cache; nil if the framework has no cache.
+    package var cache: CacheInstructions?
     /// The HTTP version to use.
     public var version = HTTPVersionChoice.negotiated
 

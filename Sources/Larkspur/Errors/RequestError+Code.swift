@@ -58,6 +58,8 @@ extension RequestError {
         public static let cancelled = Code(.cancelled)
         /// The platform has no transport, or a part of the transport is missing.
         public static let transportUnavailable = Code(.unavailable)
+        /// The request may only be answered from the cache, and the cache has no response for it.
+        public static let notCached = Code(.notCached)
         /// The session, or its transport, has ended.
         public static let sessionInvalidated = Code(.invalidated)
         /// The host's name could not be resolved.

@@ -65,6 +65,7 @@ extension RequestError: LocalizedError {
         ([.proxyUnauthorized], "The proxy requires a user and a password."),
         ([.connectionLost, .truncated, .incompleteMessage], "The connection to the server was lost."),
         ([.handshake, .tlsVersion, .notTLS], "A secure connection to the server could not be made."),
+        ([.notCached], "There is no stored answer of the server."),
         ([.invalidIdentity], "The certificate of this device cannot be used."),
         ([.protocolViolation, .malformedMessage], "The answer of the server is not valid."),
         ([.contentTooLarge, .messageTooLarge], "The answer of the server is too large."),

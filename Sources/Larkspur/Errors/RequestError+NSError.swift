@@ -35,7 +35,7 @@ extension RequestError: CustomNSError {
         .connectionRefused: 305, .unreachable: 306, .proxyFailed: 307, .proxyUnauthorized: 308, .connectionLost: 309,
         .timedOut: 310, .handshake: 311, .tlsVersion: 312, .invalidIdentity: 313, .protocolViolation: 314,
         .truncated: 315, .bodyFailed: 316, .bodyNotReplayable: 317, .notTLS: 318, Code(.invalidProxy): 319,
-        .tooManyOpenFiles: 320,
+        .tooManyOpenFiles: 320, .notCached: 321,
         Code(.other): 399,
         // Trust
         .untrusted: 401, .certificateExpired: 402, .certificateNotYetValid: 403, .unknownIssuer: 404, .selfSigned: 405,

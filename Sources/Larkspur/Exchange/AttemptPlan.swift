@@ -38,6 +38,7 @@ struct AttemptPlan: Sendable {
     /// hop, so that the user code has the caller's task-local values. Later steps use their own, newer plans.
     var callsUserAfterHop: Bool {
         serializersNeedTask || !settings.gates.isEmpty || settings.redirectHandler != nil
+            || settings.cachedResponseHandler != nil
             || settings.validators.contains { !$0.isOwn }
     }
 }

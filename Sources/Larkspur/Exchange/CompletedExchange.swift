@@ -51,6 +51,8 @@ public final class CompletedExchange: Sendable {
     public var head: ResponseHead? { hop?.head }
     /// The metrics of the last hop.
     public var metrics: TransportMetrics? { hop?.metrics }
+    /// The outcome of the session's cache for the last hop; nil without a cache or a response.
+    public var cache: CacheOutcome? { hop?.cache }
 
     /// All attempts in order, with their hops.
     public var history: [Attempt] {

@@ -1,9 +1,12 @@
 /// The fourth step: the hop loop, from the result of a hop to the next hop or to the final response.
 extension RequestPipeline {
     func judge(_ outcome: HopOutcome, _ loop: HopLoop) throws(Exit) -> Next {
-        guard core.needsJar(after: outcome.hop) else { return try judged(outcome, loop) }
-        // The cookie jar calls a clock. The clock may be user code, so the jar is used in a task.
+        let draft = outcome.ended.flatMap { $0.hop?.draft == nil ? nil : $0 }
+        guard draft != nil || core.needsJar(after: outcome.hop) else { return try judged(outcome, loop) }
+        // The cookie jar calls a clock. The clock may be user code, as the handler of cached responses is, so both run
+        // in a task.
         return .later { () async throws(Exit) in
+            if let draft { await core.settleDraft(of: draft) }
             core.keepCookies(of: outcome)
             return try judged(outcome, loop)
         }

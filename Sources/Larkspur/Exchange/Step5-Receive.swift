@@ -137,6 +137,7 @@ extension RequestPipeline {
         body.end(RequestError(.receivingFailed, "the request has ended, and the rest of its body was discarded"))
         try core.step(.settle)
         guard case .ended(let ended) = outcome else { throw .abandon }
+        await core.settleDraft(of: ended)
         return ended
     }
 }

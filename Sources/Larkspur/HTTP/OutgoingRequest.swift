@@ -182,6 +182,10 @@ public struct RequestOptions: Sendable, Hashable {
     /// false for requests that obtain a credential, such as a login.
     public var usesCredentials: Bool?
 
+    /// The way in which the request uses the session's cache. Nil uses the session's option, whose default is
+    /// `.protocol`.
+    public var cachePolicy: CachePolicy?
+
     /// The names of header fields with secrets, such as API keys in fields of your own. A redirect to another origin
     /// does not send these fields, and descriptions hide their values. `Authorization`, `Cookie` and similar fields
     /// need no entry. The session's list is added to this list.
@@ -216,6 +220,7 @@ public struct RequestOptions: Sendable, Hashable {
         decodesContent = decodesContent ?? session.decodesContent
         decodingLimits = decodingLimits ?? session.decodingLimits
         maximumBodySize = maximumBodySize ?? session.maximumBodySize
+        cachePolicy = cachePolicy ?? session.cachePolicy
         let known = confidentialHeaders
         confidentialHeaders += session.confidentialHeaders.filter { !known.contains($0) }
         let items = confidentialQueryItems

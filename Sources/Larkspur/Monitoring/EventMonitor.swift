@@ -30,6 +30,7 @@ extension EventMonitor {
 ///       create, or failCreation                    of an attempt
 ///         beginHop
 ///           sendBody… rewindBody
+///           cache                                if the session has a cache
 ///           receiveHead receiveBody… continueFile
 ///           gatherMetrics                          the durations of the hop's phases
 ///         endHop
@@ -65,6 +66,8 @@ public enum RequestEvent: Sendable {
     case sendBody(UInt64)
     /// The connection was lost, and the body is sent again from its beginning.
     case rewindBody
+    /// The outcome of the session's cache for the hop; only with a cache.
+    case cache(CacheOutcome)
     /// The head of a response was received.
     case receiveHead(ResponseHead)
     /// A part of the response's body was received, with its number of bytes. If the monitor's queue is full, several
@@ -115,6 +118,7 @@ extension RequestEvent {
 
     init(_ event: TransportEvent) {
         switch event {
+        case .cache(let outcome): self = .cache(outcome)
         case .head(let head): self = .receiveHead(head)
         case .body(let bytes): self = .receiveBody(bytes.count)
         case .bodySent(let count): self = .sendBody(count)

@@ -32,7 +32,7 @@ struct LogFormat: Sendable {
             counted(history.count - 1, "retry", "retries"),
             counted(exchange.redirects.count, "redirect", "redirects"),
             exchange.error?.retryRefusal.map { "not retried: \($0.printable)" },
-            sent(exchange).map { "\($0.byteText) sent" }, received(exchange), time(of: history),
+            sent(exchange).map { "\($0.byteText) sent" }, received(exchange), cached(exchange), time(of: history),
         ].compactMap(\.self)
         let request = exchange.request ?? history.last { $0.request != nil }?.request
         return "\(request.map(target) ?? "a request that was not built") → \(facts.joined(separator: ", "))"
@@ -114,6 +114,10 @@ struct LogFormat: Sendable {
 
     private func counted(_ count: Int, _ one: String, _ many: String) -> String? {
         count > 0 ? "\(count) \(count == 1 ? one : many)" : nil
+    }
+
+    private func cached(_ exchange: CompletedExchange) -> String? {
+        exchange.cache.map { $0 == .miss || $0 == .bypassed ? "cache \($0)" : "from the cache: \($0)" }
     }
 
     private func sent(_ exchange: CompletedExchange) -> UInt64? {

@@ -116,7 +116,7 @@ extension RequestState {
             return News(head: head, heads: heads, progress: progress, followers: followers, changes: changes)
         case .body: return News(progress: progress, followers: followers, changes: changes)
         case .bodySent: return News(changes: changes)
-        case .metrics, .completed: return nil
+        case .cache, .metrics, .completed: return nil
         }
     }
 

@@ -65,16 +65,22 @@ public final class Hop: Sendable {
     public let head: ResponseHead?
     /// The metrics of the hop; nil if the transport measured nothing.
     public let metrics: TransportMetrics?
+    /// The outcome of the session's cache for the hop; nil without a cache or a response.
+    public let cache: CacheOutcome?
+    /// The place of the response that the cache has not stored yet; nil if no handler decides about it.
+    let draft: CacheDraftBox?
     /// The reason why the hop failed; nil if it succeeded.
     public let error: TransportError?
 
     package init(
         request: OutgoingRequest, head: ResponseHead? = nil, metrics: TransportMetrics? = nil,
-        error: TransportError? = nil
+        cache: CacheOutcome? = nil, draft: CacheDraftBox? = nil, error: TransportError? = nil
     ) {
         self.request = request
         self.head = head
         self.metrics = metrics
+        self.cache = cache
+        self.draft = draft
         self.error = error
     }
 }

@@ -23,6 +23,8 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public var data: Data? { exchange.data }
     /// The metrics of the last hop. ``attempts`` has the metrics of all hops.
     public var metrics: TransportMetrics? { exchange.metrics }
+    /// The outcome of the session's cache for the last hop; nil without a cache or a response.
+    public var cache: CacheOutcome? { exchange.cache }
     /// All attempts in order, with their hops.
     public var attempts: [Attempt] { exchange.history }
     /// The redirects that the last attempt followed, in order.

@@ -69,7 +69,7 @@ public actor Session {
         var configuration = configuration
         configure(&configuration)
         return Session(
-            SessionContext(configuration: configuration, transport: context.transport, parent: context))
+            SessionContext(configuration: configuration, transport: context.engine, parent: context))
     }
 
     // MARK: Requests in flight

@@ -52,6 +52,14 @@ public struct SessionConfiguration: Sendable {
     }
     /// Whether each session gets its own copy of the jar. It is false after the user has set `cookieJar`.
     private var hasOwnCookieJar = true
+    /// The cache of responses; nil by default. All sessions with this configuration share the cache. With a cache,
+    /// ``Request/cachePolicy(_:)`` applies.
+    ///
+    ///     $0.cache = .inMemory(limit: 64 << 20)
+    public var cache: HTTPCache?
+    /// The handler that decides whether the cache stores a response, if a request has none; nil by default, so that the
+    /// cache stores all responses that it may store.
+    public var cachedResponseHandler: (any CachedResponseHandler)?
     /// The credentials that answer authentication challenges; nil by default. All sessions with this configuration
     /// share the store.
     public var credentials: CredentialStore?

@@ -4,6 +4,9 @@
 package final class SessionContext: SessionStateProvider {
     // Immutable
     let configuration: SessionConfiguration
+    /// The transport that the session was created with.
+    let engine: any Transport
+    /// The transport of the session's requests: the engine, below the session's cache if it has one.
     let transport: any Transport
     let monitors: [MonitorQueue]
     /// The initial settings of each request.
@@ -55,7 +58,8 @@ package final class SessionContext: SessionStateProvider {
     ///   budgets are equal.
     init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
         self.configuration = configuration
-        self.transport = transport
+        engine = transport
+        self.transport = configuration.cache.map { CachingTransport(transport, cache: $0) } ?? transport
         knownHeaders = OutgoingRequest.areAlwaysFine(configuration.headers) ? configuration.headers : HTTPHeaders()
         trust = configuration.serverTrust.map(TrustPolicy.init)
         retryAccount = configuration.retryBudget.map { budget in

@@ -18,6 +18,9 @@ public struct ServerTrustManager: Sendable {
     /// The error about an invalid or duplicate pattern. If there is such a pattern, no server is trusted, because the
     /// pattern's intended host is unknown.
     private let problem: String?
+    /// A name that only this manager and its copies have. Managers cannot be compared, because evaluators may be
+    /// closures.
+    let name = UUID().uuidString
 
     private struct Pattern {
         let suffix: String

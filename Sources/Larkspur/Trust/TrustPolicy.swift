@@ -37,6 +37,15 @@ package final class TrustPolicy: Sendable {
         }
     }
 
+    /// The name of the evaluators, by which the session's cache keeps responses apart.
+    var name: String { manager.name }
+
+    /// Returns the decision about a peer if no user code has to run for it; otherwise a refusal.
+    func immediateDecision(on peer: PeerTrust) -> TrustDecision {
+        if case .decided(let decision) = verdict(on: peer) { return decision }
+        return .refused(reason: "the evaluator has not judged the server's certificate yet")
+    }
+
     /// The number of requests that wait for a trust evaluation.
     var waiting: Int { memory.withLock { $0.waiting } }
 

@@ -70,12 +70,12 @@ extension WebSocketCore {
 
     private func handle(_ batch: Batch) {
         if batch.isFirst { link.withLock { $0.hasReceived = true } }
+        if !batch.pings.isEmpty { answer(batch.pings, batch.pingCount) }
         if !batch.messages.isEmpty {
             tell(of: batch)
             let resumed = readers.withLock { $0.receive(batch.messages, size: batch.size) }
             for (waiter, messages) in resumed { waiter.resume(returning: .success(messages)) }
         }
-        if !batch.pings.isEmpty { answer(batch.pings, batch.pingCount) }
         for pong in batch.pongs { receivePong(pong) }
         if let close = batch.close { receiveClose(close.code, close.reason) }
     }
@@ -85,12 +85,10 @@ extension WebSocketCore {
         for message in batch.messages { core.emit(.webSocket(.receiveMessage(message.size))) }
     }
 
-    /// Answers pings. If the peer does not read the answers, only the latest pings are answered (RFC 6455, section
-    /// 5.5.3).
     private func answer(_ pings: [Data], _ count: Int) {
         let wake = link.withLock { link -> WebSocketLink.Wake? in
             guard !link.hasSentClose else { return nil }
-            link.pongs = (link.pongs + pings).suffix(WebSocketLink.pongLimit)
+            link.answer(pings)
             return link.takeWake()
         }
         for _ in 0..<count { emit(.receivePing) }

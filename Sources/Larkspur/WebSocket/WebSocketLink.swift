@@ -78,8 +78,8 @@ struct WebSocketLink: ~Copyable {
     // The transport's stream
     var wake: Wake?
     private var isAwaited = false
-    /// The payloads of the pongs to send.
-    var pongs: [Data] = []
+    /// The payloads of the pongs that wait for a place in `bytes`.
+    private var pongs: [Data] = []
     static let pongLimit = 32
     private(set) var hasSentClose = false
     /// Whether the stream ends after the last byte, and with it the connection.
@@ -202,10 +202,21 @@ struct WebSocketLink: ~Copyable {
     /// Returns the wake callback if the transport waits for bytes.
     mutating func takeWake() -> Wake? { isAwaited.take() ? wake : nil }
 
-    /// Moves bytes to the transport's buffer. Returns the result, and the sender to resume after unlocking.
-    mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> (TransportBodyRead, Sender?) {
+    /// Answers pings. If the peer does not read the answers, only the latest pings are answered (RFC 6455, section
+    /// 5.5.3).
+    mutating func answer(_ pings: [Data]) {
+        pongs = (pongs + pings).suffix(Self.pongLimit)
+        if bytes.count == 0 { writePongs() }  // before the messages that answer what follows the pings
+    }
+
+    private mutating func writePongs() {
         for pong in pongs { write { $0.writePong(pong, into: &$1) } }
         pongs = []
+    }
+
+    /// Moves bytes to the transport's buffer. Returns the result, and the sender to resume after unlocking.
+    mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> (TransportBodyRead, Sender?) {
+        writePongs()
         let count = bytes.read(into: buffer)
         taken += UInt64(count)
         while let first = encoded.first, first.end <= taken { _ = encoded.popFirst() }

@@ -1,6 +1,7 @@
-import Larkspur
 import LarkspurTesting
 import Testing
+
+@testable import Larkspur
 
 @Suite("Readers of a WebSocket", .timeLimit(.minutes(1)))
 struct WebSocketReadersTests {
@@ -73,7 +74,7 @@ struct WebSocketReadersTests {
             socket.send(raw: Data([0x81, 2] + Array("hi".utf8) + [0x83, 0, 0x81, 1, 65]))
             for await message in socket.messages { answers.withLock { $0.append(message) } }
         }
-        let socket = await socket("/odd")
+        let socket = await socket("/odd", .init { $0.closeTimeout = .seconds(50) })
         let error = await #expect(throws: RequestError.self) {
             for try await message in socket.messages {
                 await Task.yield()
@@ -117,6 +118,37 @@ struct WebSocketReadersTests {
         try await socket.close()
         try await server.wait { $0.connectionCount == 0 }
         #expect(pongs.withLock { $0 } == 20)
+    }
+
+    @Test("A ping is answered before the messages after it are delivered, so its pong precedes their answers")
+    func pongBeforeAnswers() {
+        let core = WebSocketCore(WebSocketOptions(), protocols: [])
+        core.parser.withLock {
+            $0.reader = WebSocketReader(role: .client, maximumMessageSize: 100, deflate: nil)
+        }
+        core.link.withLock { link in
+            link.open(ResponseHead(status: 101, fields: []))
+            link.phase = .open
+        }
+        let stream = WebSocketStream(core, attempt: 0)
+        let (limit, delivered) = (core.readers.withLock { $0.limit }, Protected<[Int]>([]))
+        stream.begin {
+            let room = core.readers.withLock { $0.room {} }
+            delivered.withLock { $0.append(limit - room) }
+        }
+        var buffer = [UInt8](repeating: 0, count: 64)
+        func read() -> TransportBodyRead { buffer.withUnsafeMutableBytes { stream.read(into: $0) } }
+        guard case .pending = read() else { return #expect(Bool(false), "no frame is due before the first ping") }
+        #expect(core.consume(Data([0x89, 1, 7, 0x81, 2] + Array("hi".utf8))) {})
+        #expect(delivered.withLock { $0 } == [0])
+
+        // A reader answers the message before the transport has read the pong.
+        core.link.withLock { link in
+            #expect(throws: Never.self) { try link.encode(.text("hello")) }
+        }
+        guard case .bytes(let count) = read() else { return #expect(Bool(false), "a pong and a text are due") }
+        #expect(count == 7 + 11)
+        #expect([buffer[0], buffer[7]] == [0x8A, 0x81])
     }
 
     @Test("A second reader of an ended connection ends at once")

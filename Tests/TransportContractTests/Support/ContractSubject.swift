@@ -26,11 +26,17 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 
     /// All transports; in a process that is started for one engine, only that engine.
-    static let all = EngineProcess.isEngine ? [urlSession] : [stub] + engines
+    static let all = EngineProcess.isEngine ? [urlSession] : [stub, cached] + engines
 
     private static let stub = ContractSubject(
         name: "stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
     ) { StubPeer() }
+
+    /// A transport with a cache around the stub. Each page of the peer has a URL of its own, so the cache stores
+    /// responses but serves none.
+    private static let cached = ContractSubject(
+        name: "cache over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
+    ) { CachedPeer(StubPeer()) }
 
     private static let urlSession = ContractSubject(
         name: "URLSession", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
@@ -42,7 +48,11 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
             ContractSubject(
                 name: "libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
                 capabilities: CurlTransport().capabilities
-            ) { try ServerPeer(CurlTransport()) }
+            ) { try ServerPeer(CurlTransport()) },
+            ContractSubject(
+                name: "cache over libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
+                capabilities: CurlTransport().capabilities
+            ) { CachedPeer(try ServerPeer(CurlTransport())) },
         ]
     #else
         private static let engines = [urlSession]

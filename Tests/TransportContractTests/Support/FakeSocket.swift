@@ -217,6 +217,9 @@ final class FakeNetwork: Sendable {
 
     init(_ servers: FakeSocket.Server...) { self.servers = servers }
 
+    /// Ends all sockets, as the platform does some time after a close. An open socket holds its hop.
+    deinit { for socket in sockets.value { socket.complete(nil) } }
+
     func makeTransport() -> URLSessionTransport {
         URLSessionTransport { [sockets, servers] request, limit, hop in
             let server = servers[min(sockets.value.count, servers.count - 1)]

@@ -65,6 +65,7 @@ struct Trace: Sendable {
 extension Trace.What {
     var name: String {
         switch self {
+        case .event(.cache): "cache"
         case .event(.head): "head"
         case .event(.body): "body"
         case .event(.bodySent): "bodySent"
@@ -112,6 +113,10 @@ extension Trace {
     }
 
     private func auditHeads() -> [String] {
+        let caches = names.indices.filter { names[$0] == "cache" }
+        if caches.count > 1 || caches.contains(where: { !names.indices.contains($0 + 1) || names[$0 + 1] != "head" }) {
+            return ["T5: cache is not directly before the head"]
+        }
         if heads.count > 1 { return ["T6: \(heads.count) heads"] }
         if heads.isEmpty, isSuccess { return ["T6: a success without a head"] }
         if heads.isEmpty, !chunks.isEmpty { return ["T6: body bytes without a head"] }

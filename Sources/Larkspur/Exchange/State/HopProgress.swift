@@ -40,17 +40,20 @@ final class HopProgress {
     let id: TransportTaskID
     let task: any TransportTask
     let request: OutgoingRequest
+    let draft: CacheDraftBox?
     @exclusivity(unchecked) var waiter: Waiter
     @exclusivity(unchecked) var head: ResponseHead?
     @exclusivity(unchecked) var metrics: TransportMetrics?
+    @exclusivity(unchecked) var cache: CacheOutcome?
     @exclusivity(unchecked) var sink: BodySink
     @exclusivity(unchecked) var pace = Pace.settled(.suspended)
 
     init(
         _ task: any TransportTask, _ request: OutgoingRequest, _ sink: BodySink, _ waiter: Waiter,
-        isGated: Bool = false
+        isGated: Bool = false, draft: CacheDraftBox? = nil
     ) {
         self.isGated = isGated
+        self.draft = draft
         id = task.id
         self.task = task
         self.request = request
@@ -61,7 +64,9 @@ final class HopProgress {
     /// Returns the record of the ended hop. An error in a discarded body is ignored, because the head has already
     /// decided which hop follows.
     func ended(with error: TransportError?) -> Hop {
-        Hop(request: request, head: head, metrics: metrics, error: refusal ?? (isDiscarding ? nil : error))
+        Hop(
+            request: request, head: head, metrics: metrics, cache: cache, draft: draft,
+            error: refusal ?? (isDiscarding ? nil : error))
     }
 
     /// Returns whether the hop succeeded and no other hop follows.
@@ -98,6 +103,11 @@ enum HopOutcome: Sendable {
     case gated(CompletedExchange)
     /// The hop was not begun, because the request was cancelled.
     case notBegun(RequestPhase.Verdict)
+
+    /// The exchange of a hop that has ended; nil if the hop continues.
+    var ended: CompletedExchange? {
+        if case .ended(let exchange) = self { exchange } else { nil }
+    }
 
     var hop: Hop? {
         switch self {

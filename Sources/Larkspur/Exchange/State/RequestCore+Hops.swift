@@ -37,12 +37,14 @@ extension RequestCore {
         if let trust = context.trust, request.url.isHTTPS, let host = request.url.host {
             transportRequest.asksForTrust = trust.covers(String(host))
         }
+        transportRequest.cache = cacheInstructions(for: request)
         let task = context.transport(for: transportRequest)
             .task(for: transportRequest, id: id, delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
+        let draft = transportRequest.cache?.draft
         let (verdict, events, followers, step) = box.withLock { state in
-            let verdict = state.beginHop(HopProgress(task, request, sink, waiter, isGated: isGated))
+            let verdict = state.beginHop(HopProgress(task, request, sink, waiter, isGated: isGated, draft: draft))
             let step = verdict == .proceed ? state.nextPaceStep(after: nil) : nil
             if verdict == .proceed { state.note(.beginHop(request)) }
             return (verdict, state.pendingEvents.begin(), state.settings.content.followers.requests, step)

@@ -10,6 +10,8 @@ struct RequestSettings: Sendable {
         var interceptors: [any RequestInterceptor] = []
         var middleware: [any RequestMiddleware] = []
         var redirectHandler: (any RedirectHandler)?
+        var cachedResponseHandler: (any CachedResponseHandler)?
+        var cachePolicy: CachePolicy?
         var gates: [ResponseGate] = []
         var authentication: Authentication?
         var timeouts: [RequestTimeouts.Limit] = []
@@ -36,7 +38,8 @@ struct RequestSettings: Sendable {
         box = Box(
             Content(
                 validators: configuration.validation, monitors: monitors, middleware: configuration.middleware,
-                redirectHandler: configuration.redirectHandler), isSessions: true)
+                redirectHandler: configuration.redirectHandler,
+                cachedResponseHandler: configuration.cachedResponseHandler), isSessions: true)
     }
 
     /// The settings that a finished request keeps: only the monitors, which are still told about late serializers.
@@ -57,6 +60,7 @@ struct RequestSettings: Sendable {
         let hasNone =
             content.interceptors.isEmpty && content.middleware.isEmpty && content.gates.isEmpty
             && content.creationHandlers.isEmpty && content.redirectHandler == nil
+            && content.cachedResponseHandler == nil
         return !hasNone || content.validators.contains { !$0.isOwn }
     }
 

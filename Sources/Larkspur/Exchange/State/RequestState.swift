@@ -326,6 +326,7 @@ struct RequestState: ~Copyable {
         guard let hop, hop.id == id else { return .none }
         note(RequestEvent(event))
         switch event {
+        case .cache(let outcome): hop.cache = outcome
         case .head(let head):
             hop.head = head
             if hop.isAwaited, settings.content.redirectHandler != nil,
@@ -348,9 +349,7 @@ struct RequestState: ~Copyable {
         case .bodySent(let count):
             guard let progress = advanceUpload(to: count, of: hop.request.body.length) else { return .none }
             return .reportUpload(progress, settings.content.followers.upload)
-        case .metrics(let metrics):
-            hop.metrics = metrics
-            return .none
+        case .metrics(let metrics): hop.metrics = metrics
         case .completed(let error):
             if let awaiter = leaveToAwaiter(hop, error) { return .leave(to: awaiter) }
             let exchange = end(hop, error)
@@ -362,6 +361,7 @@ struct RequestState: ~Copyable {
                 return .endBody(channel, exchange.hop?.error, hop.task)
             }
         }
+        return .none
     }
 
     /// Ends the hop and records its result.
@@ -381,7 +381,7 @@ struct RequestState: ~Copyable {
             step(.receive) == .proceed
         else { return .none }
         hop.waiter = .reader(channel)
-        let head = Hop(request: hop.request, head: hop.head, metrics: hop.metrics)
+        let head = Hop(request: hop.request, head: hop.head, metrics: hop.metrics, cache: hop.cache)
         let exchange = CompletedExchange(hop: head, attempts: attemptCount, past: past)
         if hop.awaitsHandler { return .complete(continuation, .redirect(exchange, channel), hop.task) }
         return .complete(continuation, channel.map { .live(exchange, $0) } ?? .gated(exchange), hop.task)

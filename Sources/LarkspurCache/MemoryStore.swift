@@ -1,0 +1,282 @@
+/// A store in memory. If it is full, it removes the entries that were not used for the longest time.
+package final class MemoryStore: CacheStore {
+    /// The cost of an entry besides its texts and its body.
+    private static let overhead: UInt64 = 512
+
+    private let limit: UInt64
+    private let maximumEntrySize: UInt64
+    private let box = Protected(State())
+
+    fileprivate struct State {
+        var slots: [Slot] = []
+        var free: [Int] = []
+        /// The slots of a URL.
+        var index: [String: [Int]] = [:]
+        /// The ends of the list from the most recently used entry to the least recently used one.
+        var newest = -1
+        var oldest = -1
+        var bytes: UInt64 = 0
+        /// The bytes of responses that are being received.
+        var reserved: UInt64 = 0
+        var evicted = 0
+        var lastID: UInt64 = 0
+    }
+
+    fileprivate struct Slot {
+        var entry: Entry?
+        var newer = -1
+        var older = -1
+    }
+
+    fileprivate struct Entry {
+        let id: UInt64
+        var response: StoredResponse
+        let cost: UInt64
+    }
+
+    package init(limit: UInt64, maximumEntrySize: UInt64) {
+        self.limit = limit
+        self.maximumEntrySize = min(limit, maximumEntrySize)
+    }
+
+    private static func cost(_ head: StoredHead, _ length: UInt64) -> UInt64 {
+        overhead + UInt64(head.url.utf8.count + head.partition.utf8.count + head.head.rawFields.count) + length
+    }
+
+    package func find(
+        _ key: CacheKey, for fields: [HeaderField], _ done: @escaping @Sendable (StoredResponse?) -> Void
+    ) {
+        done(
+            box.withLock { state in
+                guard let slot = state.slot(for: key, fields) else { return nil }
+                state.touch(slot)
+                return state.slots[slot].entry?.response
+            })
+    }
+
+    package func begin(_ head: StoredHead, length: UInt64?) -> (any CacheWriter)? {
+        let cost = Self.cost(head, length ?? 0)
+        guard cost <= maximumEntrySize, reserve(cost) else { return nil }
+        return MemoryWriter(head, reserved: cost, store: self)
+    }
+
+    package func update(_ stored: StoredResponse, to head: StoredHead) {
+        guard let body = stored.body as? MemoryBody else { return }
+        _ = box.withLock { state -> [StoredResponse?] in
+            guard let slot = state.slots(of: head.url).first(where: { state.body(in: $0) === body }) else { return [] }
+            let old = state.remove(slot)
+            return [old] + state.insert(head, body, cost: Self.cost(head, body.count), limit: limit)
+        }
+    }
+
+    package func remove(_ stored: StoredResponse) {
+        guard let body = stored.body as? MemoryBody else { return }
+        _ = box.withLock { state in
+            state.slots(of: stored.head.url).first { state.body(in: $0) === body }.map { state.remove($0) }
+        }
+    }
+
+    package func remove(url: String) {
+        _ = box.withLock { state in state.slots(of: url).map { state.remove($0) } }
+    }
+
+    package func removeAll() {
+        _ = box.withLock { state in
+            let old = state
+            state = State()
+            (state.reserved, state.evicted, state.lastID) = (old.reserved, old.evicted, old.lastID)
+            return old.slots
+        }
+    }
+
+    package func filter(_ isKept: @escaping @Sendable (StoredHead, UInt64) -> Bool) async throws {
+        let all = box.withLock { state in state.slots.compactMap(\.entry) }
+        for entry in all where !isKept(entry.response.head, entry.response.body.count) { remove(entry.response) }
+    }
+
+    package var usage: (entries: Int, bytes: UInt64, evicted: Int) {
+        box.withLock { ($0.slots.count - $0.free.count, $0.bytes, $0.evicted) }
+    }
+
+    // MARK: Writing
+
+    fileprivate func reserve(_ count: UInt64) -> Bool {
+        box.withLock { state in
+            guard state.reserved + count <= limit else { return false }
+            state.reserved += count
+            return true
+        }
+    }
+
+    fileprivate func release(_ count: UInt64) { box.withLock { $0.reserved -= count } }
+
+    fileprivate func accepts(_ size: UInt64) -> Bool { size <= maximumEntrySize }
+
+    fileprivate func insert(_ head: StoredHead, _ data: Data) {
+        let body = MemoryBody(data)
+        let cost = Self.cost(head, body.count)
+        guard cost <= maximumEntrySize else { return }
+        _ = box.withLock { state in
+            // The same request would select all of these. Only the newest one may remain.
+            let same = state.slots(of: head.url).filter { slot in
+                guard let old = state.slots[slot].entry?.response.head, old.partition == head.partition else {
+                    return false
+                }
+                return old.selection == head.selection
+            }
+            return same.map { state.remove($0) } + state.insert(head, body, cost: cost, limit: limit)
+        }
+    }
+}
+
+extension MemoryStore.State {
+    func slots(of url: String) -> [Int] { index[url] ?? [] }
+
+    func body(in slot: Int) -> MemoryBody? { slots[slot].entry?.response.body as? MemoryBody }
+
+    /// Returns the newest entry that the request selects.
+    func slot(for key: CacheKey, _ fields: [HeaderField]) -> Int? {
+        var best: (slot: Int, id: UInt64)?
+        for slot in slots(of: key.url) {
+            guard let entry = slots[slot].entry, entry.response.head.partition == key.partition,
+                entry.id > best?.id ?? 0, entry.response.head.selection.matches(fields)
+            else { continue }
+            best = (slot, entry.id)
+        }
+        return best?.slot
+    }
+
+    /// Adds an entry. Returns the responses that were removed to keep the limit, to be released after unlocking.
+    mutating func insert(_ head: StoredHead, _ body: MemoryBody, cost: UInt64, limit: UInt64) -> [StoredResponse?] {
+        var removed: [StoredResponse?] = []
+        while bytes + cost > limit, oldest >= 0 {
+            removed.append(remove(oldest))
+            evicted += 1
+        }
+        lastID += 1
+        let slot = free.popLast() ?? slots.count
+        if slot == slots.count { slots.append(MemoryStore.Slot()) }
+        slots[slot].entry = MemoryStore.Entry(
+            id: lastID, response: StoredResponse(head: head, body: body), cost: cost)
+        index[head.url, default: []].append(slot)
+        bytes += cost
+        link(slot)
+        return removed
+    }
+
+    @discardableResult
+    mutating func remove(_ slot: Int) -> StoredResponse? {
+        guard let entry = slots[slot].entry.take() else { return nil }
+        let url = entry.response.head.url
+        index[url]?.removeAll { $0 == slot }
+        if index[url]?.isEmpty == true { index[url] = nil }
+        bytes -= entry.cost
+        unlink(slot)
+        free.append(slot)
+        return entry.response
+    }
+
+    mutating func touch(_ slot: Int) {
+        guard newest != slot else { return }
+        unlink(slot)
+        link(slot)
+    }
+
+    private mutating func link(_ slot: Int) {
+        (slots[slot].newer, slots[slot].older) = (-1, newest)
+        if newest >= 0 { slots[newest].newer = slot } else { oldest = slot }
+        newest = slot
+    }
+
+    private mutating func unlink(_ slot: Int) {
+        let (newer, older) = (slots[slot].newer, slots[slot].older)
+        if newer >= 0 { slots[newer].older = older } else { newest = older }
+        if older >= 0 { slots[older].newer = newer } else { oldest = newer }
+    }
+}
+
+/// A body in memory.
+final class MemoryBody: StoredBody {
+    private static let buffer = 64 << 10
+
+    let data: Data
+
+    init(_ data: Data) { self.data = data }
+
+    var count: UInt64 { UInt64(data.count) }
+
+    func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
+        if position == 0, data.count <= Self.buffer { return done(.success(data)) }
+        let start = data.startIndex + Int(position)
+        done(.success(data.subdata(in: start..<min(start + Self.buffer, data.endIndex))))
+    }
+}
+
+/// A response that is being collected in memory.
+private final class MemoryWriter: CacheWriter {
+    private struct State {
+        var chunks: [Data] = []
+        var size = 0
+        var reserved: UInt64
+        var isOpen = true
+    }
+
+    private let head: StoredHead
+    private let store: MemoryStore
+    private let box: Protected<State>
+
+    init(_ head: StoredHead, reserved: UInt64, store: MemoryStore) {
+        self.head = head
+        self.store = store
+        box = Protected(State(reserved: reserved))
+    }
+
+    func append(_ bytes: Data) {
+        let missing = box.withLock { state -> UInt64? in
+            guard state.isOpen else { return nil }
+            state.chunks.append(bytes)
+            state.size += bytes.count
+            let needed = UInt64(state.size)
+            return needed > state.reserved ? needed - state.reserved : 0
+        }
+        guard let missing, missing > 0 else { return }
+        guard store.accepts(UInt64(box.withLock { $0.size })), store.reserve(missing) else { return drop() }
+        box.withLock { $0.reserved += missing }
+    }
+
+    func commit(head: ResponseHead?, body: Data?) {
+        guard let chunks = close() else { return }
+        store.insert(head.map(self.head.with) ?? self.head, body ?? Self.joined(chunks))
+    }
+
+    /// Returns a copy of the bytes. The chunks may be parts of larger blocks of the transport, which the copy releases.
+    private static func joined(_ chunks: [Data]) -> Data {
+        var data = Data(capacity: chunks.reduce(0) { $0 + $1.count })
+        for chunk in chunks { chunk.withUnsafeBytes { data.append($0.bindMemory(to: UInt8.self)) } }
+        return data
+    }
+
+    func drop() { _ = close() }
+
+    private func close() -> [Data]? {
+        let (chunks, reserved) = box.withLock { state -> ([Data]?, UInt64) in
+            defer { (state.isOpen, state.chunks, state.reserved) = (false, [], 0) }
+            return (state.isOpen ? state.chunks : nil, state.reserved)
+        }
+        if reserved > 0 { store.release(reserved) }
+        return chunks
+    }
+
+    deinit { drop() }
+}
+
+extension StoredHead {
+    /// Returns the same response with the fields of another head.
+    func with(_ head: ResponseHead) -> StoredHead {
+        let control = CacheControl(head.values(for: "Cache-Control"))
+        return StoredHead(
+            url: url, partition: partition, selection: selection,
+            head: head.with(head.fields.filter { FieldRules(head, control).isStored($0.name) }), requested: requested,
+            received: received, initialAge: initialAge)
+    }
+}

@@ -1,0 +1,133 @@
+import LarkspurCache
+import Testing
+
+@Suite("The store in memory", .timeLimit(.minutes(1)))
+struct MemoryStoreTests {
+    private static let limit: UInt64 = 100_000
+    private let store = MemoryStore(limit: limit, maximumEntrySize: 50_000)
+
+    private func head(_ url: String, _ partition: String = "", _ language: String? = nil) -> StoredHead {
+        StoredHead(
+            url: url, partition: partition,
+            selection: language.map { Selection(names: ["accept-language"], values: [$0]) }
+                ?? Selection(names: [], values: []),
+            head: ResponseHead(status: 200), requested: 0, received: 0)
+    }
+
+    private func add(_ head: StoredHead, _ size: Int) {
+        guard let writer = store.begin(head, length: UInt64(size)) else { return }
+        writer.append(Data(count: size))
+        writer.commit(head: nil, body: nil)
+    }
+
+    private func found(_ url: String, _ partition: String = "", _ fields: [HeaderField] = []) -> StoredResponse? {
+        let box = Protected<StoredResponse?>(nil)
+        store.find(CacheKey(url: url, partition: partition), for: fields) { found in box.withLock { $0 = found } }
+        return box.withLock { $0 }
+    }
+
+    @Test("If the store is full, the entry that was not used for the longest time is removed")
+    func eviction() {
+        for url in ["a", "b", "c"] { add(head(url), 30_000) }
+        #expect(found("a")?.body.count == 30_000)
+        add(head("d"), 30_000)
+        #expect(found("b") == nil && found("a") != nil && found("c") != nil && found("d") != nil)
+        #expect(store.usage.evicted == 1 && store.usage.entries == 3 && store.usage.bytes <= Self.limit)
+    }
+
+    @Test("An entry that is too large is not stored, whether its length is known or not, and removes nothing")
+    func tooLarge() {
+        add(head("a"), 30_000)
+        #expect(store.begin(head("b"), length: 50_001) == nil)
+        let writer = store.begin(head("b"), length: nil)
+        for _ in 0..<6 { writer?.append(Data(count: 10_000)) }
+        writer?.commit(head: nil, body: nil)
+        #expect(found("b") == nil && found("a") != nil)
+    }
+
+    @Test("Responses that are being received together take no more than the limit, and give it back")
+    func reserved() {
+        let writers = (0..<4).map { store.begin(head("\($0)"), length: 30_000) }
+        #expect(writers.count { $0 != nil } == 3)
+        writers[0]?.drop()
+        let next = store.begin(head("n"), length: 30_000)
+        #expect(next != nil)
+        for writer in writers { writer?.drop() }
+        next?.drop()
+        #expect((0..<3).allSatisfy { store.begin(head("\($0)"), length: 30_000) != nil })
+    }
+
+    @Test("A response takes the place of one with the same selection, and no other's")
+    func replacing() {
+        add(head("a", "", "en"), 1)
+        add(head("a", "", "de"), 2)
+        add(head("a", "other", "en"), 3)
+        add(head("a", "", "en"), 4)
+        let english = [HeaderField(name: "Accept-Language", value: "en")]
+        #expect(found("a", "", english)?.body.count == 4)
+        #expect(found("a", "", [HeaderField(name: "accept-language", value: "de")])?.body.count == 2)
+        #expect(found("a", "other", english)?.body.count == 3)
+        #expect(found("a") == nil && store.usage.entries == 3)
+        store.remove(url: "a")
+        #expect(found("a", "other", english) == nil && store.usage.entries == 0 && store.usage.bytes == 0)
+    }
+
+    @Test("A validation changes the head, unless the response was replaced or removed meanwhile")
+    func updating() throws {
+        add(head("a"), 1)
+        let old = try #require(found("a"))
+        let new = StoredHead(
+            url: "a", partition: "", selection: Selection(names: [], values: []),
+            head: ResponseHead(status: 200, fields: [HeaderField(name: "A", value: "2")]), requested: 5, received: 5)
+        store.update(old, to: new)
+        #expect(found("a")?.head.head["A"] == "2" && found("a")?.body.count == 1)
+        add(head("a"), 2)
+        store.update(old, to: new)
+        store.remove(old)
+        #expect(found("a")?.head.head["A"] == nil && found("a")?.body.count == 2)
+        store.removeAll()
+        #expect(found("a") == nil && store.usage.bytes == 0)
+    }
+
+    @Test("A large body is read in buffers, and each position is read right")
+    func reading() throws {
+        let bytes = Data((0..<40_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        let big = MemoryStore(limit: 1 << 20, maximumEntrySize: 1 << 20)
+        let writer = try #require(big.begin(head("a"), length: nil))
+        for _ in 0..<4 { writer.append(bytes) }
+        writer.commit(head: nil, body: nil)
+        let result = Protected(Data())
+        big.find(CacheKey(url: "a", partition: ""), for: []) { stored in
+            guard let body = stored?.body else { return }
+            while result.withLock({ $0.count }) < body.count {
+                body.read(at: result.withLock { UInt64($0.count) }) { piece in
+                    result.withLock { $0 += (try? piece.get()) ?? Data() }
+                }
+            }
+        }
+        #expect(result.withLock { $0 } == bytes + bytes + bytes + bytes)
+    }
+
+    @Test("Many threads at once keep the limit and lose no byte of the account")
+    func threads() async {
+        await withTaskGroup(of: Void.self) { group in
+            for seed in 0..<8 {
+                group.addTask {
+                    for round in 0..<300 {
+                        let url = "\((seed * 31 + round * 7) % 20)"
+                        switch (seed + round) % 5 {
+                        case 0: store.remove(url: url)
+                        case 1: if let stored = found(url) { store.update(stored, to: stored.head) }
+                        case 2: if let stored = found(url) { store.remove(stored) }
+                        default: add(head(url), 1_000 * (round % 20))
+                        }
+                    }
+                }
+            }
+        }
+        #expect(store.usage.bytes <= Self.limit)
+        for url in 0..<20 { store.remove(url: "\(url)") }
+        #expect(store.usage.entries == 0 && store.usage.bytes == 0)
+        #expect(store.begin(head("a"), length: 49_000) != nil, "nothing is reserved any more")
+    }
+}
