@@ -30,34 +30,6 @@ private struct Decrypting: RequestMiddleware {
     }
 }
 
-/// Keeps what was got, and asks the server only whether it has changed.
-private actor Cache: RequestMiddleware {
-    private var kept: [String: ExchangeResponse] = [:]
-
-    func intercept(
-        _ exchange: Exchange, next: Next
-    ) async throws -> ExchangeResponse {
-        guard exchange.request.method == .get else {
-            return try await next(exchange)
-        }
-        let key = exchange.request.url.text
-        var exchange = exchange
-        if let tag = kept[key]?.headers["ETag"] {
-            exchange.request.headers["If-None-Match"] = tag
-        }
-        let response = try await next(exchange)
-        if response.head.status == 304, let kept = kept[key] { return kept }
-        guard response.head.status == 200, response.headers["ETag"] != nil,
-            case .buffered = response.body
-        else {
-            return response
-        }
-        if kept.count == 100 { kept = [:] }
-        kept[key] = response
-        return response
-    }
-}
-
 /// Signs what is really sent, and believes only answers that are signed.
 private struct Signing: RequestMiddleware {
     let sign: @Sendable (String) -> String
@@ -129,18 +101,6 @@ struct MiddlewareExamples {
         var text = ""
         for try await piece in await session.streamRequest("http://h/").strings { text += piece }
         #expect(text == "ab")
-    }
-
-    @Test("The cache sends the stored tag, and answers a 304 with the stored response")
-    func cache() async throws {
-        let session = session(Cache()) { request, _ in
-            request["If-None-Match"] == "v1"
-                ? .response(304) : .response(headers: ["ETag": "v1"], chunks: [Data("text".utf8)])
-        }
-        for _ in 0..<2 {
-            #expect(try await session.request("http://h/").validate().serializingString().value == "text")
-        }
-        #expect(log.requests.map { $0["If-None-Match"] } == [nil, "v1"])
     }
 
     @Test("The signature covers the sent bytes, and a response without one is rejected", arguments: [true, false])
