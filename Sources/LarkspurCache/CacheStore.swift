@@ -2,8 +2,8 @@
 package struct CacheKey: Hashable, Sendable {
     /// The URL without its fragment.
     package let url: String
-    /// Everything by which responses are kept apart: the `Authorization` of the request, the transport's client
-    /// identity and the party that judges the server's certificates. A response is never served to another party.
+    /// Everything by which responses are kept apart: the credentials of the request, the transport's client identity
+    /// and the party that judges the server's certificates. A response is never served to another party.
     package let partition: String
 
     package init(url: String, partition: String) {
@@ -13,18 +13,37 @@ package struct CacheKey: Hashable, Sendable {
 
     init(_ request: TransportRequest, _ instructions: CacheInstructions, identity: String) {
         url = Self.url(of: request.url)
-        let authorization = request.fields.first(where: \.isAuthorization)?.value
-        if authorization == nil, identity.isEmpty, instructions.trust.isEmpty {
+        var parts: [String] = []
+        for field in request.fields where Credentials.contain(field) {
+            parts += [field.name.lowercased(), field.value]
+        }
+        if parts.isEmpty, identity.isEmpty, instructions.trust.isEmpty {
             partition = ""
         } else {
             // The lengths keep apart what the texts alone could mix up.
-            let parts = [authorization ?? "", identity, instructions.trust]
-            partition = parts.map { "\($0.utf8.count):\($0)" }.joined()
+            partition = (parts + [identity, instructions.trust]).map { "\($0.utf8.count):\($0)" }.joined()
         }
     }
 
     static func url(of url: RequestURL) -> String {
         url.fragment == nil ? url.text : String(url.originText + url.target)
+    }
+}
+
+/// The request fields that tell one user from another.
+///
+/// These are all fields whose values logs hide, such as `Authorization` and `X-API-Key`. Servers often forget to name
+/// them in `Vary`. Cookies are left out: most responses do not depend on them, so ``Selection`` has a rule for them.
+private enum Credentials {
+    /// Frequent fields, which need no closer look.
+    private static let harmless: Set<String> = [
+        "Accept", "Accept-Encoding", "Accept-Language", "User-Agent", "Cookie", "Content-Type", "Cache-Control",
+        "If-None-Match", "Range", "traceparent",
+    ]
+
+    static func contain(_ field: HeaderField) -> Bool {
+        if harmless.contains(field.name) { return false }
+        return (field.isSecret || Redaction.standard.hides(field.name)) && !HTTPHeaders.areEqual(field.name, "Cookie")
     }
 }
 

@@ -4,7 +4,7 @@
 package final class CachingTransport: Transport {
     package let base: any Transport
     package let cache: HTTPCache
-    /// The client identity and other settings of the transport that decide what a server sees.
+    /// The settings of the base that keep its responses apart from those of other transports.
     let identity: String
 
     // Mutable state, guarded by the lock of `Protected`
@@ -71,12 +71,6 @@ package final class CachingTransport: Transport {
         let owner = RefreshOwner(judge: instructions.judge) { [cache] in cache.endRefresh(name) }
         task(for: request, id: TransportTaskID(0), delegate: owner).resume()
     }
-}
-
-/// A transport whose settings decide what a server sees, such as a client identity.
-package protocol PartitionedTransport: Transport {
-    /// A name of these settings; empty if there are none. Transports with different names share no stored responses.
-    var partition: String { get }
 }
 
 /// The receiver of a validation in the background.

@@ -13,11 +13,13 @@
 /// stream, the buffer is libcurl's window, which is 32 MiB in older versions.
 public final class CurlTransport: Transport {
     let loop: CurlLoop
+    package let partition: String
 
     /// Creates a transport with connections of its own. Before the first request, the transport has no thread and no
     /// open descriptor.
     public init(configuration: Configuration = Configuration()) {
         loop = CurlLoop(configuration: configuration)
+        partition = configuration.decidesResponses ? UUID().uuidString : ""
     }
 
     /// Ends the loop's thread. No task is left, because each task retains the transport.
@@ -118,6 +120,13 @@ public final class CurlTransport: Transport {
         /// Whether HTTP/2 is offered to TLS peers; true by default.
         public var negotiatesHTTP2 = true
 
+        /// Whether a setting decides which server answers, how its certificates are judged, or which client it sees.
+        fileprivate var decidesResponses: Bool {
+            certificateAuthorities != .system || revocationList != nil || requiresStapledStatus
+                || minimumTLSVersion != .tls1_2 || ciphers != nil || identity != nil || proxies != .none
+                || !hosts.isEmpty || localAddress != nil
+        }
+
         var peerTimeoutInMilliseconds: Int32 {
             guard let parts = peerTimeout?.components else { return 0 }
             let milliseconds = min(parts.seconds, 1_000_000) * 1_000 + parts.attoseconds / 1_000_000_000_000_000
@@ -135,3 +144,5 @@ public final class CurlTransport: Transport {
         }
     }
 }
+
+extension CurlTransport: PartitionedTransport {}

@@ -69,6 +69,13 @@ extension CacheOutcome: CustomStringConvertible {
     }
 }
 
+/// A transport whose settings decide which server answers, or what it sees of the client.
+package protocol PartitionedTransport: Transport {
+    /// A name of these settings; empty if they are the defaults. Transports with different names share no stored
+    /// responses.
+    var partition: String { get }
+}
+
 /// The instructions for a cache below the framework that are not part of the request itself.
 package struct CacheInstructions: Sendable {
     package var policy = CachePolicy.protocol

@@ -71,6 +71,14 @@ struct PlatformSessions {
         return (session, superseded)
     }
 
+    /// Removes the sessions whose connections were judged for these hosts. Returns them.
+    mutating func removeJudged(for isMeant: (_ host: String) -> Bool) -> [PlatformSession] {
+        let removed = entries.filter { !$0.key.host.isEmpty && isMeant($0.key.host) }
+        for key in removed.keys { entries[key] = nil }
+        order.removeAll { removed[$0] != nil }
+        return removed.values.map(\.session)
+    }
+
     mutating func removeAll() -> [PlatformSession] {
         defer { (entries, order) = ([:], []) }
         return entries.values.map(\.session)

@@ -42,10 +42,12 @@
         ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
             let reply = TransportReply<ClientIdentity>()
             ask(.clientIdentity(host: space.host, reply))
-            guard let identity = reply.value else { return (.performDefaultHandling, nil) }
-            do {
-                return (.useCredential, try URLCredential(identity))
-            } catch {
+            guard let identity = reply.value.map(PlatformIdentity.init) ?? transport.template.identity else {
+                return (.performDefaultHandling, nil)
+            }
+            switch identity.credential {
+            case .success(let credential): return (.useCredential, credential)
+            case .failure(let error):
                 end(error)
                 return (.cancelAuthenticationChallenge, nil)
             }
@@ -100,51 +102,6 @@
                 errSecCertificateNotValidYet: .certificateNotYetValid, errSecCertificateRevoked: .certificateRevoked,
                 errSecCreateChainFailed: .unknownIssuer, errSecNotTrusted: .unknownIssuer,
             ]
-        }
-    }
-
-    extension URLCredential {
-        /// Creates a credential from the contents of a PKCS #12 file.
-        fileprivate convenience init(_ identity: ClientIdentity) throws(TransportError) {
-            guard case .pkcs12(let bytes) = identity.content else {
-                throw TransportError(
-                    .invalidIdentity, "URLSession takes client identities in PKCS #12 format only", phase: .securing)
-            }
-            guard let imported = Self.identity(in: bytes, identity.password) else {
-                throw TransportError(
-                    .invalidIdentity, "the PKCS #12 file or its password is wrong", phase: .securing)
-            }
-            self.init(identity: imported, certificates: nil, persistence: .none)
-        }
-
-        private static func identity(in bytes: [UInt8], _ password: String) -> SecIdentity? {
-            guard let data = CFDataCreate(nil, bytes, bytes.count), let password = CFString.make(password) else {
-                return nil
-            }
-            var key: UnsafeRawPointer? = UnsafeRawPointer(
-                Unmanaged.passUnretained(kSecImportExportPassphrase).toOpaque())
-            var value: UnsafeRawPointer? = UnsafeRawPointer(Unmanaged.passUnretained(password).toOpaque())
-            var items: CFArray?
-            let isImported = withExtendedLifetime(password) {
-                // The callbacks are nil: key and value live longer than the dictionary.
-                guard let options = CFDictionaryCreate(nil, &key, &value, 1, nil, nil) else { return false }
-                return SecPKCS12Import(data, options, &items) == errSecSuccess
-            }
-            guard isImported, let items, CFArrayGetCount(items) > 0, let item = CFArrayGetValueAtIndex(items, 0) else {
-                return nil
-            }
-            let found = CFDictionaryGetValue(
-                Unmanaged<CFDictionary>.fromOpaque(item).takeUnretainedValue(),
-                Unmanaged.passUnretained(kSecImportItemIdentity).toOpaque())
-            return found.map { Unmanaged<SecIdentity>.fromOpaque($0).takeUnretainedValue() }
-        }
-    }
-
-    extension CFString {
-        fileprivate static func make(_ text: String) -> CFString? {
-            let bytes = Array(text.utf8)
-            return CFStringCreateWithBytes(
-                nil, bytes, bytes.count, CFStringBuiltInEncodings.UTF8.rawValue, false)
         }
     }
 

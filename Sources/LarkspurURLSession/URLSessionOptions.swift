@@ -1,5 +1,5 @@
 extension URLSessionTransport {
-    /// Settings of the network that `URLSession` has and libcurl has not. On Linux they have no effect.
+    /// Settings of the network. On Linux they have no effect, besides ``identity``.
     public struct Options: Sendable {
         /// A version of TLS.
         public enum TLSVersion: Sendable, Hashable {
@@ -29,6 +29,11 @@ extension URLSessionTransport {
         /// The maximum number of connections to a host for HTTP/1.1; nil means the configuration's.
         public var maximumConnectionsPerHost: Int?
 
+        /// The client identity that is shown to every peer that asks for a client certificate, in PKCS #12 format. An
+        /// identity that cannot be used fails requests to `https` URLs with `.invalidIdentity` before they are sent. On
+        /// Linux, `URLSession` has no client identities, and these requests fail with `.unavailable`.
+        public var identity: ClientIdentity?
+
         /// Creates the default options.
         public init() {}
     }
@@ -39,6 +44,9 @@ struct SessionTemplate: Sendable {
     private let configuration: URLSessionConfiguration
     private let options: URLSessionTransport.Options
     private let ownsTimeouts: Bool
+    let identity: PlatformIdentity?
+    /// The name under which a cache keeps the responses; empty for the default settings.
+    let partition: String
 
     /// - Parameter ownsTimeouts: Whether only the timeouts of requests apply, and not those of the configuration.
     init(configuration: URLSessionConfiguration, options: URLSessionTransport.Options, ownsTimeouts: Bool) {
@@ -46,6 +54,8 @@ struct SessionTemplate: Sendable {
         self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
         self.options = options
         self.ownsTimeouts = ownsTimeouts
+        identity = options.identity.map(PlatformIdentity.init)
+        partition = ownsTimeouts && identity == nil ? "" : UUID().uuidString
         let own = self.configuration
         own.httpCookieStorage = nil
         own.httpShouldSetCookies = false

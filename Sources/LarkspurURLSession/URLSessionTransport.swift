@@ -95,6 +95,7 @@ public final class URLSessionTransport: Transport {
         if !request.upgrades, request.method.uppercased() == "GET", request.body.length != 0 {
             return TransportError(.unavailable, "URLSession sends no GET request with a body")
         }
+        if request.url.isHTTPS, let problem = template.identity?.problem { return problem }
         if request.asksForTrust, request.url.isHTTPS, !capabilities.contains(.asksForTrust) {
             return TransportError(
                 .unavailable, "URLSession on this platform cannot let the server's trust be evaluated")
@@ -127,5 +128,17 @@ public final class URLSessionTransport: Transport {
 
     func didEnd(_ hop: URLSessionHop) {
         _ = box.withLock { $0.running.removeValue(forKey: ObjectIdentifier(hop)) }
+    }
+}
+
+extension URLSessionTransport: PartitionedTransport {
+    /// A configuration may hold fields, proxies and protocol classes, which the cache above cannot compare.
+    package var partition: String { template.partition }
+}
+
+extension URLSessionTransport: TrustKeepingTransport {
+    package func forgetTrust(of isMeant: @Sendable (_ host: String) -> Bool) {
+        let sessions = box.withLock { $0.sessions.removeJudged(for: isMeant) }
+        withExtendedLifetime(sessions) {}  // released, and so ended, after unlocking
     }
 }

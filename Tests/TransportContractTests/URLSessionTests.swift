@@ -54,6 +54,47 @@
             #expect(server.requests.isEmpty)
         }
 
+        @Test("A client identity, which this platform cannot show, fails https requests, and only those")
+        func identity() async throws {
+            let server = try MockServer()
+            var options = URLSessionTransport.Options()
+            options.identity = ClientIdentity(pkcs12: [1], password: "p")
+            let transport = URLSessionTransport(options: options)
+            let refused = try await outcome(transport, "https://localhost:1/")
+            #expect(refused.failure == .unavailable)
+            #expect(try await outcome(transport, server.url + "/").isSuccess)
+        }
+
+        @Test("Only transports with the same settings have the same partition of a cache")
+        func partitions() {
+            var options = URLSessionTransport.Options()
+            #expect(URLSessionTransport().partition == "")
+            #expect(URLSessionTransport(configuration: .ephemeral).partition != "")
+            options.identity = ClientIdentity(pkcs12: [1], password: "p")
+            #expect(URLSessionTransport(options: options).partition != URLSessionTransport(options: options).partition)
+            #expect(CurlTransport().partition == "")
+            #expect(CurlTransport(configuration: .init { $0.maximumIdleConnections = 1 }).partition == "")
+            #expect(CurlTransport(configuration: .init { $0.hosts = ["h": .unixSocket(path: "/s")] }).partition != "")
+        }
+
+        @Test("After its trust is forgotten, a host gets a new session, and other hosts keep theirs")
+        func forgottenTrust() {
+            let template = SessionTemplate(configuration: .ephemeral, options: .init(), ownsTimeouts: true)
+            let delegate = RecordingDelegate()
+            var sessions = PlatformSessions()
+            func use(_ host: String) -> ObjectIdentifier {
+                let use = PlatformSessions.Use.judged(delegate, host: host, port: 443)
+                return ObjectIdentifier(sessions.session(for: use, template).0)
+            }
+            let (first, other) = (use("a"), use("b"))
+            let plain = sessions.session(for: .plain(delegate), template).0
+            let removed = sessions.removeJudged { $0 == "a" }
+            #expect(removed.map { ObjectIdentifier($0) } == [first])
+            #expect(use("a") != first && use("b") == other)
+            #expect(sessions.session(for: .plain(delegate), template).0 === plain)
+            #expect(sessions.removeJudged { _ in true }.count == 2)
+        }
+
         @Test("The cookies and credentials of a given configuration are not used, and its other values are")
         func configuration() async throws {
             let server = try MockServer()

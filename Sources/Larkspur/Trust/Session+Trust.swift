@@ -7,12 +7,17 @@ extension Session {
     ///
     ///     session.forgetTrustVerdicts(for: "api.example.com")
     ///
+    /// Over URLSession, later requests also open new connections, because URLSession judges only new ones.
+    ///
     /// Requests that wait for a running evaluation still get its result, but later requests start another evaluation.
     /// Other sessions keep their verdicts, including sessions that ``extending(_:)`` has made. You can call this method
     /// from any thread.
     ///
     /// - Parameter host: The host whose verdicts are removed, written as in a URL; nil removes all verdicts.
     public nonisolated func forgetTrustVerdicts(for host: String? = nil) {
-        context.trust?.forget(host)
+        let name = host.map { ServerTrustManager.name(of: $0) }
+        let isMeant = { @Sendable (host: String) in name.map { $0 == ServerTrustManager.name(of: host) } ?? true }
+        context.trust?.forget(isMeant)
+        (context.engine as? any TrustKeepingTransport)?.forgetTrust(of: isMeant)
     }
 }

@@ -50,12 +50,7 @@ package final class TrustPolicy: Sendable {
     var waiting: Int { memory.withLock { $0.waiting } }
 
     /// Removes the verdicts of a host, or of all hosts.
-    func forget(_ host: String?) {
-        let name = host.map { ServerTrustManager.name(of: $0) }
-        memory.withLock { memory in
-            memory.forget { host in name.map { $0 == ServerTrustManager.name(of: host) } ?? true }
-        }
-    }
+    func forget(_ isMeant: @Sendable (_ host: String) -> Bool) { memory.withLock { $0.forget(where: isMeant) } }
 
     /// Joins the running evaluation or starts a new one, and waits for its verdict. Returns an error if the server is
     /// not trusted.

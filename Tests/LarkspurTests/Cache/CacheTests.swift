@@ -75,46 +75,6 @@ struct CacheTests {
         #expect(await stage.get().value == "4")
     }
 
-    @Test("A response is served only to requests with the same Authorization, and with the same cookies if it sets one")
-    func parties() async {
-        let stage = CacheStage { request, number in
-            .fresh("\(number)", request.url.target == "/c" ? ["Set-Cookie": "s=\(number)"] : [:])
-        }
-        #expect(await stage.get("http://h/", ["Authorization": "Bearer a"]).value == "1")
-        #expect(await stage.get("http://h/", ["Authorization": "Bearer b"]).value == "2")
-        #expect(await stage.get().value == "3")
-        #expect(await stage.get("http://h/", ["authorization": "Bearer a"]).value == "1")
-        #expect(await stage.get("http://h/c", ["Cookie": "s=a"]).value == "4")
-        #expect(await stage.get("http://h/c", ["Cookie": "s=b"]).value == "5")
-        let again = await stage.get("http://h/c", ["Cookie": "s=a"])
-        #expect(again.value == "4" && again.head?["Set-Cookie"] == nil, "an old cookie must not come back")
-    }
-
-    @Test("Sessions with different trust share no response of https, and those without a manager share theirs")
-    func trust() async throws {
-        let (log, own) = (TransportLog(), try Certificate(Certificate.own))
-        let cache = HTTPCache.inMemory()
-        let transport = log.transport { _, number in
-            .fresh("\(number)").by(PeerTrust(host: "h", port: 443, certificates: [own.bytes]))
-        }
-        func session(_ trust: ServerTrustManager?) -> Session {
-            Session(
-                configuration: SessionConfiguration {
-                    $0.cache = cache
-                    $0.serverTrust = trust
-                }, transport: transport)
-        }
-        func get(_ session: Session) async -> String? {
-            await session.request("https://h/").serializingString().response.value
-        }
-        let open = session(ServerTrustManager(evaluators: ["h": .disabled]))
-        #expect(await get(open) == "1")
-        #expect(await get(session(nil)) == "2")
-        #expect(await get(session(ServerTrustManager(evaluators: ["h": .default]))) == "3")
-        #expect(await get(session(nil)) == "2")
-        #expect(await get(open) == "1")
-    }
-
     @Test("An unsafe request makes the stored responses of its URL invalid in all partitions")
     func invalidation() async {
         let stage = CacheStage { request, number in
