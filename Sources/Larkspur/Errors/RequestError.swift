@@ -197,12 +197,16 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
     /// One line for logs: the stage, the failure, the server's ``APIProblem`` if it was decoded, and the request.
     public var description: String {
         let content = storage.content
-        var line = content.stage.map { "\($0.rawValue) failed" } ?? "the request failed"
+        let isOfSocket = content.head?.status == 101
+        let subject = content.stage.map(\.rawValue) ?? "the request"
+        var line = "\(isOfSocket ? "the WebSocket" : subject) failed"
         line += ": \(content.message.isEmpty ? content.code.rawValue : content.message)"
         if let problem = serverProblem { line += "; the server says: \(problem)" }
         var facts: [String] = []
-        if let url = content.url { facts.append("\(content.method ?? .get) \(url.withoutQuery)") }
-        if let head = content.head { facts.append("status \(head.status)") }
+        if let url = content.url?.withoutQuery {
+            facts.append(isOfSocket ? "ws" + url.dropFirst("http".count) : "\(content.method ?? .get) \(url)")
+        }
+        if let head = content.head, !isOfSocket { facts.append("status \(head.status)") }
         if let refusal = content.retryRefusal { facts.append("not retried: \(refusal)") }
         if content.attempts > 1 { facts.append("attempt \(content.attempts)") }
         return facts.isEmpty ? line : line + " [\(facts.joined(separator: ", "))]"

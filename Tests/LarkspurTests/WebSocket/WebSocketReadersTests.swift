@@ -82,6 +82,9 @@ struct WebSocketReadersTests {
             }
         }
         #expect(error?.code == .webSocketViolation)
+        let line = error?.description ?? ""
+        #expect(line.hasPrefix("the WebSocket failed: the server violated the WebSocket protocol: "))
+        #expect(line.hasSuffix(" [ws\(server.url.dropFirst(4))/odd]"))
         #expect(await socket.closed.code == .protocolError)
         try await server.wait { $0.connectionCount == 0 }
         #expect(answers.withLock { $0 } == [.text("hi")])
