@@ -3,7 +3,7 @@ import Measuring
 
 // bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
 // bench json|codings FILE
-// bench sse|ends
+// bench sse|ends|cache
 // bench load|cancel|memory|sessions URL [OPTIONS]
 // bench websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]
 // bench large URL [--times-at-most N]
@@ -36,6 +36,7 @@ case "json", "codings":
         try await CodingsBenchmark(document: document).run()
     }
 case "sse": try await EventsBenchmark().run()
+case "cache": try await CacheBenchmark().run()
 case "ends": await EndsBenchmark().run(count: 1_000)
 case "websocket":
     let rest = Array(arguments.dropFirst())
@@ -78,7 +79,7 @@ case "load", "cancel", "memory", "sessions":
     }
 default:
     print(
-        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse|ends",
+        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse|ends|cache",
         "| websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]",
         "| large URL [--times-at-most N] | stream URL [--grows-at-most KIB] | load|cancel|memory|sessions URL \(Plan.options)"
     )
