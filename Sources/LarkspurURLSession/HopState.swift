@@ -56,14 +56,19 @@ struct HopState {
     private var lastProgress = ContinuousClock.now
     private var head: ResponseHead?
     private(set) var hasHead = false
+    /// The length of the body as the peer sends it; nil if the head does not say it.
     private var declaredLength: UInt64?
+    /// Whether the platform removes a content coding, so that the received bytes have another number.
+    private var isDecoded = false
+    /// The number of bytes of the body as the peer has sent it; nil if the platform has not counted them.
+    private var codedBytes: UInt64?
     private var pieces: ArraySlice<Data> = []
     private var received: UInt64 = 0
     private var delivered: UInt64 = 0
     private var undeliveredCount: UInt64?
     private var sent: UInt64 = 0
     /// The platform's own metrics.
-    var measured: TransportMetrics?
+    private var measured: TransportMetrics?
     private var firstByte: ContinuousClock.Instant?
     private var requestSent: ContinuousClock.Instant?
     /// Whether the platform waits for a network.
@@ -126,9 +131,10 @@ struct HopState {
     /// Whether the platform's events still change the hop.
     var isOpen: Bool { phase == .running && end == nil }
 
-    mutating func didCreate(_ task: URLSessionTask) -> Bool {
+    /// Returns false if the hop has ended. It keeps nothing then, because no event would release it.
+    mutating func didCreate(_ task: URLSessionTask, in session: PlatformSession) -> Bool {
         guard isOpen else { return false }
-        self.task = task
+        (self.task, self.session) = (task, session)
         return true
     }
 
@@ -166,7 +172,8 @@ struct HopState {
         hasHead = true
         isWaiting = false
         let hasBody = !isHeadRequest && head.status != 204 && head.status != 304
-        if hasBody, !head.bodyIsDecoded, head["Transfer-Encoding"] == nil, head["Content-Length"] != nil {
+        isDecoded = head.bodyIsDecoded
+        if hasBody, head["Transfer-Encoding"] == nil, head["Content-Length"] != nil {
             declaredLength = head.contentLength
             if declaredLength == nil { end = .some(Self.invalidLength) }
         }
@@ -210,6 +217,13 @@ struct HopState {
         return true
     }
 
+    /// Notes the metrics of the platform, which come before the end of its task.
+    ///
+    /// - Parameter codedBytes: The number of bytes of the response's body as the peer sent it; nil if it is not known.
+    mutating func didMeasure(_ metrics: TransportMetrics, codedBytes: UInt64?) {
+        (measured, self.codedBytes) = (metrics, codedBytes)
+    }
+
     /// Adds to the number of bytes that were taken from the body of an upgraded request.
     mutating func addSent(_ count: UInt64) { sent += count }
 
@@ -228,8 +242,9 @@ struct HopState {
     private func outcome(_ error: TransportError?) -> TransportError? {
         if let error, error.code != .other { return error }
         if !hasHead { return error ?? TransportError(.connectionLost, "the peer sent no response", phase: .waiting) }
-        guard let declaredLength, received < declaredLength else { return error }
-        let message = "the body ended after \(received) of \(declaredLength) bytes"
+        let count = isDecoded ? codedBytes : received
+        guard let declaredLength, let count, count < declaredLength else { return error }
+        let message = "the body ended after \(count) of \(declaredLength) bytes"
         return TransportError(.truncated, message, phase: .receiving, underlying: error?.underlying)
     }
 

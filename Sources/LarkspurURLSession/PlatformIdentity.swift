@@ -92,7 +92,7 @@ final class PlatformIdentity: Sendable {
     }
 
     extension CFString {
-        fileprivate static func make(_ text: String) -> CFString? {
+        static func make(_ text: String) -> CFString? {
             let bytes = Array(text.utf8)
             return CFStringCreateWithBytes(
                 nil, bytes, bytes.count, CFStringBuiltInEncodings.UTF8.rawValue, false)

@@ -10,6 +10,8 @@
             switch space.authenticationMethod {
             case NSURLAuthenticationMethodServerTrust: return judge(space)
             case NSURLAuthenticationMethodClientCertificate: return identify(space)
+            // The default handling would send the tickets of the system's user to the server.
+            case NSURLAuthenticationMethodNegotiate where !space.isProxy(): return (.rejectProtectionSpace, nil)
             default: return (.performDefaultHandling, nil)  // a 401 is delivered as it is (T2)
             }
         }
@@ -69,12 +71,29 @@
             SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, nil))  // all rules for TLS servers except the name
             let chainError = Self.verdict(on: trust)
             if let policies { SecTrustSetPolicies(trust, policies) }
-            // If the system refuses only the name, the name is wrong. If it refuses the chain, it may not have checked
-            // the name, so the name counts as wrong too.
-            var hostError = verdict
-            hostError.code = .wrongHost
+            // If the system accepts the chain, it refuses only the name. If it refuses the chain, it may not have
+            // checked the name.
+            var hostError: TransportError? = chainError == nil ? verdict : Self.nameError(of: trust, host: host)
+            hostError?.code = .wrongHost
             self.init(
                 host: host, port: port, certificates: certificates, chainError: chainError, hostError: hostError)
+        }
+
+        /// Returns the verdict on the leaf's name, as if its chain were trusted. A leaf that breaks other rules for TLS
+        /// servers, for example because it has expired, counts as one with a wrong name.
+        private static func nameError(of trust: SecTrust, host: String) -> TransportError? {
+            let unknown = TransportError(.wrongHost, "the system cannot check the host name", phase: .securing)
+            var own: SecTrust?
+            guard let name = CFString.make(host), let chain = SecTrustCopyCertificateChain(trust),
+                CFArrayGetCount(chain) > 0, let item = CFArrayGetValueAtIndex(chain, 0)
+            else { return unknown }
+            let leaf = Unmanaged<SecCertificate>.fromOpaque(item).takeUnretainedValue()
+            let status = SecTrustCreateWithCertificates(leaf, SecPolicyCreateSSL(true, name), &own)
+            guard status == errSecSuccess, let own, let anchors = CFArray.make(leaf),
+                SecTrustSetAnchorCertificates(own, anchors) == errSecSuccess
+            else { return unknown }
+            SecTrustSetNetworkFetchAllowed(own, false)
+            return verdict(on: own)
         }
 
         private static func certificates(of trust: SecTrust) -> [[UInt8]] {
@@ -102,6 +121,15 @@
                 errSecCertificateNotValidYet: .certificateNotYetValid, errSecCertificateRevoked: .certificateRevoked,
                 errSecCreateChainFailed: .unknownIssuer, errSecNotTrusted: .unknownIssuer,
             ]
+        }
+    }
+
+    extension CFArray {
+        /// Returns an array that retains its one element.
+        fileprivate static func make(_ element: CFTypeRef) -> CFArray? {
+            var values = [UnsafeRawPointer?(Unmanaged.passUnretained(element).toOpaque())]
+            var rules = kCFTypeArrayCallBacks
+            return withExtendedLifetime(element) { CFArrayCreate(nil, &values, 1, &rules) }
         }
     }
 

@@ -1,6 +1,9 @@
 extension ResponseHead {
     /// Creates a head from Foundation's, which has neither the order of the fields nor their repeats.
-    init(_ response: HTTPURLResponse) {
+    ///
+    /// - Parameter bodyIsDecoded: Whether the body is delivered without its content coding. Nil means if `URLSession`
+    ///   removes the coding that the head names.
+    package init(_ response: HTTPURLResponse, bodyIsDecoded: Bool? = nil) {
         var fields: [HeaderField] = []
         // The order of a field's values matters, that of the fields does not.
         let sorted = response.allHeaderFields.map { ("\($0.key)", "\($0.value)") }
@@ -15,7 +18,7 @@ extension ResponseHead {
         let codings = coding.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
         self.init(
             status: response.statusCode, fields: fields,
-            bodyIsDecoded: !codings.isEmpty && codings.allSatisfy(Self.decodedCodings.contains))
+            bodyIsDecoded: bodyIsDecoded ?? (!codings.isEmpty && codings.allSatisfy(Self.decodedCodings.contains)))
     }
 
     /// The codings that `URLSession` removes without being asked.

@@ -2,7 +2,7 @@ extension TransportError {
     /// Creates the error for a failure of `URLSession`.
     ///
     /// - Parameter hasHead: Whether the response's head had arrived.
-    init(_ error: any Error, hasHead: Bool) {
+    package init(_ error: any Error, hasHead: Bool) {
         let code = (error as? URLError)?.code
         self.init(
             code.map { Self.code(for: $0, hasHead: hasHead) } ?? .other,

@@ -24,11 +24,10 @@ extension URLSessionHop {
             request.assumesHTTP3Capable = false  // URLSession opens WebSockets over TCP
         #endif
         for name in Self.platformFields { request.setValue(nil, forHTTPHeaderField: name) }
-        box.withLock { $0.session = session }
         // The platform's limit is larger, so that a message of exactly the limit is received.
         let room = limit == .max ? limit : limit + 1
         guard let socket = transport.socket(for: request, maximumMessageSize: room, in: session, self) else { return }
-        guard box.withLock({ $0.didCreate(socket) }) else { return socket.cancel() }
+        guard box.withLock({ $0.didCreate(socket, in: session) }) else { return socket.cancel() }
         socket.resume()
         setTimer()
     }
@@ -167,8 +166,9 @@ extension URLSessionHop {
 extension HopState {
     var isOpenSocket: Bool { socket?.isOpen == true }
 
-    mutating func didCreate(_ platform: any PlatformSocket) -> Bool {
+    mutating func didCreate(_ platform: any PlatformSocket, in session: PlatformSession) -> Bool {
         guard isOpen else { return false }
+        self.session = session
         socket?.didCreate(platform)
         return true
     }

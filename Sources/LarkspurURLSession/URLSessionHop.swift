@@ -75,7 +75,7 @@ final class URLSessionHop: TransportTask {
 
     private func start() {
         if let fault = transport.fault(of: request) { return end(fault) }
-        guard let url = URL(string: request.url.withoutUserInfo.text) else {
+        guard var outgoing = URLRequest(request) else {
             return end(TransportError(.other, "URLSession cannot send a request to this URL"))
         }
         guard let delegate = box.withLock({ $0.delegate }) else { return }
@@ -84,10 +84,7 @@ final class URLSessionHop: TransportTask {
         }
         // An end that came before `begin` has released the hop, and later ends release it themselves.
         if box.withLock(\.hasEnded) { return transport.didEnd(self) }
-        var outgoing = URLRequest(url: url)
         transport.template.prepare(&outgoing)
-        outgoing.httpMethod = request.method
-        for field in request.fields { outgoing.addValue(field.value, forHTTPHeaderField: field.name) }
         setTimer()
         if let translator { return startSocket(outgoing, translator.maximumMessageSize, in: session) }
         switch request.body {
@@ -103,9 +100,8 @@ final class URLSessionHop: TransportTask {
     }
 
     private func start(_ request: URLRequest, file: String? = nil, in session: PlatformSession) {
-        box.withLock { $0.session = session }
         let task = session.task(for: request, file: file, self)
-        guard box.withLock({ $0.didCreate(task) }) else { return task.cancel() }
+        guard box.withLock({ $0.didCreate(task, in: session) }) else { return task.cancel() }
         task.resume()
         setTimer()
     }
@@ -242,7 +238,9 @@ final class URLSessionHop: TransportTask {
     #if canImport(Darwin)
         func didMeasure(_ transaction: URLSessionTaskTransactionMetrics) {
             let metrics = TransportMetrics(transaction)
-            box.withLock { $0.measured = metrics }
+            // A protocol class of the app counts no bytes.
+            let count = transaction.countOfResponseBodyBytesReceived
+            box.withLock { $0.didMeasure(metrics, codedBytes: count > 0 ? UInt64(count) : nil) }
         }
 
         func isWaitingForConnectivity() {

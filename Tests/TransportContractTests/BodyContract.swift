@@ -113,6 +113,18 @@ extension TransportContractTests.Bodies {
         #expect(trace.audit() == [])
     }
 
+    @Test("T10: a coded body that ends before its declared length never succeeds", arguments: ContractSubject.all)
+    func truncatedCoded(subject: ContractSubject) async throws {
+        let stage = try await Stage(subject)
+        let head = PeerHead(
+            status: 200, rawFields: Array("Content-Encoding: gzip\r\n".utf8), length: Self.zipped.count)
+        for count in [0, 12, Self.zipped.count - 1] {
+            let trace = try await stage.exchange([.head(head), .bytes(Array(Self.zipped[..<count])), .close]).run()
+            #expect(trace.failure != nil, "\(count) bytes")
+            #expect(trace.audit() == [])
+        }
+    }
+
     @Test(
         "T10: a body that ends before its declared length fails as truncated", arguments: ContractSubject.all,
         [0, 1, 39])

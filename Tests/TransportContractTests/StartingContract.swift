@@ -76,6 +76,23 @@ extension TransportContractTests.Starting {
         #expect(trace.audit() == [])
     }
 
+    @Test(
+        "T2: a 401 with one or no challenge is delivered unchanged and not answered", arguments: ContractSubject.all,
+        ["Negotiate", "Bearer", "NTLM", "Unknown a=b", nil])
+    func challenge(subject: ContractSubject, value: String?) async throws {
+        let stage = try await Stage(subject)
+        let challenges = value.map { [HeaderField(name: "WWW-Authenticate", value: $0)] } ?? []
+        let exchange = try stage.exchange(.response(401, challenges, body: .pattern(8)))
+        let trace = try await exchange.run()
+        try await stage.settle()
+        #expect(trace.heads.map(\.status) == [401])
+        #expect(trace.heads.first?["www-authenticate"] == value)
+        #expect(trace.body == .pattern(8))
+        #expect(trace.isSuccess)
+        #expect(exchange.requests.count == 1)
+        #expect(trace.audit() == [])
+    }
+
     @Test("T2: a cookie is delivered unchanged and not sent back", arguments: ContractSubject.all)
     func cookie(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)

@@ -204,6 +204,29 @@
         }
     }
 
+    @Suite("Lengths of decoded bodies", .timeLimit(.minutes(3)))
+    struct DecodedLengthTests {
+        @Test(
+            "The length of a body that the platform decodes is compared with the bytes that the platform has counted",
+            arguments: [
+                (UInt64(99), TransportError.Code.truncated), (100, nil), (101, nil), (nil, nil),
+            ] as [(UInt64?, TransportError.Code?)])
+        func length(count: UInt64?, code: TransportError.Code?) throws {
+            var state = HopState(TransportRequest(url: try RequestURL("http://a.test/")), RecordingDelegate())
+            let starts = state.resume()
+            let fields = [("Content-Encoding", "gzip"), ("Content-Length", "100")]
+            let head = ResponseHead(
+                status: 200, fields: fields.map { HeaderField(name: $0.0, value: $0.1) }, bodyIsDecoded: true)
+            let isOpen = state.didReceive(head) && state.didReceive(Data(count: 7))
+            state.didMeasure(TransportMetrics(), codedBytes: count)
+            let ends = state.didComplete(nil) != nil && state.beginDelivery()
+            #expect(starts && isOpen && ends)
+            var end: TransportError??
+            while let (event, _) = state.next() { if case .completed(let error) = event { end = error } }
+            #expect(try #require(end)?.code == code)
+        }
+    }
+
     @Suite("Heads of Foundation", .timeLimit(.minutes(3)))
     struct FoundationHeadTests {
         @Test(

@@ -97,7 +97,9 @@
             let ending = Ending(
                 head: error == nil ? Self.head(of: task) : nil,
                 body: box.withLock { $0.bodies.removeValue(forKey: id) } ?? Data(),
-                error: error.map { TransportError(ofSystem: $0) })
+                // A task that the app has not cancelled was cancelled by the system or the user, for example when the
+                // user ended the app. The error of such a task is worth a retry.
+                error: error.map { TransportError($0, hasHead: false) })
             let (hop, isCurrent, replaced) = box.withLock { state -> (SystemHop?, Bool, URLSessionTask?) in
                 // The hop of a task that the app has cancelled has ended already.
                 if state.cancelled.remove(task.taskIdentifier) != nil || !isKnown { return (nil, false, nil) }
@@ -121,7 +123,7 @@
             if box.withLock({ $0.gate.didReportAll() }) { callHandlers() }
         }
 
-        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
+        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { didFail(error) }
 
         // MARK: Parts
 
@@ -131,36 +133,7 @@
         }
 
         private static func head(of task: URLSessionTask) -> ResponseHead? {
-            guard let response = task.response as? HTTPURLResponse else { return nil }
-            let fields = response.allHeaderFields.compactMap { name, value -> HTTPHeader? in
-                guard let name = name as? String else { return nil }
-                return HTTPHeader(name: name, value: "\(value)")
-            }
-            return ResponseHead(
-                status: response.statusCode, fields: fields.sorted { $0.name < $1.name }, bodyIsDecoded: true)
-        }
-    }
-
-    extension TransportError {
-        /// Returns the error of a task of the system. A task that the app has not cancelled was cancelled by the system
-        /// or the user, for example when the user ended the app, and is worth a retry.
-        fileprivate init(ofSystem error: any Error) {
-            let code: Code =
-                switch (error as? URLError)?.code {
-                case .cancelled?, .networkConnectionLost?: .connectionLost
-                case .timedOut?: .timedOut
-                case .cannotFindHost?, .dnsLookupFailed?: .nameLookup
-                case .cannotConnectToHost?: .connectionRefused
-                case .notConnectedToInternet?, .dataNotAllowed?, .internationalRoamingOff?: .unreachable
-                case .secureConnectionFailed?: .handshake
-                case .serverCertificateUntrusted?: .untrusted
-                case .serverCertificateHasBadDate?: .certificateExpired
-                case .serverCertificateNotYetValid?: .certificateNotYetValid
-                case .serverCertificateHasUnknownRoot?: .unknownIssuer
-                case .cannotDecodeRawData?, .badServerResponse?, .cannotParseResponse?: .protocolViolation
-                default: .other
-                }
-            self.init(code, "the system ended the transfer: \(error.localizedDescription)")
+            (task.response as? HTTPURLResponse).map { ResponseHead($0, bodyIsDecoded: true) }
         }
     }
 #endif

@@ -10,11 +10,20 @@
             let body: Data
             let error: TransportError?
 
+            init(head: ResponseHead?, body: Data, error: TransportError?) {
+                (self.head, self.body, self.error) = (head, body, error)
+            }
+
+            /// Creates the end of a task without a response.
+            init(_ error: TransportError) { self.init(head: nil, body: Data(), error: error) }
+
             var isSuccess: Bool { head.map { (200..<300).contains($0.status) } ?? false }
         }
 
         struct State {
             var session: URLSession?
+            /// The error of every hop after the system has ended the session.
+            var failure: TransportError?
             var tasks: [UUID: URLSessionTask] = [:]
             var hops: [UUID: SystemHop] = [:]
             var feeds: [UUID: ProgressFeed] = [:]
@@ -149,28 +158,46 @@
         func begin(_ hop: SystemHop) {
             let (ending, session) = box.withLock { state -> (Ending?, URLSession?) in
                 if let ending = state.endings.removeValue(forKey: hop.transfer) { return (ending, nil) }
+                if let failure = state.failure { return (Ending(failure), nil) }
                 state.hops[hop.transfer] = hop
                 return (nil, state.tasks[hop.transfer] == nil ? state.session : nil)
             }
             if let ending { return hop.end(ending) }
             guard let session else { return settle(hop.transfer) }
-            let task = Self.task(for: hop.request, resuming: folder.resumption(of: hop.transfer), in: session)
+            guard let task = Self.task(for: hop.request, resuming: folder.resumption(of: hop.transfer), in: session)
+            else {
+                box.withLock { $0.hops[hop.transfer] = nil }
+                return hop.end(Ending(TransportError(.other, "URLSession cannot send a request to this URL")))
+            }
             task.taskDescription = hop.transfer.uuidString
             let isWanted = box.withLock { state in
+                guard state.hops[hop.transfer] === hop else {
+                    state.cancelled.insert(task.taskIdentifier)  // the hop was cancelled meanwhile
+                    return false
+                }
                 state.tasks[hop.transfer] = task
-                return state.hops[hop.transfer] === hop
+                return true
             }
             isWanted ? task.resume() : task.cancel()
             settle(hop.transfer)
         }
 
+        /// Fails the hops in flight and all later ones, because the system has ended the session.
+        func didFail(_ error: (any Error)?) {
+            let failure = TransportError(.unavailable, "the system has ended the background session", underlying: error)
+            let hops = box.withLock { state in
+                (state.session, state.failure, state.tasks) = (nil, failure, [:])
+                defer { state.hops = [:] }
+                return Array(state.hops.values)
+            }
+            for hop in hops { hop.end(Ending(failure)) }
+        }
+
         private static func task(
             for request: TransportRequest, resuming data: Data?, in session: URLSession
-        ) -> URLSessionTask {
+        ) -> URLSessionTask? {
             if case .none = request.body, let data { return session.downloadTask(withResumeData: data) }
-            var outgoing = URLRequest(url: URL(string: request.url.text) ?? URL(fileURLWithPath: "/"))
-            outgoing.httpMethod = request.method
-            for field in request.fields { outgoing.addValue(field.value, forHTTPHeaderField: field.name) }
+            guard let outgoing = URLRequest(request) else { return nil }
             if case .file(let path, _, _) = request.body {
                 return session.uploadTask(with: outgoing, fromFile: URL(fileURLWithPath: path))
             }
@@ -187,11 +214,11 @@
             }
             guard let download = task as? URLSessionDownloadTask else {
                 task?.cancel()
-                return hop.end(Ending(head: nil, body: Data(), error: .cancelled))
+                return hop.end(Ending(.cancelled))
             }
             download.cancel(byProducingResumeData: { [folder] data in
                 folder.keep(resumption: data, of: id)
-                hop.end(Ending(head: nil, body: Data(), error: .cancelled))
+                hop.end(Ending(.cancelled))
             })
         }
 
@@ -275,7 +302,7 @@
         func cancel() {
             let isStarted = box.withLock { $0.isStarted }
             if isStarted { return engine.cancel(self) }
-            end(SystemTransfers.Ending(head: nil, body: Data(), error: .cancelled))
+            end(SystemTransfers.Ending(.cancelled))
         }
 
         func end(_ ending: SystemTransfers.Ending) {
