@@ -198,7 +198,8 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
     public var description: String {
         let content = storage.content
         let isOfSocket = content.head?.status == 101
-        let subject = content.stage.map(\.rawValue) ?? "the request"
+        let isOfBackground = Self.codesOfBackground.contains(content.code)
+        let subject = content.stage.map(\.rawValue) ?? (isOfBackground ? "the background transfer" : "the request")
         var line = "\(isOfSocket ? "the WebSocket" : subject) failed"
         line += ": \(content.message.isEmpty ? content.code.rawValue : content.message)"
         if let problem = serverProblem { line += "; the server says: \(problem)" }
@@ -211,6 +212,10 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
         if content.attempts > 1 { facts.append("attempt \(content.attempts)") }
         return facts.isEmpty ? line : line + " [\(facts.joined(separator: ", "))]"
     }
+
+    private static let codesOfBackground: Set<Code> = [
+        .invalidIdentifier, .identifierInUse, .unsupportedInBackground, .invalidTransferRecord,
+    ]
 
     /// The server's description of the error, redacted.
     var serverProblem: String? { (underlying as? APIProblem)?.line(besideStatus: statusCode) }

@@ -128,6 +128,7 @@ struct RequestErrorTests {
         #expect(RequestError(code, "my words").description == "the request failed: my words")
         #expect(RequestError(code, "").description == "the request failed: mine")
         #expect(RequestError(code, "my\nwords").description == "the request failed: my words")
+        #expect(RequestError(.identifierInUse, "my words").description == "the background transfer failed: my words")
         #expect("\(code)" == "mine")
     }
 
