@@ -1,7 +1,7 @@
 import LarkspurCache
 import Testing
 
-@Suite("The directives of Cache-Control", .timeLimit(.minutes(1)))
+@Suite("The directives of Cache-Control", .timeLimit(.minutes(3)))
 struct CacheControlTests {
     @Test(
         "Times are read, and what is no number, is too large or comes twice means the smaller time",

@@ -1,7 +1,7 @@
 import LarkspurCache
 import Testing
 
-@Suite("The rules of a private cache", .timeLimit(.minutes(1)))
+@Suite("The rules of a private cache", .timeLimit(.minutes(3)))
 struct CacheRulesTests {
     /// 2026-01-01T00:00:00Z and texts of times near it.
     private static let now = 1_767_225_600.0

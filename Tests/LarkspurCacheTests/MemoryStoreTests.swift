@@ -1,7 +1,7 @@
 import LarkspurCache
 import Testing
 
-@Suite("The store in memory", .timeLimit(.minutes(1)))
+@Suite("The store in memory", .timeLimit(.minutes(3)))
 struct MemoryStoreTests {
     private static let limit: UInt64 = 100_000
     private let store = MemoryStore(limit: limit, maximumEntrySize: 50_000)

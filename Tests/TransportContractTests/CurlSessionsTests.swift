@@ -4,7 +4,7 @@
     @testable import LarkspurCurl
 
     /// The limits for frames and bytes that a peer of an HTTP/2 session may send without progress.
-    @Suite("Budgets of HTTP/2 sessions", .timeLimit(.minutes(1)))
+    @Suite("Budgets of HTTP/2 sessions", .timeLimit(.minutes(3)))
     struct CurlSessionsTests {
         private let (one, other): (CurlSessions.ID, CurlSessions.ID)
         private let memory = UnsafeMutableRawPointer.allocate(byteCount: 2, alignment: 1)

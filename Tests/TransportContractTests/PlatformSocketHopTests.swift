@@ -7,7 +7,7 @@
     @testable import LarkspurURLSession
 
     /// Single hops over a fake in place of the platform's WebSocket.
-    @Suite("Hops over a WebSocket of URLSession", .timeLimit(.minutes(1)))
+    @Suite("Hops over a WebSocket of URLSession", .timeLimit(.minutes(3)))
     struct PlatformSocketHopTests {
         private struct Hop {
             let network: FakeNetwork

@@ -6,7 +6,7 @@
     @testable import LarkspurURLSession
 
     /// WebSockets of a session over `URLSessionTransport`, with a fake in place of the platform's WebSocket.
-    @Suite("WebSockets over URLSession", .timeLimit(.minutes(1)))
+    @Suite("WebSockets over URLSession", .timeLimit(.minutes(3)))
     struct PlatformSocketTests {
         private func session(_ network: FakeNetwork) -> Session {
             Session(configuration: SessionConfiguration { $0.headers = [:] }, transport: network.makeTransport())

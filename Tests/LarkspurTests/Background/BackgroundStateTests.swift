@@ -121,7 +121,7 @@ struct BackgroundStateTests {
         #expect(answers == [true, false, true])
     }
 
-    @Test("Slots are given in order, and a withdrawn transfer gets none", .timeLimit(.minutes(1)))
+    @Test("Slots are given in order, and a withdrawn transfer gets none", .timeLimit(.minutes(3)))
     func slots() async {
         let slots = BackgroundSlots(1)
         let ids = (0..<4).map { _ in UUID() }

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("The parties whose responses a cache keeps apart", .timeLimit(.minutes(1)))
+@Suite("The parties whose responses a cache keeps apart", .timeLimit(.minutes(3)))
 struct CachePartitionTests {
     @Test("A response is served only to requests with the same Authorization, and with the same cookies if it sets one")
     func parties() async {

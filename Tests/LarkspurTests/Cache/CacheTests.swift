@@ -3,7 +3,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("A session with a cache", .timeLimit(.minutes(1)))
+@Suite("A session with a cache", .timeLimit(.minutes(3)))
 struct CacheTests {
     @Test("A fresh response comes from the cache, with its age; a stale one comes from the server")
     func freshness() async {

@@ -4,7 +4,7 @@ import Testing
 
 // The code of the guide to caching, word for word.
 
-@Suite("The guide to caching", .timeLimit(.minutes(1)))
+@Suite("The guide to caching", .timeLimit(.minutes(3)))
 struct CachingExamples {
     private let server: MockServer
     private var url: String { server.url + "/news/1" }

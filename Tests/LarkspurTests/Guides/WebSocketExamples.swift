@@ -4,7 +4,7 @@ import Testing
 
 // The code of the guide to WebSockets, word for word.
 
-@Suite("The guide to WebSockets", .timeLimit(.minutes(1)))
+@Suite("The guide to WebSockets", .timeLimit(.minutes(3)))
 struct WebSocketExamples {
     private struct Move: Codable, Sendable {
         let from: String

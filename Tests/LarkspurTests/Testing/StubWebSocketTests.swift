@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("WebSockets of the stub", .timeLimit(.minutes(1)))
+@Suite("WebSockets of the stub", .timeLimit(.minutes(3)))
 struct StubWebSocketTests {
     private func session(
         protocols: [String] = [], _ handler: @escaping @Sendable (MockWebSocket) async throws -> Void

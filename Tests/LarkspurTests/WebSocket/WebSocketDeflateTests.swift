@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Compression of WebSocket messages (RFC 7692)", .timeLimit(.minutes(1)))
+@Suite("Compression of WebSocket messages (RFC 7692)", .timeLimit(.minutes(3)))
 struct WebSocketDeflateTests {
     private static let second = "c1 05 f2 00 11 00 00"
 

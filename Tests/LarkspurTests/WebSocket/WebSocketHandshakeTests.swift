@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("The handshake of WebSockets (RFC 6455, section 4)", .timeLimit(.minutes(1)))
+@Suite("The handshake of WebSockets (RFC 6455, section 4)", .timeLimit(.minutes(3)))
 struct WebSocketHandshakeTests {
     private static let key = "dGhlIHNhbXBsZSBub25jZQ=="
     private static let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Readers of a WebSocket", .timeLimit(.minutes(1)))
+@Suite("Readers of a WebSocket", .timeLimit(.minutes(3)))
 struct WebSocketReadersTests {
     let server: MockServer
     let session = Session()

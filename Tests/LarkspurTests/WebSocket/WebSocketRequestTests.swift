@@ -3,7 +3,7 @@ import LarkspurTesting
 import Testing
 
 /// WebSockets over the platform's engine, against a server of the test kit.
-@Suite("WebSockets", .timeLimit(.minutes(1)))
+@Suite("WebSockets", .timeLimit(.minutes(3)))
 struct WebSocketRequestTests {
     let server: MockServer
     let session = Session()

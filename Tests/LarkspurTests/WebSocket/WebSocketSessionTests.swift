@@ -3,7 +3,7 @@ import LarkspurTesting
 import Testing
 
 /// The session treats a handshake like any other request. Reconnection follows its own rules.
-@Suite("WebSockets: handshake and reconnection", .timeLimit(.minutes(1)))
+@Suite("WebSockets: handshake and reconnection", .timeLimit(.minutes(3)))
 struct WebSocketSessionTests {
     private let clock = ManualClock()
     private let requests = Protected<[TransportRequest]>([])
