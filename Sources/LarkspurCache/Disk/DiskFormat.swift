@@ -6,9 +6,9 @@ internal import CLarkspur
 ///     blocks     64 KiB of the body each, the last one shorter, and each followed by its checksum
 ///     heads      at least one record with everything that is needed to judge the entry
 ///
-/// Each record ends with its length and its checksum, so a reader begins at the end of the file: the last record counts.
-/// A validation appends a record, whatever the size of the body. All checksums begin with the file's random number and
-/// the position, so no part can stand for another part, or for a part of another file.
+/// Each record ends with its length and its checksum, so a reader begins at the end of the file: the last record
+/// counts. A validation appends a record, whatever the size of the body. All checksums begin with the random number of
+/// the file and the position, so no part can stand for another part, or for a part of another file.
 enum DiskFormat {
     static let preambleSize = 16
     static let blockSize = 64 << 10

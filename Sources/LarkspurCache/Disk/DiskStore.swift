@@ -31,9 +31,10 @@ package final class DiskStore: CacheStore {
         _ folder: URL, limit: UInt64, maximumEntrySize: UInt64 = .max, settings: Settings = Settings()
     ) {
         self.folder = DiskFolder(folder)
-        self.limit = limit
+        self.limit = min(limit, 1 << 60)
         self.settings = settings
-        self.maximumEntrySize = min(limit, maximumEntrySize)
+        // Sums of sizes must not overflow.
+        self.maximumEntrySize = min(limit, maximumEntrySize, 1 << 60)
     }
 
     func perform(for url: String, _ work: @escaping @Sendable () -> Void) {
@@ -116,8 +117,10 @@ package final class DiskStore: CacheStore {
         let names = head.selection.names.reduce(0) { $0 + $1.utf8.count + 4 }
         let size = head.head.rawFields.count + head.url.utf8.count + 64 * head.selection.names.count + names + 256
         guard size <= DiskFormat.maximumRecordSize, names <= DiskVariants.maximumSize / 8 else { return nil }
+        // A server may declare any length.
+        guard accepts(length ?? 0) else { return nil }
         let space = UInt64(size) + (length ?? 0)
-        guard space >= UInt64(size), accepts(space), box.withLock({ !$0.isPaused }), reserve(space) else { return nil }
+        guard accepts(space), box.withLock({ !$0.isPaused }), reserve(space) else { return nil }
         return DiskWriter(
             head, overhead: UInt64(size), reserved: space, mark: box.withLock { $0.removals.last }, store: self)
     }
