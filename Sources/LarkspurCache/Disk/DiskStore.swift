@@ -189,9 +189,10 @@ package final class DiskStore: CacheStore {
             let record = DiskRecord(head, partition: entry.record.partition, count: entry.record.count)
             guard let file = folder.openToAppend(entry.path, ifSameAs: entry.file) else { return }
             let bytes = DiskFormat.sealed(record.bytes, entry.id)
-            // A part of a record would make the entry unreadable.
-            guard bytes.count <= DiskFormat.maximumRecordSize, file.append(bytes) else {
+            guard bytes.count <= DiskFormat.maximumRecordSize else { return remove(entry, of: body.url) }
+            guard file.append(bytes) else {
                 failed(DiskFailure("written"))
+                // A part of a record makes the entry unreadable.
                 return remove(entry, of: body.url)
             }
             account(String(entry.path.prefix(2)), 0, Int64(bytes.count))
@@ -269,6 +270,7 @@ package final class DiskStore: CacheStore {
         box.withLock { state in
             state.removals.addAll()
             state.clearings += 1
+            (state.entries, state.bytes) = (0, 0)
         }
         FileThread.all[0].perform { [self] in
             folder.detachAll()
