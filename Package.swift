@@ -25,10 +25,10 @@ let package = Package(
     targets: [
         .target(name: "CLarkspur"),
         // Package API only: users see nothing of it.
-        .target(name: "LarkspurBase", swiftSettings: settings),
+        .target(name: "LarkspurBase", dependencies: ["CLarkspur"], swiftSettings: settings),
         .target(name: "LarkspurHTTP", dependencies: ["LarkspurBase"], swiftSettings: settings),
         .target(name: "LarkspurTransport", dependencies: ["LarkspurHTTP"], swiftSettings: settings),
-        .target(name: "LarkspurCache", dependencies: ["LarkspurTransport"], swiftSettings: settings),
+        .target(name: "LarkspurCache", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurURLSession", dependencies: ["LarkspurTransport"], swiftSettings: settings),
         .target(

@@ -7,7 +7,8 @@ let package = Package(
     dependencies: [.package(name: "Larkspur", path: "..")],
     targets: [
         "quickstart", "background", "chat", "custom-middleware", "download", "event-stream", "multipart-upload",
-        "observe", "pinning", "reachability", "redirect-policy", "token-refresh", "typed-endpoints", "typed-errors",
+        "observe", "offline", "pinning", "reachability", "redirect-policy", "token-refresh", "typed-endpoints",
+        "typed-errors",
     ].map { name in
         .executableTarget(
             name: name,

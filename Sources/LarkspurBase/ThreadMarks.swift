@@ -30,6 +30,12 @@ package enum ThreadMarks {
         set { write(newValue ? 1 : 0, startKey) }
     }
 
+    /// The number of the file thread, from one; zero on other threads.
+    static var fileThread: Int {
+        get { read(fileKey) }
+        set { write(newValue, fileKey) }
+    }
+
     #if DEBUG
         @usableFromInline static func didLock() { lockDepth += 1 }
         @usableFromInline static func willUnlock() { lockDepth -= 1 }
@@ -41,6 +47,7 @@ package enum ThreadMarks {
     private static let lockKey = makeKey()
     private static let transportKey = makeKey()
     private static let startKey = makeKey()
+    private static let fileKey = makeKey()
 
     private static func makeKey() -> pthread_key_t {
         var key = pthread_key_t()

@@ -97,6 +97,14 @@ package protocol CacheStore: AnyObject, Sendable {
 
     /// The number of entries and their size in bytes, the number of entries that were removed to keep the limit.
     var usage: (entries: Int, bytes: UInt64, evicted: Int) { get }
+
+    /// Returns the reason why responses cannot be stored or found, for instance a full disk. Each failure is returned
+    /// once.
+    func takeProblem() -> String?
+}
+
+extension CacheStore {
+    package func takeProblem() -> String? { nil }
 }
 
 /// A response that is being stored. The bytes come in order, from one thread at a time.

@@ -170,7 +170,7 @@ final class CachingTask: TransportTask, TransportDelegate {
         }
         for url in CacheRules.invalidated(by: head, to: request) { cache.remove(url) }
         if request.method == "HEAD", exchange.mayStore { updateStored(by: head, exchange, at: now) }
-        let outcome: CacheOutcome = exchange.isBypass ? .bypassed : .miss
+        let outcome = exchange.isBypass ? .bypassed : cache.store.takeProblem().map(CacheOutcome.unavailable) ?? .miss
         cache.count(outcome)
         let writer = exchange.mayStore ? begin(head, exchange, at: now) : nil
         box.withLock { state in

@@ -101,6 +101,23 @@ public final class HTTPCache: Sendable {
         HTTPCache(MemoryStore(limit: limit, maximumEntrySize: options.maximumEntrySize), options: options)
     }
 
+    /// Creates a cache in files, which outlive the process. Several processes may use the same folder at once.
+    ///
+    ///     configuration.cache = .onDisk(at: folder, limit: 200 << 20)
+    ///
+    /// The cache uses a subfolder of its own, which only the user of the process may enter. Nothing is read before the
+    /// first request. If the folder cannot be used, or the disk is full, requests go to the server, and one of them
+    /// reports the outcome ``CacheOutcome/unavailable(because:)``.
+    ///
+    /// - Parameters:
+    ///   - folder: The folder, which is created if it is missing.
+    ///   - limit: The maximum size of all entries in bytes. If it is exceeded, the entries that were not used for the
+    ///     longest time are removed in the background.
+    ///   - options: The settings.
+    public static func onDisk(at folder: URL, limit: UInt64 = 200 << 20, options: Options = Options()) -> HTTPCache {
+        HTTPCache(DiskStore(folder, limit: limit, maximumEntrySize: options.maximumEntrySize), options: options)
+    }
+
     /// The numbers of hits, misses and stored responses so far.
     public var statistics: Statistics {
         var statistics = box.withLock { $0.statistics }
@@ -161,7 +178,7 @@ public final class HTTPCache: Sendable {
         box.withLock { state in
             switch outcome {
             case .hit: state.statistics.hits += 1
-            case .miss: state.statistics.misses += 1
+            case .miss, .unavailable: state.statistics.misses += 1
             case .revalidated: state.statistics.revalidations += 1
             case .stale: state.statistics.staleHits += 1
             case .bypassed: state.statistics.bypasses += 1

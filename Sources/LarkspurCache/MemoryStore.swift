@@ -35,8 +35,9 @@ package final class MemoryStore: CacheStore {
     }
 
     package init(limit: UInt64, maximumEntrySize: UInt64) {
-        self.limit = limit
-        self.maximumEntrySize = min(limit, maximumEntrySize)
+        // Sums of sizes must not overflow.
+        self.limit = min(limit, 1 << 60)
+        self.maximumEntrySize = min(self.limit, maximumEntrySize)
     }
 
     private static func cost(_ head: StoredHead, _ length: UInt64) -> UInt64 {
@@ -55,6 +56,8 @@ package final class MemoryStore: CacheStore {
     }
 
     package func begin(_ head: StoredHead, length: UInt64?) -> (any CacheWriter)? {
+        // A server may declare any length.
+        guard length ?? 0 <= maximumEntrySize else { return nil }
         let cost = Self.cost(head, length ?? 0)
         guard cost <= maximumEntrySize, reserve(cost) else { return nil }
         return MemoryWriter(head, reserved: cost, store: self)

@@ -122,6 +122,11 @@ package struct Selection: Sendable, Equatable {
         self.values = values
     }
 
+    /// Creates the selection of a request with these fields.
+    init(names: [String], in fields: [HeaderField]) {
+        self.init(names: names, values: names.map { Self.value(of: $0, in: fields) })
+    }
+
     /// Creates the selection of a response to a request. A response that sets a cookie is for the request's cookies
     /// alone, because servers often forget to say so.
     init(of head: ResponseHead, in fields: [HeaderField], isForCookies: Bool = false) {

@@ -51,6 +51,9 @@ public enum CacheOutcome: Sendable, Hashable {
     case stale(because: StaleReason)
     /// The cache was not used, because the request did not allow it, or cannot be cached.
     case bypassed
+    /// Stored responses cannot be read or written, for instance because the disk is full. The response came from the
+    /// server. After a failure one request has this outcome, and the others have ``miss``.
+    case unavailable(because: String)
 }
 
 extension CacheOutcome: CustomStringConvertible {
@@ -65,6 +68,7 @@ extension CacheOutcome: CustomStringConvertible {
         case .stale(.failed(let code)): "stale, because of \(code.rawValue)"
         case .stale(.status(let status)): "stale, because of status \(status)"
         case .bypassed: "bypassed"
+        case .unavailable(let reason): "unavailable, \(reason)"
         }
     }
 }

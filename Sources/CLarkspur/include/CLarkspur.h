@@ -1,3 +1,4 @@
+#include "checksum.h"
 #include "clock.h"
 #include "coding.h"
 #include "curl.h"

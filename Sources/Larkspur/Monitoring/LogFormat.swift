@@ -117,7 +117,11 @@ struct LogFormat: Sendable {
     }
 
     private func cached(_ exchange: CompletedExchange) -> String? {
-        exchange.cache.map { $0 == .miss || $0 == .bypassed ? "cache \($0)" : "from the cache: \($0)" }
+        switch exchange.cache {
+        case nil: nil
+        case .miss?, .bypassed?, .unavailable?: exchange.cache.map { "cache \($0)" }
+        case let outcome?: "from the cache: \(outcome)"
+        }
     }
 
     private func sent(_ exchange: CompletedExchange) -> UInt64? {

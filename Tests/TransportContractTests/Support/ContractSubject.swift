@@ -26,7 +26,7 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 
     /// All transports; in a process that is started for one engine, only that engine.
-    static let all = EngineProcess.isEngine ? [urlSession] : [stub, cached] + engines
+    static let all = EngineProcess.isEngine ? [urlSession] : [stub, cached, cachedOnDisk] + engines
 
     private static let stub = ContractSubject(
         name: "stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
@@ -37,6 +37,10 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     private static let cached = ContractSubject(
         name: "cache over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
     ) { CachedPeer(StubPeer()) }
+
+    private static let cachedOnDisk = ContractSubject(
+        name: "cache on disk over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
+    ) { CachedPeer(onDisk: StubPeer()) }
 
     private static let urlSession = ContractSubject(
         name: "URLSession", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,

@@ -3,7 +3,8 @@ import Measuring
 
 // bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
 // bench json|codings FILE
-// bench sse|ends|cache
+// bench sse|ends|cache|cache-disk
+// bench cache-folder FOLDER SECONDS
 // bench load|cancel|memory|sessions URL [OPTIONS]
 // bench websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]
 // bench large URL [--times-at-most N]
@@ -37,6 +38,13 @@ case "json", "codings":
     }
 case "sse": try await EventsBenchmark().run()
 case "cache": try await CacheBenchmark().run()
+case "cache-disk": try await DiskCacheBenchmark().run()
+case "cache-folder":
+    guard let path = arguments.dropFirst().first, let seconds = arguments.dropFirst(2).first.flatMap(Double.init) else {
+        print("usage: bench cache-folder FOLDER SECONDS")
+        exit(2)
+    }
+    if try await !CacheFolderStress(folder: URL(fileURLWithPath: path), seconds: seconds).run() { exit(1) }
 case "ends": await EndsBenchmark().run(count: 1_000)
 case "websocket":
     let rest = Array(arguments.dropFirst())
@@ -79,7 +87,8 @@ case "load", "cancel", "memory", "sessions":
     }
 default:
     print(
-        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse|ends|cache",
+        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse|ends|cache|cache-disk",
+        "| cache-folder FOLDER SECONDS",
         "| websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]",
         "| large URL [--times-at-most N] | stream URL [--grows-at-most KIB] | load|cancel|memory|sessions URL \(Plan.options)"
     )

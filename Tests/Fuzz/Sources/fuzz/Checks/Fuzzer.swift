@@ -1,14 +1,17 @@
 /// The fuzzers and their checks: no input makes the code trap or break one of the rules.
 enum Fuzzer: String, CaseIterable, Sendable {
-    case certificates, cookies, exchanges, frames, heads, json, multipart, requests, streams, urls, websocket, xml
+    case cachecontrol, certificates, cookies, entries, exchanges, frames, heads, json, multipart, requests, streams
+    case urls, websocket, xml
 
     /// Whether an input is sent over sockets, which takes milliseconds.
     var usesSockets: Bool { self == .exchanges || self == .frames }
 
     func check(_ bytes: [UInt8]) throws {
         switch self {
+        case .cachecontrol: try checkCacheControl(bytes)
         case .certificates: try checkCertificates(bytes)
         case .cookies: try checkCookies(bytes)
+        case .entries: try checkEntries(bytes)
         case .exchanges: try checkExchanges(bytes)
         case .frames: try checkFrames(bytes)
         case .heads: try checkHeads(bytes)

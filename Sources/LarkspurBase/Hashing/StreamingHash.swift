@@ -12,8 +12,8 @@
 ///
 /// Uses the system's hash library, which has hardware acceleration. If the library is missing or does not have the
 /// algorithm, uses ``SoftwareHash``.
-struct StreamingHash: ~Copyable {
-    enum Algorithm: String, Sendable, CaseIterable {
+package struct StreamingHash: ~Copyable {
+    package enum Algorithm: String, Sendable, CaseIterable {
         // The raw values are the names that OpenSSL uses.
         case md5 = "MD5"
         case sha256 = "SHA256"
@@ -23,13 +23,13 @@ struct StreamingHash: ~Copyable {
 
     private var engine: any HashEngine
 
-    init(_ algorithm: Algorithm) { engine = SystemHash(algorithm) ?? SoftwareHash(algorithm) }
+    package init(_ algorithm: Algorithm) { engine = SystemHash(algorithm) ?? SoftwareHash(algorithm) }
 
-    mutating func update(_ bytes: UnsafeRawBufferPointer) { engine.update(bytes) }
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) { engine.update(bytes) }
 
-    consuming func finalize() -> [UInt8] { engine.finalize() }
+    package consuming func finalize() -> [UInt8] { engine.finalize() }
 
-    static func hexadecimal(_ text: String, _ algorithm: Algorithm) -> String {
+    package static func hexadecimal(_ text: String, _ algorithm: Algorithm) -> String {
         var text = text
         var hash = StreamingHash(algorithm)
         text.withUTF8 { hash.update(UnsafeRawBufferPointer($0)) }
@@ -38,24 +38,24 @@ struct StreamingHash: ~Copyable {
 }
 
 /// The implementation of a hash function. `finalize` is called once, after the last `update`.
-protocol HashEngine {
+package protocol HashEngine {
     mutating func update(_ bytes: UnsafeRawBufferPointer)
     mutating func finalize() -> [UInt8]
 }
 
 extension [UInt8] {
     /// The bytes as lower-case hexadecimal digits.
-    var hexadecimal: String {
+    package var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 }
 
 #if canImport(CryptoKit)
-    struct SystemHash: HashEngine {
+    package struct SystemHash: HashEngine {
         private var function: any HashFunction
 
-        init?(_ algorithm: StreamingHash.Algorithm) {
+        package init?(_ algorithm: StreamingHash.Algorithm) {
             switch algorithm {
             case .md5: function = Insecure.MD5()
             case .sha256: function = SHA256()
@@ -64,27 +64,27 @@ extension [UInt8] {
             }
         }
 
-        mutating func update(_ bytes: UnsafeRawBufferPointer) { function.update(bufferPointer: bytes) }
-        mutating func finalize() -> [UInt8] { function.finalize().withUnsafeBytes { Array($0) } }
+        package mutating func update(_ bytes: UnsafeRawBufferPointer) { function.update(bufferPointer: bytes) }
+        package mutating func finalize() -> [UInt8] { function.finalize().withUnsafeBytes { Array($0) } }
     }
 #else
     /// A hash function of libcrypto, in the version of the library that libcurl uses.
-    final class SystemHash: HashEngine {
+    package final class SystemHash: HashEngine {
         private let hash: UnsafeMutableRawPointer
 
-        init?(_ algorithm: StreamingHash.Algorithm) {
+        package init?(_ algorithm: StreamingHash.Algorithm) {
             guard let hash = clarkspur_hash_open(algorithm.rawValue) else { return nil }
             self.hash = hash
         }
 
         deinit { clarkspur_hash_close(hash) }
 
-        func update(_ bytes: UnsafeRawBufferPointer) {
+        package func update(_ bytes: UnsafeRawBufferPointer) {
             let isDone = clarkspur_hash_update(hash, bytes.baseAddress, bytes.count)
             precondition(isDone, "libcrypto failed to hash bytes in memory")
         }
 
-        func finalize() -> [UInt8] {
+        package func finalize() -> [UInt8] {
             [UInt8](unsafeUninitializedCapacity: Int(clarkspur_hash_longest)) { result, count in
                 count = result.baseAddress.map { clarkspur_hash_finish(hash, $0) } ?? 0
                 precondition(count > 0, "libcrypto failed to finish a hash")

@@ -1,6 +1,14 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// Hash functions in Swift: MD5 (RFC 1321), SHA-256, SHA-512 and SHA-512/256 (FIPS 180-4). They are used if the system
 /// has no hash library, or its library does not have the algorithm.
-struct SoftwareHash: HashEngine {
+package struct SoftwareHash: HashEngine {
     private var blocks: any BlockHash
     private let blockSize: Int
     private let resultSize: Int
@@ -8,7 +16,7 @@ struct SoftwareHash: HashEngine {
     private var rest: [UInt8] = []
     private var count: UInt64 = 0
 
-    init(_ algorithm: StreamingHash.Algorithm) {
+    package init(_ algorithm: StreamingHash.Algorithm) {
         (blocks, blockSize, resultSize) =
             switch algorithm {
             case .md5: (MD5(), 64, 16)
@@ -18,7 +26,7 @@ struct SoftwareHash: HashEngine {
             }
     }
 
-    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         count += UInt64(bytes.count)
         var bytes = bytes[...]
         if !rest.isEmpty {
@@ -37,7 +45,7 @@ struct SoftwareHash: HashEngine {
     }
 
     /// Pads the input with a one bit, zeros and the input's length in bits, and returns the hash.
-    mutating func finalize() -> [UInt8] {
+    package mutating func finalize() -> [UInt8] {
         let bits = count << 3
         let lengthSize = blockSize / 8
         let zeros = (2 * blockSize - 1 - lengthSize - rest.count) % blockSize

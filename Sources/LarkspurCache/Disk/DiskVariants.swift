@@ -1,0 +1,84 @@
+internal import CLarkspur
+
+/// The names of the request fields by which the responses of a URL are selected.
+///
+/// Most URLs have responses without `Vary`, and no such file. With it, a search knows which hashes to look for. The
+/// entries themselves say by which fields they were selected, so a wrong or missing list only leads to misses.
+struct DiskVariants: Equatable {
+    /// The lists of names, the newest first.
+    private(set) var lists: [[String]]
+
+    private static let mark: UInt64 = 0x3130_4548_4341_564C  // "LVACHE01"
+    private static let limit = 8
+    static let maximumSize = 16 << 10
+
+    init(_ lists: [[String]] = [[]]) { self.lists = lists }
+
+    /// Adds a list. Returns false if it is there already.
+    mutating func add(_ names: [String]) -> Bool {
+        if lists.contains(names) { return false }
+        lists.insert(names, at: 0)
+        if lists.count > Self.limit { lists.removeLast() }
+        return true
+    }
+
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(integer: Self.mark)
+        bytes.append(integer: UInt32(lists.count))
+        for names in lists {
+            bytes.append(integer: UInt32(names.count))
+            for name in names { bytes.append(counted: name.utf8) }
+        }
+        bytes.append(integer: bytes.withUnsafeBytes { clarkspur_checksum(Self.mark, $0.baseAddress, $0.count) })
+        return bytes
+    }
+
+    /// Returns nil if the bytes are damaged.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= 8 else { return nil }
+        let content = UnsafeRawBufferPointer(rebasing: bytes.dropLast(8))
+        var sum = ByteReader(UnsafeRawBufferPointer(rebasing: bytes.suffix(8)))
+        var reader = ByteReader(content)
+        guard sum.integer(UInt64.self) == clarkspur_checksum(Self.mark, content.baseAddress, content.count),
+            reader.integer(UInt64.self) == Self.mark, let count = reader.integer(UInt32.self), count <= Self.limit
+        else { return nil }
+        lists = []
+        for _ in 0..<count {
+            guard let nameCount = reader.integer(UInt32.self), nameCount <= Self.maximumSize else { return nil }
+            var names: [String] = []
+            for _ in 0..<nameCount {
+                guard let name = reader.text() else { return nil }
+                names.append(name)
+            }
+            lists.append(names)
+        }
+        guard reader.isAtEnd else { return nil }
+    }
+}
+
+extension DiskFolder {
+    /// Returns the lists for a URL, and nil if there is no file for them.
+    func variants(of name: DiskName) -> DiskVariants? {
+        guard case .file(let file, let status) = open(name.variants), status.st_size > 0,
+            status.st_size <= off_t(2 * DiskVariants.maximumSize), let bytes = file.read(at: 0, Int(status.st_size))
+        else { return nil }
+        return bytes.withUnsafeBytes { DiskVariants($0) }
+    }
+
+    /// Makes a selection known before its first entry gets its name.
+    func note(_ selection: DiskSelection, of name: DiskName) throws(DiskFailure) {
+        let known = variants(of: name)
+        if known == nil, selection.names.isEmpty { return }
+        var variants = known ?? DiskVariants()
+        guard variants.add(selection.names) else { return }
+        let (file, path) = try create(in: name.shard)
+        do throws(DiskFailure) {
+            try file.write(variants.bytes, at: 0)
+            try rename(path, to: name.variants)
+        } catch {
+            remove(path)
+            throw error
+        }
+    }
+}

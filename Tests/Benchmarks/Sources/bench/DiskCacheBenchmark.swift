@@ -1,0 +1,74 @@
+import CAllocations
+import Larkspur
+import LarkspurTesting
+
+/// The cost of the cache on disk: hits of 100 KB, the first answer from a large folder, and the write behind a response.
+struct DiskCacheBenchmark {
+    private static let size = 100_000
+
+    func run() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-bench-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await hits(folder.appendingPathComponent("hits"))
+        try await writes(folder.appendingPathComponent("writes"))
+        try await opening(folder.appendingPathComponent("opening"))
+    }
+
+    private func session(_ cache: HTTPCache?, _ size: Int) -> Session {
+        let body = Data(repeating: 7, count: size)
+        let transport = StubTransport { _ in .response(headers: ["Cache-Control": "max-age=600"], chunks: [body]) }
+        return Session(configuration: SessionConfiguration { $0.cache = cache }, transport: transport)
+    }
+
+    /// Hits of 100 KB, 64 at once.
+    private func hits(_ folder: URL) async throws {
+        let session = session(.onDisk(at: folder, limit: 1 << 30), Self.size)
+        for number in 0..<64 { _ = try await session.request("http://stub/\(number)").serializingData().value }
+        let (rounds, size) = (400, Self.size)
+        let start = ContinuousClock.now
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<64 {
+                group.addTask {
+                    for _ in 0..<rounds {
+                        let response = await session.request("http://stub/\(number)").serializingData().response
+                        guard case .hit? = response.cache, try response.result.get().count == size else {
+                            throw CancellationError()
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let rate = Double(64 * rounds) / ((ContinuousClock.now - start) / .seconds(1))
+        print("scenario=cache-disk-hit metric=requests_per_s value=\(Int(rate))")
+    }
+
+    /// The CPU time that a response of 13 bytes or of 100 KB costs more because it is written.
+    private func writes(_ folder: URL) async throws {
+        for size in [13, Self.size] {
+            var figures: [Double] = []
+            for isStored in [false, true] {
+                let cache = isStored ? HTTPCache.onDisk(at: folder, limit: 4 << 30) : nil
+                let (session, count) = (session(cache, size), 5_000)
+                let cpu = larkspur_cpu_microseconds()
+                for number in 0..<count {
+                    _ = try await session.request("http://stub/\(size)/\(number)").serializingData().value
+                }
+                figures.append((larkspur_cpu_microseconds() - cpu) / Double(count))
+            }
+            print("scenario=cache-disk-write-\(size) metric=cpu_us value=\(Int(figures[1] - figures[0]))")
+        }
+    }
+
+    /// The time to the first answer from a folder with 100,000 entries.
+    private func opening(_ folder: URL) async throws {
+        let filling = session(.onDisk(at: folder, limit: 4 << 30), 13)
+        for number in 0..<100_000 { _ = try await filling.request("http://stub/\(number)").serializingData().value }
+        let start = ContinuousClock.now
+        let session = session(.onDisk(at: folder, limit: 4 << 30), 13)
+        let response = await session.request("http://stub/77").serializingData().response
+        let time = (ContinuousClock.now - start) / .milliseconds(1)
+        guard case .hit? = response.cache else { throw CancellationError() }
+        print("scenario=cache-disk-opening metric=ms value=\((time * 100).rounded() / 100)")
+    }
+}
