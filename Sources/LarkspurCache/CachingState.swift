@@ -2,16 +2,21 @@
 struct CachingState {
     enum Phase { case waiting, looking, asking, playing, ended }
 
-    enum PaceAction {
-        case none, look, pump
-        /// Passes the call on to the base's task.
-        case pass(any TransportTask)
+    typealias Exchange = SharedExchange<CachingTask>
+
+    struct PaceAction {
+        var looks = false
+        /// Whether stored bytes may be delivered now.
+        var pumps = false
+        /// The exchange that has to learn of the new pace, and the seat there.
+        var seat: (Exchange, Int, ExchangePace)?
     }
 
     enum EndAction {
         case none, pump
-        /// Cancels the base's task, which then ends this one.
-        case cancel(any TransportTask)
+        /// The task goes on without the exchange.
+        case proceed
+        case leave(Exchange, seat: Int)
         /// Delivers the end. The metrics are nil for a task that was never resumed.
         case complete(any TransportDelegate, TransportMetrics?)
     }
@@ -20,52 +25,74 @@ struct CachingState {
         case wait
         case head(ResponseHead, CacheOutcome, any TransportDelegate)
         case read(any StoredBody, at: UInt64)
-        case complete(TransportError?, any TransportDelegate, TransportMetrics)
+        case body(Data)
+        case complete(TransportError?, any TransportDelegate, TransportMetrics, isKept: Bool)
+    }
+
+    enum SeatAction {
+        case none, leave
+        case set(ExchangePace)
+        /// Ends the task, which was ended while it joined.
+        case end(TransportError)
     }
 
     /// The receiver of the events; nil after the end.
     private(set) var delegate: (any TransportDelegate)?
     var phase = Phase.waiting {
-        didSet { if phase == .ended { (delegate, playback, exchange, inner) = (nil, nil, nil, nil) } }
+        didSet { if phase == .ended { (delegate, playback, exchange, stored, seat) = (nil, nil, nil, nil, nil) } }
     }
-    var isCancelled = false
-    /// Whether the task's user wants it to pause.
-    private var isSuspended = true
-    /// The position up to which the body may be delivered.
-    var allowed: UInt64
+    /// The error with which the task's user, or the transport, has ended the task.
+    private(set) var endError: TransportError?
+    /// Whether the transport keeps the task to be able to end it.
+    private(set) var isKept = false
+    private var pace: ExchangePace
     private var started = ContinuousClock.now
 
-    /// The base's task, in the phase `asking`.
-    private(set) var inner: (any TransportTask)?
-    var exchange: CacheExchange?
+    /// The exchange with the base, in the phases `asking` and `playing`.
+    private(set) var exchange: Exchange?
+    /// The task's seat in the exchange; nil while the task joins.
+    private var seat: Int?
+    /// The number of body bytes that the exchange has received.
+    private var available: UInt64 = 0
+    /// The stored response that has to be validated if this task asks alone.
+    private(set) var stored: StoredResponse?
 
-    /// The stored response, in the phase `playing`.
-    var playback: Playback?
+    /// The response that is being delivered, in the phase `playing`.
+    private(set) var playback: Playback?
 
     init(delegate: any TransportDelegate, allowed: UInt64) {
         self.delegate = delegate
-        self.allowed = allowed
+        pace = ExchangePace(isSuspended: true, allowed: allowed)
     }
 
     // MARK: Control
 
     mutating func resume() -> PaceAction {
-        isSuspended = false
-        if phase == .waiting {
-            (phase, started) = (.looking, .now)
-            return .look
-        }
-        return phase == .playing ? .pump : inner.map(PaceAction.pass) ?? .none
+        guard phase == .waiting else { return setPace { $0.isSuspended = false } }
+        (phase, started, pace.isSuspended) = (.looking, .now, false)
+        return PaceAction(looks: true)
     }
 
     mutating func suspend() -> PaceAction {
-        if phase != .waiting { isSuspended = true }
-        return inner.map(PaceAction.pass) ?? .none
+        phase == .waiting ? PaceAction() : setPace { $0.isSuspended = true }
+    }
+
+    mutating func allow(upTo position: UInt64) -> PaceAction { setPace { $0.allowed = max($0.allowed, position) } }
+
+    private mutating func setPace(_ change: (inout ExchangePace) -> Void) -> PaceAction {
+        let old = pace
+        change(&pace)
+        guard pace != old else { return PaceAction() }
+        pace.version += 1
+        var action = PaceAction(pumps: phase == .playing && !pace.isSuspended)
+        if let exchange, let seat { action.seat = (exchange, seat, pace) }
+        return action
     }
 
     mutating func end(_ error: TransportError) -> EndAction {
         guard phase != .ended, let delegate else { return .none }
-        if let inner { return .cancel(inner) }
+        endError = endError ?? error
+        if let exchange { return seat.map { .leave(exchange, seat: $0) } ?? .none }
         if phase == .playing {
             playback?.fail(error)
             return .pump
@@ -75,49 +102,65 @@ struct CachingState {
         return .complete(delegate, metrics)
     }
 
+    /// Ends the task after it has left an exchange that goes on for others.
+    mutating func endAlone(_ error: TransportError, _ exchange: Exchange) -> EndAction {
+        guard self.exchange === exchange else { return .none }
+        (self.exchange, seat) = (nil, nil)
+        return end(error)
+    }
+
     // MARK: Asking
 
-    /// Returns false if the task has ended.
-    mutating func ask(_ inner: any TransportTask, _ exchange: CacheExchange) -> Bool {
-        guard phase == .looking else { return false }
-        phase = .asking
-        (self.inner, self.exchange) = (inner, exchange)
-        return true
+    /// Returns the pace with which the task joins the exchange; nil if the task has ended.
+    mutating func ask(_ exchange: Exchange, _ stored: StoredResponse?) -> ExchangePace? {
+        guard phase == .looking else { return nil }
+        (phase, available) = (.asking, 0)
+        (self.exchange, self.stored) = (exchange, stored)
+        return pace
     }
 
-    /// Whether the base's task has to be paused; nil if it is no longer the current one.
-    func pace(of inner: any TransportTask) -> Bool? { self.inner === inner ? isSuspended : nil }
-
-    var exchangeAndDelegate: (CacheExchange, any TransportDelegate)? {
-        guard let exchange, let delegate else { return nil }
-        return (exchange, delegate)
+    /// Notes that the exchange takes no more readers. Returns the error with which the task was ended meanwhile.
+    mutating func returnToLooking(from exchange: Exchange) -> TransportError? {
+        guard self.exchange === exchange else { return nil }
+        (phase, self.exchange) = (.looking, nil)
+        return endError
     }
 
-    /// The receivers of a body that is passed on; nil if the body is not.
-    var receiver: (any TransportDelegate, (any CacheWriter)?)? {
-        guard let exchange, let delegate, exchange.verdict?.isPassed == true else { return nil }
-        return (delegate, exchange.writer)
+    /// Notes the seat. Calls since the task began to join take effect now.
+    mutating func sit(_ ticket: Exchange.Ticket, _ exchange: Exchange, _ known: ExchangePace) -> SeatAction {
+        guard self.exchange === exchange else { return .leave }
+        seat = ticket.seat
+        available = max(available, ticket.received)
+        if let endError { return .end(endError) }
+        return pace == known ? .none : .set(pace)
     }
 
-    /// Returns the receiver of the metrics of the base's task. They are kept if a stored response may still follow.
-    mutating func keep(_ metrics: TransportMetrics) -> (any TransportDelegate)? {
-        if exchange?.verdict?.isPassed == true { return delegate }
-        exchange?.metrics = metrics
-        return nil
+    /// Goes on without the exchange. Returns the seat that has to be left there, and nil if the task has ended, has a
+    /// response or has another exchange.
+    mutating func goAlone(_ exchange: Exchange?) -> (seat: Int?, stored: StoredResponse?)? {
+        guard self.exchange === exchange, endError == nil else { return nil }
+        guard phase == .asking || phase == .playing && playback?.head != nil else { return nil }
+        defer { (phase, self.exchange, seat, playback) = (.looking, nil, nil, nil) }
+        return (seat, stored)
     }
 
-    /// Leaves the base's task, which has completed. Returns whether the task goes on with a stored response or with
-    /// another request; otherwise it has ended.
-    mutating func leaveExchange(isToContinue: Bool) -> Bool {
-        let continues = isToContinue && !isCancelled
-        phase = continues ? .looking : .ended
-        (inner, exchange) = (nil, nil)
-        return continues
+    /// Leaves the exchange, which has ended without a response. The task goes on with a stored response or with another
+    /// request, or it ends.
+    mutating func leave(_ exchange: Exchange, isToContinue: Bool, _ metrics: TransportMetrics?) -> EndAction {
+        guard self.exchange === exchange, phase == .asking, let delegate else { return .none }
+        (self.exchange, seat) = (nil, nil)
+        if isToContinue, endError == nil {
+            phase = .looking
+            return .proceed
+        }
+        let metrics = metrics ?? self.metrics(of: nil)
+        phase = .ended
+        return .complete(delegate, metrics)
     }
 
     // MARK: Playing
 
-    /// Returns false if the task has ended.
+    /// Begins to deliver a stored response. Returns false if the task has ended.
     mutating func play(_ playback: Playback) -> Bool {
         guard phase == .looking else { return false }
         phase = .playing
@@ -125,21 +168,98 @@ struct CachingState {
         return true
     }
 
+    enum Beginning {
+        case no, yes
+        /// The caller delivers the head at once.
+        case direct(any TransportDelegate)
+    }
+
+    /// Begins to deliver the response of the exchange.
+    mutating func begin(_ playback: Playback, of exchange: Exchange, isDirect: Bool) -> Beginning {
+        guard self.exchange === exchange, phase == .asking, let delegate else { return .no }
+        phase = .playing
+        self.playback = playback
+        self.playback?.isOpen = true
+        self.playback?.isShared = true
+        self.playback?.end = available
+        guard isDirect else { return .yes }
+        self.playback?.head = nil
+        self.playback?.isBusy = true
+        return .direct(delegate)
+    }
+
+    /// Notes bytes of the exchange. Returns the receiver if the caller has to deliver them at once.
+    mutating func receive(
+        _ count: Int, at position: UInt64, from exchange: Exchange, isDirect: Bool
+    ) -> (any TransportDelegate)? {
+        guard self.exchange === exchange else { return nil }
+        available = max(available, position + UInt64(count))
+        guard phase == .playing, let playback else { return nil }
+        self.playback?.end = available
+        guard !playback.isBusy, playback.head == nil, playback.prefetched == nil, playback.error == nil,
+            playback.position == position, isDirect || !pace.isSuspended && position < pace.allowed
+        else { return nil }
+        self.playback?.isBusy = true
+        self.playback?.position = available
+        return delegate
+    }
+
+    /// Notes that a delivery is over. Returns whether there is more to do.
+    mutating func release() -> Bool {
+        playback?.isBusy = false
+        guard let playback else { return false }
+        return playback.error != nil || !playback.isOpen || playback.position < playback.end
+    }
+
+    /// Notes the end of the exchange. Returns false if the task does not deliver its response.
+    mutating func finish(
+        _ exchange: Exchange, _ ending: ExchangeEnding<CacheVerdict>, isOwner: Bool
+    ) -> Bool {
+        guard self.exchange === exchange, phase == .playing else { return false }
+        (self.exchange, seat) = (nil, nil)
+        available = ending.received
+        playback?.end = available
+        playback?.isOpen = false
+        playback?.isDirect = ending.isDirect
+        if isOwner { playback?.metrics = ending.metrics }
+        if let error = ending.error { playback?.fail(error) }
+        if let endError, playback?.position != playback?.end { playback?.fail(endError) }
+        return true
+    }
+
+    /// Returns whether the transport has to keep the task.
+    mutating func keep() -> Bool {
+        guard phase == .playing, exchange == nil, !isKept else { return false }
+        isKept = true
+        return true
+    }
+
     mutating func nextStep() -> Step {
         guard phase == .playing, let playback, !playback.isBusy, let delegate else { return .wait }
-        let isAtEnd = playback.error != nil || playback.head == nil && playback.position == playback.end
-        if isAtEnd, playback.error != nil || !isSuspended {
+        let isComplete = !playback.isOpen && playback.head == nil && playback.position == playback.end
+        if playback.error != nil || isComplete && (!pace.isSuspended || playback.isDirect) {
             let metrics = metrics(of: playback)
             phase = .ended
-            return .complete(playback.error, delegate, metrics)
+            return .complete(playback.error, delegate, metrics, isKept: isKept)
         }
-        if isSuspended { return .wait }
+        if pace.isSuspended { return .wait }
         if let head = playback.head {
-            self.playback?.head = nil
             self.playback?.isBusy = true
+            // If the bytes that came before are no longer there, the task can still send a request of its own.
+            if playback.isShared, let body = playback.body, playback.prefetched == nil, playback.position < playback.end
+            {
+                return .read(body, at: playback.position)
+            }
+            self.playback?.head = nil
             return .head(head, playback.outcome, delegate)
         }
-        guard let body = playback.body, playback.position - playback.start < allowed else { return .wait }
+        guard playback.position < playback.end, playback.position - playback.start < pace.allowed else { return .wait }
+        if let bytes = playback.prefetched {
+            self.playback?.isBusy = true
+            self.playback?.prefetched = nil
+            return .body(bytes)
+        }
+        guard let body = playback.body else { return .wait }
         self.playback?.isBusy = true
         return .read(body, at: playback.position)
     }
@@ -147,10 +267,22 @@ struct CachingState {
     /// Returns the receiver of the bytes, and the bytes that are within the response.
     mutating func take(_ bytes: Data) -> (any TransportDelegate, Data)? {
         guard let playback, playback.error == nil, let delegate else { return nil }
+        if playback.head != nil {
+            self.playback?.prefetched = bytes
+            return nil
+        }
         let left = playback.end - playback.position
         let bytes = UInt64(bytes.count) > left ? bytes.prefix(Int(left)) : bytes
         self.playback?.position += UInt64(bytes.count)
         return (delegate, bytes)
+    }
+
+    /// Notes that stored bytes cannot be read. Returns whether the task has to send a request of its own, which it can
+    /// because it has delivered nothing.
+    mutating func failToRead(_ error: TransportError) -> Bool {
+        if playback?.isShared == true, playback?.head != nil, playback?.error == nil, endError == nil { return true }
+        playback?.fail(error)
+        return false
     }
 
     private func metrics(of playback: Playback?) -> TransportMetrics {
@@ -159,114 +291,6 @@ struct CachingState {
         metrics.total = .now - started
         metrics.responseBodyBytes = playback.map { $0.position - $0.start } ?? 0
         return metrics
-    }
-}
-
-/// A request to the base, and what the cache knows about its response.
-struct CacheExchange {
-    enum Verdict {
-        /// The response is passed on.
-        case passed
-        /// The 304 with this head confirms the stored response.
-        case confirmed(ResponseHead)
-        /// The 304 is not about the stored response.
-        case refuted
-        /// The stored response is served instead of a failure with this status.
-        case replaced(Int)
-
-        var isPassed: Bool {
-            if case .passed = self { true } else { false }
-        }
-    }
-
-    /// The stored response that is being validated.
-    let stored: StoredResponse?
-    let mayStore: Bool
-    let isBypass: Bool
-    /// The time of the request, in seconds since 1970.
-    let requested: Double
-    /// The mark of the cache at that time.
-    let mark: UInt64
-    var verdict: Verdict?
-    var writer: (any CacheWriter)?
-    var metrics: TransportMetrics?
-}
-
-/// A stored response that is being delivered.
-struct Playback {
-    /// The head; nil after it was delivered.
-    var head: ResponseHead?
-    let body: (any StoredBody)?
-    let outcome: CacheOutcome
-    /// The metrics of the validation; nil if none took place.
-    let metrics: TransportMetrics?
-    /// The positions in the stored body at which the delivered body starts and ends.
-    let start: UInt64
-    var end: UInt64
-    var position: UInt64
-    /// Whether a thread is delivering.
-    var isBusy = false
-    /// The error with which the task ends.
-    var error: TransportError?
-
-    init(
-        head: ResponseHead, body: (any StoredBody)?, outcome: CacheOutcome, metrics: TransportMetrics? = nil,
-        range: Range<UInt64>? = nil
-    ) {
-        (self.head, self.body, self.outcome, self.metrics) = (head, body, outcome, metrics)
-        start = range?.lowerBound ?? 0
-        end = range?.upperBound ?? body?.count ?? 0
-        position = start
-    }
-
-    /// Creates the playback of a stored response, or of the part of it that the request asks for. Returns nil if the
-    /// part cannot be taken from the stored response.
-    init?(
-        _ stored: StoredResponse, age: Double, _ outcome: CacheOutcome, range: String?, _ request: TransportRequest
-    ) {
-        let head = stored.head.served(age: age)
-        guard let range else {
-            self.init(head: head, body: stored.body, outcome: outcome)
-            return
-        }
-        guard head.status == 200, !head.bodyIsDecoded, let bytes = Self.range(range, of: stored.body.count),
-            request.fields.allSatisfy({ !HTTPHeaders.areEqual($0.name, "If-Range") || stored.head.isStrongly($0.value) }
-            )
-        else { return nil }
-        var fields = head.fields.filter { !HTTPHeaders.areEqual($0.name, "Content-Length") }
-        fields.append(HeaderField(name: "Content-Length", value: "\(bytes.count)"))
-        let place = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(stored.body.count)"
-        fields.append(HeaderField(name: "Content-Range", value: place))
-        let part = ResponseHead(status: 206, version: head.version, fields: fields)
-        self.init(head: part, body: stored.body, outcome: outcome, range: bytes)
-    }
-
-    /// Notes the error with which the task ends. The first error counts.
-    mutating func fail(_ error: TransportError) {
-        if self.error == nil { self.error = error }
-    }
-
-    /// Returns the bytes that a `Range` field with one range means; nil for any other field.
-    static func range(_ field: String, of count: UInt64) -> Range<UInt64>? {
-        guard field.lowercased().hasPrefix("bytes=") else { return nil }
-        let parts = field.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, count > 0 else { return nil }
-        let (first, last) = (UInt64(digits: parts[0].utf8.trimmed), UInt64(digits: parts[1].utf8.trimmed))
-        switch (first, last) {
-        case (let first?, let last?) where first <= last && first < count:
-            return first..<min(last, count - 1) + 1
-        case (let first?, nil) where parts[1].utf8.trimmed.isEmpty && first < count: return first..<count
-        case (nil, let suffix?) where parts[0].utf8.trimmed.isEmpty && suffix > 0:
-            return count - min(suffix, count)..<count
-        default: return nil
-        }
-    }
-}
-
-extension StoredHead {
-    /// Returns whether an `If-Range` field names exactly this response.
-    func isStrongly(_ validator: String) -> Bool {
-        validator.hasPrefix("\"") && head["ETag"] == validator
     }
 }
 

@@ -1,8 +1,9 @@
-/// A task of a transport with a cache: it serves a stored response, or passes on the events of a task of the base.
+/// A task of a transport with a cache: it serves a stored response, or the response of an exchange with the base.
 ///
-/// The task goes through these phases: `waiting` for `resume()`, `looking` in the store, and then `asking` the base or
-/// `playing` a stored response. A stored response is also played after the base has confirmed it, or has failed.
-final class CachingTask: TransportTask, TransportDelegate {
+/// The task goes through these phases: `waiting` for `resume()`, `looking` in the store, `asking` in an exchange, which
+/// it may share with equal tasks, and `playing` a response. A stored response is also played after the base has
+/// confirmed it, or has failed.
+final class CachingTask: TransportTask {
     // Immutable
     let id: TransportTaskID
     let request: TransportRequest
@@ -32,40 +33,33 @@ final class CachingTask: TransportTask, TransportDelegate {
 
     // MARK: Control
 
-    func resume() {
-        switch box.withLock({ $0.resume() }) {
-        case .none: break
-        case .look: look()
-        case .pump: pump()
-        case .pass(let inner): inner.resume()
-        }
+    func resume() { act(box.withLock { $0.resume() }) }
+
+    func suspend() { act(box.withLock { $0.suspend() }) }
+
+    func cancel() { end(.cancelled) }
+
+    func allow(upTo position: UInt64) { act(box.withLock { $0.allow(upTo: position) }) }
+
+    private func act(_ action: CachingState.PaceAction) {
+        if action.looks { return look() }
+        if let (exchange, seat, pace) = action.seat { exchange.set(pace, of: seat) }
+        if action.pumps { pump() }
     }
 
-    func suspend() {
-        if case .pass(let inner) = box.withLock({ $0.suspend() }) { inner.suspend() }
-    }
-
-    func cancel() {
-        box.withLock { $0.isCancelled = true }
-        end(.cancelled)
-    }
-
-    func allow(upTo position: UInt64) {
-        let (inner, isPlaying) = box.withLock { state in
-            state.allowed = max(state.allowed, position)
-            return (state.inner, state.playback != nil)
-        }
-        inner?.allow(upTo: position)
-        if isPlaying { pump() }
-    }
-
-    /// Ends the task. A task of the base is cancelled and then ends this task.
+    /// Ends the task. The only reader of an exchange cancels the exchange, whose end then ends the task.
     func end(_ error: TransportError) {
-        switch box.withLock({ $0.end(error) }) {
-        case .none: break
-        case .cancel(let inner): inner.cancel()
+        perform(box.withLock { $0.end(error) }, error)
+    }
+
+    func perform(_ action: CachingState.EndAction, _ error: TransportError?) {
+        switch action {
+        case .none, .proceed: break
+        case .leave(let exchange, let seat):
+            guard exchange.leave(seat, waitsForEnd: true), let error else { return }
+            perform(box.withLock { $0.endAlone(error, exchange) }, error)
         case .complete(let delegate, let metrics):
-            transport.forget(self)
+            if box.withLock({ $0.isKept }) { transport.forget(self) }
             if let metrics { delegate.received(.metrics(metrics), for: id) }
             delegate.received(.completed(error), for: id)
         case .pump: pump()
@@ -103,199 +97,73 @@ final class CachingTask: TransportTask, TransportDelegate {
 
     // MARK: Asking
 
-    /// Sends the request, with the conditions for the stored response if there is one.
-    private func ask(_ stored: StoredResponse?) {
+    /// Joins an equal request that is in flight, or sends the request. If there is a stored response, it is validated.
+    func ask(_ stored: StoredResponse?, joins: Bool = true) {
+        let plan = CachePlan(
+            stored: stored, mayStore: CacheWishes.mayStore(request, instructions, wishes),
+            isBypass: !CacheWishes.usesCache(request, instructions, wishes), requested: cache.now(), mark: cache.mark)
+        let isListed = joins && plan.mayStore && request.method == "GET" && cache.options.coalescesMisses
+        let exchange = SharedExchange(owner: self, plan: plan, isListed: isListed)
+        if isListed, let other = transport.list(exchange) {
+            guard cache.isCurrent(key.url, since: other.plan.mark) else {
+                // The other request may bring a response from before an unsafe request that has been answered.
+                transport.unlist(other)
+                return ask(stored)
+            }
+            if mayFollow(other), enter(other, stored) { return }
+            return ask(stored, joins: false)
+        }
+        // If the task has ended, others may have joined its exchange in between.
+        guard enter(exchange, stored) || exchange.isNeeded else { return }
         var asked = request
         asked.cache = nil
         if let stored { asked.fields += CacheRules.conditions(for: stored.head) }
         if instructions.policy == .reload || instructions.isRepeated, !CacheWishes.hasDirectives(request.fields) {
             asked.fields.append(HeaderField(name: "Cache-Control", value: "no-cache"))
         }
-        let mayStore = CacheWishes.mayStore(request, instructions, wishes)
-        let exchange = CacheExchange(
-            stored: stored, mayStore: mayStore, isBypass: !CacheWishes.usesCache(request, instructions, wishes),
-            requested: cache.now(), mark: cache.mark)
-        let inner = transport.base.task(for: asked, id: id, delegate: self)
-        guard box.withLock({ $0.ask(inner, exchange) }) else { return inner.cancel() }
-        inner.allow(upTo: box.withLock { $0.allowed })
-        if box.withLock({ $0.isCancelled }) { inner.cancel() }
-        // A task that is paused now is started by the next `resume()`. If the pace changes meanwhile, the other thread
-        // and this one may call the base's task in any order, so the last pace is set until it no longer changes.
-        var pace: Bool? = true
-        while let wanted = box.withLock({ $0.pace(of: inner) }), wanted != pace {
-            if wanted { inner.suspend() } else { inner.resume() }
-            pace = wanted
+        exchange.start(transport.base.task(for: asked, id: id, delegate: exchange))
+    }
+
+    /// Takes a seat in the exchange. Returns false if it takes no more readers, or if it is this task's own
+    /// and the task has ended.
+    private func enter(_ exchange: SharedExchange<CachingTask>, _ stored: StoredResponse?) -> Bool {
+        guard let pace = box.withLock({ $0.ask(exchange, stored) }) else { return exchange.owner !== self }
+        guard let ticket = exchange.join(self, pace) else {
+            if let error = box.withLock({ $0.returnToLooking(from: exchange) }) { end(error) }
+            return false
         }
-    }
-
-    // MARK: The base's events
-
-    func received(_ event: TransportEvent, for task: TransportTaskID) {
-        switch event {
-        case .head(let head): receive(head)
-        case .body(let bytes):
-            guard let (delegate, writer) = box.withLock({ $0.receiver }) else { return }
-            writer?.append(bytes)
-            delegate.received(event, for: id)
-        case .metrics(let metrics):
-            box.withLock { $0.keep(metrics) }?.received(event, for: id)
-        case .completed(let error): complete(error)
-        case .bodySent, .cache:
-            box.withLock { $0.delegate }?.received(event, for: id)
+        switch box.withLock({ $0.sit(ticket, exchange, pace) }) {
+        case .none: break
+        case .leave: _ = exchange.leave(ticket.seat, waitsForEnd: false)
+        case .set(let pace): exchange.set(pace, of: ticket.seat)
+        case .end(let error): end(error)
         }
-    }
-
-    func answer(_ question: TransportQuestion, for task: TransportTaskID) {
-        box.withLock { $0.delegate }?.answer(question, for: id)
-    }
-
-    private func receive(_ head: ResponseHead) {
-        guard let (exchange, delegate) = box.withLock({ $0.exchangeAndDelegate }) else { return }
-        let now = cache.now()
-        if let stored = exchange.stored {
-            if head.status == 304 {
-                let isValid = CacheRules.validates(head, stored.head)
-                return box.withLock { $0.exchange?.verdict = isValid ? .confirmed(head) : .refuted }
-            }
-            if CacheRules.isFailure(head.status),
-                cache.rules.mayReplaceFailure(stored.head, wishes, instructions, at: now)
-            {
-                let inner = box.withLock { state in
-                    state.exchange?.verdict = .replaced(head.status)
-                    return state.inner
-                }
-                inner?.cancel()
-                return
-            }
-        }
-        for url in CacheRules.invalidated(by: head, to: request) { cache.remove(url) }
-        if request.method == "HEAD", exchange.mayStore { updateStored(by: head, exchange, at: now) }
-        let outcome = exchange.isBypass ? .bypassed : cache.store.takeProblem().map(CacheOutcome.unavailable) ?? .miss
-        cache.count(outcome)
-        let writer = exchange.mayStore ? begin(head, exchange, at: now) : nil
-        box.withLock { state in
-            state.exchange?.verdict = .passed
-            state.exchange?.writer = writer
-        }
-        delegate.received(.cache(outcome), for: id)
-        delegate.received(.head(head), for: id)
-    }
-
-    /// Begins to store the response, if it may be stored.
-    private func begin(_ head: ResponseHead, _ exchange: CacheExchange, at now: Double) -> (any CacheWriter)? {
-        guard cache.rules.mayStore(head, to: request, wishes),
-            cache.isCurrent(key.url, since: exchange.mark)
-        else { return nil }
-        let stored = StoredHead(of: head, to: request, key, requested: exchange.requested, received: now)
-        return cache.store.begin(stored, length: head.contentLength)
-    }
-
-    /// Updates the stored response by the response to a HEAD, or removes it if the server has another one by now.
-    private func updateStored(by head: ResponseHead, _ exchange: CacheExchange, at now: Double) {
-        guard head.status == 200 else { return }
-        let (cache, request) = (cache, request)
-        cache.store.find(key, for: request.fields) { stored in
-            guard let stored else { return }
-            guard CacheRules.describes(head, stored.head) else { return cache.store.remove(stored) }
-            cache.store.update(
-                stored, to: stored.head.updated(by: head, to: request, requested: exchange.requested, received: now))
-        }
-    }
-
-    private func complete(_ error: TransportError?) {
-        guard let (exchange, delegate) = box.withLock({ $0.exchangeAndDelegate }) else { return }
-        let now = cache.now()
-        let sequel = sequel(of: exchange, error, at: now)
-        if exchange.verdict?.isPassed == true { finish(exchange.writer, error, exchange) }
-        if box.withLock({ $0.leaveExchange(isToContinue: sequel != nil) }), let sequel, let stored = exchange.stored {
-            switch sequel {
-            case .confirm(let head): confirm(stored, by: head, exchange, at: now)
-            case .replace(let reason): play(stored, .stale(because: reason), exchange.metrics, at: now)
-            case .askAgain:
-                cache.store.remove(stored)
-                ask(nil)
-            }
-            return
-        }
-        if exchange.verdict?.isPassed != true {
-            delegate.received(.metrics(exchange.metrics ?? TransportMetrics()), for: id)
-        }
-        // If something could have followed, only a cancel has kept it from that.
-        delegate.received(.completed(sequel == nil ? error : .cancelled), for: id)
-    }
-
-    /// The sequel of a completed task of the base.
-    private enum Sequel {
-        case confirm(ResponseHead)
-        case askAgain
-        case replace(CacheOutcome.StaleReason)
-    }
-
-    /// Returns what follows a completed task of the base; nil if this task ends with it.
-    private func sequel(of exchange: CacheExchange, _ error: TransportError?, at now: Double) -> Sequel? {
-        guard let stored = exchange.stored, error?.code != .invalidated else { return nil }
-        switch exchange.verdict {
-        case .passed: return nil
-        case .confirmed(let head) where error == nil: return .confirm(head)
-        case .refuted where error == nil: return .askAgain
-        case .replaced(let status): return .replace(.status(status))
-        case nil, .confirmed, .refuted:
-            guard let error, CacheRules.isFailure(error.code),
-                cache.rules.mayReplaceFailure(stored.head, wishes, instructions, at: now)
-            else { return nil }
-            return .replace(.failed(error.code))
-        }
-    }
-
-    /// Keeps the received response, leaves that to the framework, or discards an incomplete response.
-    private func finish(_ writer: (any CacheWriter)?, _ error: TransportError?, _ exchange: CacheExchange) {
-        guard let writer else { return }
-        guard error == nil, cache.isCurrent(key.url, since: exchange.mark) else { return writer.drop() }
-        if let draft = instructions.draft { draft.put(writer) } else { writer.commit(head: nil, body: nil) }
-    }
-
-    private func confirm(
-        _ stored: StoredResponse, by head: ResponseHead, _ exchange: CacheExchange, at now: Double
-    ) {
-        let updated = stored.head.updated(by: head, to: request, requested: exchange.requested, received: now)
-        let control = CacheControl(head.values(for: "Cache-Control"))
-        if control.noStore || wishes.noStore {
-            cache.store.remove(stored)
-        } else if cache.isCurrent(key.url, since: exchange.mark) {
-            cache.store.update(stored, to: updated)
-        }
-        let cookies = head.fields.filter { HTTPHeaders.areEqual($0.name, "Set-Cookie") }
-        let served = updated.served(age: updated.age(at: now))
-        play(
-            Playback(
-                head: cookies.isEmpty ? served : served.with(served.fields + cookies), body: stored.body,
-                outcome: .revalidated, metrics: exchange.metrics))
-    }
-
-    private func play(
-        _ stored: StoredResponse, _ outcome: CacheOutcome, _ metrics: TransportMetrics?, at now: Double
-    ) {
-        let head = stored.head.served(age: stored.head.age(at: now))
-        play(Playback(head: head, body: stored.body, outcome: outcome, metrics: metrics))
+        if let verdict = ticket.verdict { follow(exchange, verdict, isDirect: false) }
+        return true
     }
 
     // MARK: Playing
 
-    private func play(_ playback: Playback) {
+    func play(_ playback: Playback) {
         var playback = playback
         if request.method == "HEAD" { playback.end = playback.position }
         let isPlaying = box.withLock { $0.play(playback) }
         guard isPlaying else { return }
         cache.count(playback.outcome)
         pump()
-        // The task may be paused now and never resumed, so the transport keeps the task to be able to end it.
-        guard box.withLock({ $0.phase == .playing }) else { return }
+        keep()
+    }
+
+    /// Lets the transport keep the task if it is still delivering. The task may be paused now and never resumed, so
+    /// the transport must be able to end it.
+    func keep() {
+        guard box.withLock({ $0.keep() }) else { return }
         if !transport.keep(self) { end(TransportError(.invalidated, "the transport was invalidated")) }
         if box.withLock({ $0.phase != .playing }) { transport.forget(self) }
     }
 
-    /// Delivers the stored response as far as the task's pace allows. Only one thread at a time delivers.
-    private func pump() {
+    /// Delivers the response as far as the task's pace allows. Only one thread at a time delivers.
+    func pump() {
         while true {
             let step = box.withLock { $0.nextStep() }
             switch step {
@@ -303,7 +171,8 @@ final class CachingTask: TransportTask, TransportDelegate {
             case .head(let head, let outcome, let delegate):
                 delegate.received(.cache(outcome), for: id)
                 delegate.received(.head(head), for: id)
-                box.withLock { $0.playback?.isBusy = false }
+                box.withLock { _ = $0.release() }
+            case .body(let bytes): deliver(.success(bytes))
             case .read(let body, let position):
                 let isNow = Protected<Bool?>(nil)
                 body.read(at: position) { [self] result in
@@ -320,8 +189,8 @@ final class CachingTask: TransportTask, TransportDelegate {
                     return now == nil
                 }
                 if isLater { return }
-            case .complete(let error, let delegate, let metrics):
-                transport.forget(self)
+            case .complete(let error, let delegate, let metrics, let isKept):
+                if isKept { transport.forget(self) }
                 delegate.received(.metrics(metrics), for: id)
                 delegate.received(.completed(error), for: id)
                 return
@@ -333,8 +202,13 @@ final class CachingTask: TransportTask, TransportDelegate {
         switch result {
         case .success(let bytes):
             if let (delegate, bytes) = box.withLock({ $0.take(bytes) }) { delegate.received(.body(bytes), for: id) }
-        case .failure(let error): box.withLock { $0.playback?.fail(error) }
+        case .failure(let error):
+            if box.withLock({ $0.failToRead(error) }) {
+                let exchange = box.withLock { $0.exchange }
+                if let exchange { transport.unlist(exchange) }
+                return goAlone(exchange)
+            }
         }
-        box.withLock { $0.playback?.isBusy = false }
+        box.withLock { _ = $0.release() }
     }
 }

@@ -16,6 +16,9 @@ package final class CachingTransport: Transport {
         var waiting: [ObjectIdentifier: CachingTask] = [:]
     }
 
+    /// The exchanges in flight that equal requests may join, guarded by a lock of its own.
+    private let exchanges = Protected<[CacheKey: SharedExchange<CachingTask>]>([:])
+
     package init(_ base: any Transport, cache: HTTPCache) {
         self.base = base
         self.cache = cache
@@ -52,6 +55,21 @@ package final class CachingTransport: Transport {
 
     func forget(_ task: CachingTask) {
         _ = box.withLock { $0.waiting.removeValue(forKey: ObjectIdentifier(task)) }
+    }
+
+    /// Lists an exchange, so that equal requests can join it. If another one is listed, returns that one instead.
+    func list(_ exchange: SharedExchange<CachingTask>) -> SharedExchange<CachingTask>? {
+        func entry(_ entry: inout SharedExchange<CachingTask>) -> SharedExchange<CachingTask> { entry }
+        let listed = exchanges.withLock { entry(&$0[exchange.owner.key, default: exchange]) }
+        return listed === exchange ? nil : listed
+    }
+
+    /// Keeps further requests from joining the exchange.
+    func unlist(_ exchange: SharedExchange<CachingTask>) {
+        let key = exchange.owner.key
+        _ = exchanges.withLock { exchanges in
+            exchanges[key] === exchange ? exchanges.removeValue(forKey: key) : nil
+        }
     }
 
     /// Validates a stored response that was served stale, in the background. At most one such request of a response is

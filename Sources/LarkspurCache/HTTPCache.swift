@@ -25,6 +25,10 @@ public final class HTTPCache: Sendable {
         /// Whether the cache serves several users, as that of a proxy does; false by default. A shared cache stores no
         /// `private` response, and one to a request with `Authorization` only if the response allows it.
         public var isShared = false
+        /// Whether equal GETs at the same time share one request to the server; true by default. Requests that join one
+        /// in flight wait for its head before they can send their own, if the response turns out to be for that request
+        /// alone.
+        public var coalescesMisses = true
 
         /// Creates the default settings.
         public init() {}

@@ -115,8 +115,7 @@ package final class MemoryStore: CacheStore {
 
     fileprivate func accepts(_ size: UInt64) -> Bool { size <= maximumEntrySize }
 
-    fileprivate func insert(_ head: StoredHead, _ data: Data) {
-        let body = MemoryBody(data)
+    fileprivate func insert(_ head: StoredHead, _ body: MemoryBody) {
         let cost = Self.cost(head, body.count)
         guard cost <= maximumEntrySize else { return }
         _ = box.withLock { state in
@@ -217,11 +216,31 @@ final class MemoryBody: StoredBody {
 
 /// A response that is being collected in memory.
 private final class MemoryWriter: CacheWriter {
+    private struct Chunk {
+        let start: Int
+        let bytes: Data
+    }
+
     private struct State {
-        var chunks: [Data] = []
+        var chunks: [Chunk] = []
         var size = 0
         var reserved: UInt64
         var isOpen = true
+        /// The body after the commit, for readers that have not read everything yet.
+        var committed: MemoryBody?
+
+        /// Returns the bytes from the position to the end of their chunk; nil if they are not there.
+        func bytes(at position: Int) -> Data? {
+            // The last chunk that starts at the position or before it
+            var (low, high) = (0, chunks.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if chunks[middle].start <= position { low = middle + 1 } else { high = middle }
+            }
+            guard low > 0, position < size else { return nil }
+            let chunk = chunks[low - 1]
+            return position == chunk.start ? chunk.bytes : chunk.bytes.dropFirst(position - chunk.start)
+        }
     }
 
     private let head: StoredHead
@@ -235,9 +254,10 @@ private final class MemoryWriter: CacheWriter {
     }
 
     func append(_ bytes: Data) {
+        guard !bytes.isEmpty else { return }
         let missing = box.withLock { state -> UInt64? in
             guard state.isOpen else { return nil }
-            state.chunks.append(bytes)
+            state.chunks.append(Chunk(start: state.size, bytes: bytes))
             state.size += bytes.count
             let needed = UInt64(state.size)
             return needed > state.reserved ? needed - state.reserved : 0
@@ -247,24 +267,40 @@ private final class MemoryWriter: CacheWriter {
         box.withLock { $0.reserved += missing }
     }
 
+    func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
+        let (bytes, body) = box.withLock { ($0.bytes(at: Int(position)), $0.committed) }
+        if let body { return body.read(at: position, done) }
+        done(bytes.map(Result.success) ?? .failure(TransportError(.other, "the response was too large to be stored")))
+    }
+
     func commit(head: ResponseHead?, body: Data?) {
-        guard let chunks = close() else { return }
-        store.insert(head.map(self.head.with) ?? self.head, body ?? Self.joined(chunks))
+        guard let chunks = close(keepingChunks: true) else { return }
+        let received = MemoryBody(Self.joined(chunks))
+        _ = box.withLock { state in
+            (state.committed, state.chunks) = (received, [])
+            return chunks
+        }
+        store.insert(head.map(self.head.with) ?? self.head, body.map(MemoryBody.init) ?? received)
     }
 
     /// Returns a copy of the bytes. The chunks may be parts of larger blocks of the transport, which the copy releases.
-    private static func joined(_ chunks: [Data]) -> Data {
-        var data = Data(capacity: chunks.reduce(0) { $0 + $1.count })
-        for chunk in chunks { chunk.withUnsafeBytes { data.append($0.bindMemory(to: UInt8.self)) } }
+    private static func joined(_ chunks: [Chunk]) -> Data {
+        var data = Data(capacity: chunks.reduce(0) { $0 + $1.bytes.count })
+        for chunk in chunks { chunk.bytes.withUnsafeBytes { data.append($0.bindMemory(to: UInt8.self)) } }
         return data
     }
 
-    func drop() { _ = close() }
+    func drop() { _ = close(keepingChunks: false) }
 
-    private func close() -> [Data]? {
-        let (chunks, reserved) = box.withLock { state -> ([Data]?, UInt64) in
-            defer { (state.isOpen, state.chunks, state.reserved) = (false, [], 0) }
-            return (state.isOpen ? state.chunks : nil, state.reserved)
+    /// Ends the collection. Returns the chunks; nil if it has ended before.
+    private func close(keepingChunks: Bool) -> [Chunk]? {
+        let (chunks, reserved) = box.withLock { state -> ([Chunk]?, UInt64) in
+            guard state.isOpen else { return (nil, 0) }
+            defer {
+                (state.isOpen, state.reserved) = (false, 0)
+                if !keepingChunks { state.chunks = [] }
+            }
+            return (state.chunks, state.reserved)
         }
         if reserved > 0 { store.release(reserved) }
         return chunks

@@ -109,6 +109,31 @@ struct MemoryStoreTests {
         #expect(result.withLock { $0 } == bytes + bytes + bytes + bytes)
     }
 
+    @Test(
+        "The bytes of a response can be read while it is stored, and after the commit, but not after they were dropped")
+    func readingWhileStoring() throws {
+        func read(_ writer: any CacheWriter, _ position: UInt64) -> Data? {
+            let box = Protected<Data?>(nil)
+            writer.read(at: position) { result in box.withLock { $0 = try? result.get() } }
+            return box.withLock { $0 }
+        }
+        let bytes = Data((0..<90).map { UInt8($0) })
+        let writer = try #require(store.begin(head("a"), length: nil))
+        for start in stride(from: 0, to: 90, by: 30) { writer.append(bytes.subdata(in: start..<start + 30)) }
+        writer.append(Data())
+        for position in 0..<90 {
+            let piece = try #require(read(writer, UInt64(position)))
+            #expect(!piece.isEmpty && piece == bytes[position..<position + piece.count])
+        }
+        writer.commit(head: nil, body: Data("changed".utf8))
+        writer.drop()
+        #expect(read(writer, 40) == bytes[40...] && found("a")?.body.count == 7)
+        let dropped = try #require(store.begin(head("b"), length: nil))
+        dropped.append(bytes)
+        dropped.drop()
+        #expect(read(dropped, 0) == nil)
+    }
+
     @Test("Many threads at once keep the limit and lose no byte of the account")
     func threads() async {
         await withTaskGroup(of: Void.self) { group in
