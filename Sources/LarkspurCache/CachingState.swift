@@ -223,7 +223,8 @@ struct CachingState {
         playback?.isDirect = ending.isDirect
         if isOwner { playback?.metrics = ending.metrics }
         if let error = ending.error { playback?.fail(error) }
-        if let endError, playback?.position != playback?.end { playback?.fail(endError) }
+        // A suspended task would wait for `resume()`, although its user has ended it in this moment.
+        if let endError, playback?.position != playback?.end || pace.isSuspended { playback?.fail(endError) }
         return true
     }
 

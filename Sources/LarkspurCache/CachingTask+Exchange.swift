@@ -242,7 +242,7 @@ extension CachingTask {
         }
         // The failure may be that of the owner alone: the time limit of its request has passed, or its judgement of the
         // server's certificates was not ready. A cancelled exchange has replaced a response with a stored one.
-        let isOwners = ending.hasAsked || error.code == .timedOut && exchange.owner.request.timeouts.total != nil
+        let isOwners = ending.wasRefused || error.code == .timedOut && exchange.owner.request.timeouts.total != nil
         return isOwners || error.code == .cancelled ? .ask(stored) : nil
     }
 

@@ -165,11 +165,24 @@ struct UnsharedResponseTests {
         let waiting = try stage.reader(change: { $0.asksForTrust = true })
         waiting.resume()
         #expect(stage.base.tasks.count == 1)
+        let third = TransportReply<TrustDecision>()
         readers[2].cancel()
+        try stage.task().ask(.serverTrust(peer, third))
+        #expect(third.value == nil)
         try stage.task().end(TransportError(.untrusted))
         #expect(stage.base.tasks.count == 2 && !waiting.hasEnded, "each request must be asked itself")
         try stage.task(1).end(TransportError(.untrusted))
         #expect(waiting.ended(.untrusted, 0))
+        let trusting = try (0..<2).map { _ in
+            try stage.reader(
+                reply: { question in
+                    if case .serverTrust(_, let reply) = question { reply(.trusted) }
+                }, change: { $0.asksForTrust = true })
+        }
+        for reader in trusting { reader.resume() }
+        try stage.task(2).ask(.serverTrust(peer, TransportReply<TrustDecision>()))
+        try stage.task(2).end(TransportError(.connectionLost))
+        #expect(trusting.allSatisfy { $0.ended(.connectionLost, 0) } && stage.base.tasks.count == 3)
     }
 
     @Test("A validation is shared: the others get the confirmed response if it is fresh, or one in place of a failure")

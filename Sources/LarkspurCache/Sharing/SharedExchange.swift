@@ -48,8 +48,8 @@ package struct ExchangeEnding<Verdict: Sendable>: Sendable {
     package let received: UInt64
     /// Whether the only reader got the events as they came.
     package let isDirect: Bool
-    /// Whether the base's task has asked a question.
-    package let hasAsked: Bool
+    /// Whether a question of the base's task was refused.
+    package let wasRefused: Bool
     package let writer: (any CacheWriter)?
     /// Whether the owner is still a reader.
     package let hasOwner: Bool
@@ -82,7 +82,7 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
         /// Whether no reader may join any more.
         var isClosed = false
         var isCancelled = false
-        var hasAsked = false
+        var wasRefused = false
         var verdict: Reader.Verdict?
         var writer: (any CacheWriter)?
         var metrics: TransportMetrics?
@@ -218,14 +218,8 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
 
     /// Asks the readers in turn until one of them answers. All have the same rules, but some may have ended.
     package func answer(_ question: TransportQuestion, for task: TransportTaskID) {
-        let readers = box.withLock { state in
-            state.hasAsked = true
-            return state.seats.readers
-        }
-        for reader in readers {
-            reader.answer(question)
-            if question.isAnswered { return }
-        }
+        for reader in box.withLock({ $0.seats.readers }) where !question.isAnswered { reader.answer(question) }
+        if question.isRefused { box.withLock { $0.wasRefused = true } }
     }
 
     private func receive(_ head: ResponseHead) {
@@ -268,7 +262,7 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
         let ending = box.withLock { state in
             ExchangeEnding(
                 verdict: state.verdict, error: error, metrics: state.metrics, received: state.seats.received,
-                isDirect: state.isDirect, hasAsked: state.hasAsked, writer: state.writer,
+                isDirect: state.isDirect, wasRefused: state.wasRefused, writer: state.writer,
                 hasOwner: state.ownersSeat != nil)
         }
         owner.conclude(ending, of: self)
@@ -313,5 +307,10 @@ extension TransportQuestion {
         case .clientIdentity(_, let reply): reply.value != nil
         case .bodyFromStart(_, let reply): reply.value != nil
         }
+    }
+
+    fileprivate var isRefused: Bool {
+        if case .serverTrust(_, let reply) = self, case .refused? = reply.value { return true }
+        return !isAnswered
     }
 }
