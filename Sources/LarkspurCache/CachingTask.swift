@@ -11,6 +11,8 @@ final class CachingTask: TransportTask, TransportDelegate {
     let wishes: CacheControl
     let key: CacheKey
     let transport: CachingTransport
+    /// Whether the task validates a response that was served stale.
+    let isInBackground: Bool
 
     // Mutable state, guarded by the lock of `Protected`
     let box: Protected<CachingState>
@@ -18,13 +20,15 @@ final class CachingTask: TransportTask, TransportDelegate {
     var cache: HTTPCache { transport.cache }
 
     init(
-        _ request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate, transport: CachingTransport
+        _ request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate, transport: CachingTransport,
+        isInBackground: Bool = false
     ) {
         let instructions = request.cache ?? CacheInstructions()
         self.id = id
         self.request = request
         self.instructions = instructions
         self.transport = transport
+        self.isInBackground = isInBackground
         key = CacheKey(request, instructions, identity: transport.identity)
         wishes = CacheWishes.control(of: request.fields)
         box = Protected(CachingState(delegate: delegate, allowed: request.initialAllowance))
@@ -83,7 +87,7 @@ final class CachingTask: TransportTask, TransportDelegate {
 
     private func found(_ stored: StoredResponse?) {
         let now = cache.now()
-        let range = request.fields.first { HTTPHeaders.areEqual($0.name, "Range") }?.value
+        let range = request.range
         switch cache.rules.decide(stored?.head, wishes, instructions, at: now) {
         case .serve(let outcome, let age):
             guard let stored, let playback = Playback(stored, age: age, outcome, range: range, request) else {
@@ -108,8 +112,8 @@ final class CachingTask: TransportTask, TransportDelegate {
         var asked = request
         asked.cache = nil
         if let stored { asked.fields += CacheRules.conditions(for: stored.head) }
-        if instructions.policy == .reload || instructions.isRepeated, !CacheWishes.hasDirectives(request.fields) {
-            asked.fields.append(HeaderField(name: "Cache-Control", value: "no-cache"))
+        if let directive = CacheWishes.directive(for: request, instructions, isInBackground: isInBackground) {
+            asked.fields.append(directive)
         }
         let mayStore = CacheWishes.mayStore(request, instructions, wishes)
         let exchange = CacheExchange(
@@ -173,6 +177,9 @@ final class CachingTask: TransportTask, TransportDelegate {
         let outcome: CacheOutcome = exchange.isBypass ? .bypassed : .miss
         cache.count(outcome)
         let writer = exchange.mayStore ? begin(head, exchange, at: now) : nil
+        if writer == nil, request.method == "GET", let stored = exchange.stored, CacheRules.supersedes(head.status) {
+            cache.store.remove(stored)
+        }
         box.withLock { state in
             state.exchange?.verdict = .passed
             state.exchange?.writer = writer
@@ -186,19 +193,23 @@ final class CachingTask: TransportTask, TransportDelegate {
         guard cache.rules.mayStore(head, to: request, wishes),
             cache.isCurrent(key.url, since: exchange.mark)
         else { return nil }
-        let stored = StoredHead(of: head, to: request, key, requested: exchange.requested, received: now)
+        let stored = StoredHead(
+            of: head, to: request, key, requested: exchange.requested, received: now, isShared: cache.options.isShared)
         return cache.store.begin(stored, length: head.contentLength)
     }
 
     /// Updates the stored response by the response to a HEAD, or removes it if the server has another one by now.
     private func updateStored(by head: ResponseHead, _ exchange: CacheExchange, at now: Double) {
         guard head.status == 200 else { return }
-        let (cache, request) = (cache, request)
+        let (cache, request, wishes) = (cache, request, wishes)
         cache.store.find(key, for: request.fields) { stored in
             guard let stored else { return }
-            guard CacheRules.describes(head, stored.head) else { return cache.store.remove(stored) }
-            cache.store.update(
-                stored, to: stored.head.updated(by: head, to: request, requested: exchange.requested, received: now))
+            let updated = stored.head.updated(
+                by: head, to: request, requested: exchange.requested, received: now, isShared: cache.options.isShared)
+            guard CacheRules.describes(head, stored.head), cache.rules.mayKeep(updated, after: head, wishes) else {
+                return cache.store.remove(stored)
+            }
+            cache.store.update(stored, to: updated)
         }
     }
 
@@ -257,9 +268,9 @@ final class CachingTask: TransportTask, TransportDelegate {
     private func confirm(
         _ stored: StoredResponse, by head: ResponseHead, _ exchange: CacheExchange, at now: Double
     ) {
-        let updated = stored.head.updated(by: head, to: request, requested: exchange.requested, received: now)
-        let control = CacheControl(head.values(for: "Cache-Control"))
-        if control.noStore || wishes.noStore {
+        let updated = stored.head.updated(
+            by: head, to: request, requested: exchange.requested, received: now, isShared: cache.options.isShared)
+        if !cache.rules.mayKeep(updated, after: head, wishes) {
             cache.store.remove(stored)
         } else if cache.isCurrent(key.url, since: exchange.mark) {
             cache.store.update(stored, to: updated)
