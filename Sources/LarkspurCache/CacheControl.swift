@@ -13,6 +13,7 @@ package struct CacheControl: Sendable, Equatable {
     package var mustRevalidate = false
     package var proxyRevalidate = false
     package var mustUnderstand = false
+    package var isImmutable = false
     package var onlyIfCached = false
     // Times are in seconds, and at most `limit`.
     package var maxAge: Double?
@@ -32,11 +33,17 @@ package struct CacheControl: Sendable, Equatable {
     package init(_ values: [String]) {
         for value in values {
             var parser = DirectiveParser(value)
-            while let directive = parser.next() { apply(directive) }
+            while let directive = parser.next() {
+                apply(directive)
+                for word in directive.strays where Self.strict.contains(word) { apply(.init(name: word)) }
+            }
             // An unclosed quote may hide any directive, so the strictest one is assumed.
             if parser.isUnclosed { noStore = true }
         }
     }
+
+    /// The directives that count also where the text around them is malformed, as in `max-age=60; no-store`.
+    private static let strict: Set<String> = ["no-store", "no-cache", "private", "must-revalidate"]
 
     private mutating func apply(_ directive: DirectiveParser.Directive) {
         switch directive.name {
@@ -51,6 +58,7 @@ package struct CacheControl: Sendable, Equatable {
         case "must-revalidate": mustRevalidate = true
         case "proxy-revalidate": proxyRevalidate = true
         case "must-understand": mustUnderstand = true
+        case "immutable": isImmutable = true
         case "only-if-cached": onlyIfCached = true
         case "max-age": maxAge = smaller(maxAge, directive.seconds)
         case "s-maxage": sharedMaxAge = smaller(sharedMaxAge, directive.seconds)
@@ -76,6 +84,8 @@ struct DirectiveParser {
         var isQuoted = false
         /// Whether name and value have the form that RFC 9111 gives.
         var isValid = true
+        /// The words of a directive that is not valid, in lower case.
+        var strays: [String] = []
 
         /// The value as a number of seconds; nil if it is not one.
         var seconds: Double? {
@@ -99,11 +109,22 @@ struct DirectiveParser {
     mutating func next() -> Directive? {
         rest = rest.drop { $0.isBlank || $0 == UInt8(ascii: ",") }
         guard !rest.isEmpty else { return nil }
+        let start = rest
+        var directive = takeDirective()
+        if !directive.isValid {
+            let words = start[start.startIndex..<rest.startIndex].split { !$0.isNamePart }
+            directive.strays = words.map { String(Substring($0)).lowercased() }
+        }
+        return directive
+    }
+
+    private mutating func takeDirective() -> Directive {
         let name = take { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ",") }
         var directive = Directive(name: String(Substring(name.trimmed)).lowercased())
+        directive.isValid = name.trimmed.allSatisfy(\.isNamePart)
         guard rest.first == UInt8(ascii: "=") else { return directive }
         rest = rest.dropFirst()
-        directive.isValid = name.last?.isBlank == false
+        if name.last?.isBlank != false { directive.isValid = false }
         if rest.first == UInt8(ascii: "\"") {
             rest = rest.dropFirst()
             directive.value = takeQuoted()
@@ -114,6 +135,7 @@ struct DirectiveParser {
             let value = take { $0 != UInt8(ascii: ",") }
             // White space before the value stays, because it makes the value invalid.
             directive.value = String(Substring(value.first?.isBlank == true ? value : value.trimmed))
+            if value.trimmed.contains(where: { $0.isBlank || $0 == UInt8(ascii: ";") }) { directive.isValid = false }
         }
         return directive
     }
@@ -132,5 +154,16 @@ struct DirectiveParser {
         }
         isUnclosed = true
         return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    /// Whether the byte may be a part of a directive's name: a letter, a digit, `-` or `_`.
+    fileprivate var isNamePart: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"): true
+        default: false
+        }
     }
 }

@@ -30,14 +30,9 @@ package struct CacheRules: Sendable {
     package func mayStore(_ head: ResponseHead, to request: TransportRequest, _ wishes: CacheControl) -> Bool {
         let control = CacheControl(head.values(for: "Cache-Control"))
         guard request.method == "GET", head.status >= 200, head.status != 206, head.status != 304, !wishes.noStore,
-            !head.values(for: "Vary").flatMap(\.listed).contains("*"), head["Content-Range"] == nil,
-            Self.isDelimited(head)
+            !head.values(for: "Vary").flatMap(\.listed).contains("*"), Self.isDelimited(head),
+            Self.permitsStoring(control, head.status)
         else { return false }
-        if control.mustUnderstand {
-            if !Self.understood.contains(head.status) { return false }
-        } else if control.noStore {
-            return false
-        }
         if options.isShared {
             let isAllowed = control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
             guard !control.isPrivate, isAllowed || !request.fields.contains(where: \.isAuthorization) else {
@@ -46,6 +41,11 @@ package struct CacheRules: Sendable {
         }
         return control.isPublic || control.isPrivate || control.maxAge != nil || head["Expires"] != nil
             || options.isShared && control.sharedMaxAge != nil || Self.heuristic.contains(head.status)
+    }
+
+    /// Returns whether `no-store` and `must-understand` permit to store a response with the status.
+    private static func permitsStoring(_ control: CacheControl, _ status: Int) -> Bool {
+        control.mustUnderstand ? understood.contains(status) : !control.noStore
     }
 
     /// Returns whether the end of the body can be told from a connection that broke. If the server marks the end by
@@ -66,7 +66,7 @@ package struct CacheRules: Sendable {
         let date = head.date("Date") ?? stored.received
         let expirations = head.values(for: "Expires")
         if !expirations.isEmpty {
-            let times = expirations.map { Date(httpDate: $0)?.timeIntervalSince1970 ?? 0 }
+            let times = expirations.map { ResponseHead.time($0) ?? 0 }
             return max(0, (times.min() ?? 0) - date)
         }
         guard Self.heuristic.contains(head.status) || control.isPublic, let modified = head.date("Last-Modified")
@@ -101,7 +101,8 @@ package struct CacheRules: Sendable {
         case .onlyCached:
             guard !control.noCache, isFresh || mayBeStale else { return .refuse }
             return .serve(isFresh ? .hit(age: .seconds(age)) : .stale(because: .allowed), age: age)
-        case .revalidate: return .ask
+        // A response that never changes need not be validated while it is fresh (RFC 8246).
+        case .revalidate where !isFresh || !control.isImmutable: return .ask
         default: break
         }
         let asks = wishes.noCache || instructions.isRepeated || control.noCache || age > wishes.maxAge ?? .infinity
@@ -126,8 +127,8 @@ package struct CacheRules: Sendable {
     ) -> Bool {
         guard instructions.policy != .reload, !forbidsStale(stored.control), !wishes.noCache else { return false }
         let window =
-            stored.control.staleIfError ?? wishes.staleIfError ?? options.staleIfError.map { $0 / .seconds(1) } ?? -1
-        return stored.age(at: now) - lifetime(of: stored) <= window
+            stored.control.staleIfError ?? wishes.staleIfError ?? options.staleIfError.map { $0 / .seconds(1) }
+        return window.map { stored.age(at: now) - lifetime(of: stored) <= $0 } ?? false
     }
 
     /// Returns whether a status tells of a failure for which a stored response may be served.
@@ -156,18 +157,36 @@ package struct CacheRules: Sendable {
         return fields
     }
 
-    /// Returns whether a 304 is about the stored response. A 304 with another strong tag is about another response.
+    /// Returns whether a 304 is about the stored response, because it has the same validator or none (RFC 9111,
+    /// section 4.3.4).
     package static func validates(_ head: ResponseHead, _ stored: StoredHead) -> Bool {
-        guard let new = head["ETag"], !new.hasPrefix("W/"), let old = stored.head["ETag"] else { return true }
-        return old == new || old == "W/" + new
+        let (new, old) = (head["ETag"], stored.head["ETag"])
+        if let new, let old { return opaque(new) == opaque(old) }
+        guard let date = head["Last-Modified"] else { return new == nil }
+        return stored.head["Last-Modified"].map { $0 == date } ?? (new == nil)
     }
+
+    /// Returns an entity tag without the mark of a weak one.
+    private static func opaque(_ tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
+
+    /// Returns whether the stored response may stay in the cache with the fields of a 304, or of a response to a HEAD.
+    package func mayKeep(_ updated: StoredHead, after new: ResponseHead, _ wishes: CacheControl) -> Bool {
+        let control = CacheControl(new.values(for: "Cache-Control"))
+        return !wishes.noStore && Self.permitsStoring(control, updated.head.status)
+            && !updated.selection.variesWithEverything && !(options.isShared && control.isPrivate)
+    }
+
+    /// Returns whether a response that is not stored itself makes the validated one obsolete. After other failures the
+    /// stored response may still be useful.
+    package static func supersedes(_ status: Int) -> Bool { 200..<300 ~= status || status == 404 || status == 410 }
 
     /// Returns whether the response to a HEAD describes the stored response (RFC 9111, section 4.3.5).
     package static func describes(_ head: ResponseHead, _ stored: StoredHead) -> Bool {
-        ["ETag", "Last-Modified", "Content-Length"].allSatisfy { name in
+        let hasSameValidators = ["ETag", "Last-Modified", "Content-Length"].allSatisfy { name in
             guard let new = head[name], let old = stored.head[name] else { return true }
             return new == old
         }
+        return hasSameValidators && head.status == stored.head.status
     }
 
     /// Returns the URLs whose stored responses are no longer valid after this response to an unsafe request (RFC 9111,

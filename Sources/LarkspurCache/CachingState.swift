@@ -315,8 +315,16 @@ enum CacheWishes {
         return control
     }
 
-    static func hasDirectives(_ fields: [HeaderField]) -> Bool {
-        fields.contains { HTTPHeaders.areEqual($0.name, "Cache-Control") }
+    /// Returns the directive with which caches on the way have to ask the server too; nil if they need not, or if the
+    /// request has directives of its own.
+    static func directive(
+        for request: TransportRequest, _ instructions: CacheInstructions, isInBackground: Bool
+    ) -> HeaderField? {
+        let isReload = instructions.policy == .reload || instructions.isRepeated
+        guard isReload || instructions.policy == .revalidate && !isInBackground,
+            !request.fields.contains(where: { HTTPHeaders.areEqual($0.name, "Cache-Control") })
+        else { return nil }
+        return HeaderField(name: "Cache-Control", value: isReload ? "no-cache" : "max-age=0")
     }
 
     /// Returns whether the cache takes part in the request at all.
@@ -341,5 +349,17 @@ enum CacheWishes {
             field.name.utf8.first.map { $0 | 0x20 } == UInt8(ascii: "i")
                 && conditions.contains { HTTPHeaders.areEqual($0, field.name) }
         }
+    }
+}
+
+extension HeaderField {
+    fileprivate var isRange: Bool { name.utf8.count == 5 && HTTPHeaders.areEqual(name, "Range") }
+}
+
+extension TransportRequest {
+    /// The value of `Range`; nil if the request has none. It has a meaning only for a GET (RFC 9110, section 14.2).
+    var range: String? {
+        guard method == "GET", let first = fields.firstIndex(where: \.isRange) else { return nil }
+        return fields[first...].filter(\.isRange).map(\.value).joined(separator: ",")
     }
 }

@@ -34,8 +34,7 @@ extension CachingTask: SharingTask {
         if let stored = plan.stored {
             if head.status == 304 {
                 guard CacheRules.validates(head, stored.head) else { return (.refuted, .hold) }
-                let updated = stored.head.updated(by: head, to: request, requested: plan.requested, received: now)
-                return (.confirmed(head, updated), .hold)
+                return (.confirmed(head, updated(stored, by: head, plan, at: now)), .hold)
             }
             if CacheRules.isFailure(head.status),
                 cache.rules.mayReplaceFailure(stored.head, wishes, instructions, at: now)
@@ -46,22 +45,37 @@ extension CachingTask: SharingTask {
         for url in CacheRules.invalidated(by: head, to: request) { cache.remove(url) }
         if request.method == "HEAD", plan.mayStore { updateStored(by: head, plan, at: now) }
         guard plan.mayStore, cache.rules.mayStore(head, to: request, wishes),
-            cache.isCurrent(key.url, since: plan.mark)
-        else { return (.passed(head, nil), .deliver(nil)) }
-        let stored = StoredHead(of: head, to: request, key, requested: plan.requested, received: now)
-        let writer = cache.store.begin(stored, length: head.contentLength)
-        return (.passed(head, writer == nil ? nil : stored), .deliver(writer))
+            cache.isCurrent(key.url, since: plan.mark),
+            case let stored = StoredHead(
+                of: head, to: request, key, requested: plan.requested, received: now, isShared: cache.options.isShared),
+            let writer = cache.store.begin(stored, length: head.contentLength)
+        else {
+            if request.method == "GET", let stored = plan.stored, CacheRules.supersedes(head.status) {
+                cache.store.remove(stored)
+            }
+            return (.passed(head, nil), .deliver(nil))
+        }
+        return (.passed(head, stored), .deliver(writer))
+    }
+
+    /// Returns the head of the stored response after a validation, or after the response to a HEAD.
+    private func updated(
+        _ stored: StoredResponse, by head: ResponseHead, _ plan: CachePlan, at now: Double
+    ) -> StoredHead {
+        stored.head.updated(
+            by: head, to: request, requested: plan.requested, received: now, isShared: cache.options.isShared)
     }
 
     /// Updates the stored response by the response to a HEAD, or removes it if the server has another one by now.
     private func updateStored(by head: ResponseHead, _ plan: CachePlan, at now: Double) {
         guard head.status == 200 else { return }
-        let (cache, request) = (cache, request)
-        cache.store.find(key, for: request.fields) { stored in
+        cache.store.find(key, for: request.fields) { [self] stored in
             guard let stored else { return }
-            guard CacheRules.describes(head, stored.head) else { return cache.store.remove(stored) }
-            cache.store.update(
-                stored, to: stored.head.updated(by: head, to: request, requested: plan.requested, received: now))
+            let updated = updated(stored, by: head, plan, at: now)
+            guard CacheRules.describes(head, stored.head), cache.rules.mayKeep(updated, after: head, wishes) else {
+                return cache.store.remove(stored)
+            }
+            cache.store.update(stored, to: updated)
         }
     }
 
@@ -77,7 +91,7 @@ extension CachingTask: SharingTask {
             if ending.hasOwner { draft.put(exchange) }
         case .confirmed(let head, let updated) where ending.error == nil:
             guard let stored = plan.stored else { return }
-            if CacheControl(head.values(for: "Cache-Control")).noStore || wishes.noStore {
+            if !cache.rules.mayKeep(updated, after: head, wishes) {
                 cache.store.remove(stored)
             } else if cache.isCurrent(key.url, since: plan.mark) {
                 cache.store.update(stored, to: updated)
@@ -226,8 +240,8 @@ extension CachingTask {
     private func othersSequel(of exchange: Exchange, _ ending: ExchangeEnding<CacheVerdict>) -> Sequel? {
         let stored = box.withLock { $0.stored }
         guard let error = ending.error else {
-            if case .confirmed(_, let updated) = ending.verdict, let body = exchange.plan.stored?.body,
-                let hit = hit(updated, body)
+            if case .confirmed(let head, let updated) = ending.verdict, let body = exchange.plan.stored?.body,
+                cache.rules.mayKeep(updated, after: head, wishes), let hit = hit(updated, body)
             {
                 return .play(hit)
             }

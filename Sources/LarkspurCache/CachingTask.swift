@@ -12,6 +12,8 @@ final class CachingTask: TransportTask {
     let wishes: CacheControl
     let key: CacheKey
     let transport: CachingTransport
+    /// Whether the task validates a response that was served stale.
+    let isInBackground: Bool
 
     // Mutable state, guarded by the lock of `Protected`
     let box: Protected<CachingState>
@@ -19,13 +21,15 @@ final class CachingTask: TransportTask {
     var cache: HTTPCache { transport.cache }
 
     init(
-        _ request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate, transport: CachingTransport
+        _ request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate, transport: CachingTransport,
+        isInBackground: Bool = false
     ) {
         let instructions = request.cache ?? CacheInstructions()
         self.id = id
         self.request = request
         self.instructions = instructions
         self.transport = transport
+        self.isInBackground = isInBackground
         key = CacheKey(request, instructions, identity: transport.identity)
         wishes = CacheWishes.control(of: request.fields)
         box = Protected(CachingState(delegate: delegate, allowed: request.initialAllowance))
@@ -77,7 +81,7 @@ final class CachingTask: TransportTask {
 
     private func found(_ stored: StoredResponse?) {
         let now = cache.now()
-        let range = request.fields.first { HTTPHeaders.areEqual($0.name, "Range") }?.value
+        let range = request.range
         switch cache.rules.decide(stored?.head, wishes, instructions, at: now) {
         case .serve(let outcome, let age):
             guard let stored, let playback = Playback(stored, age: age, outcome, range: range, request) else {
@@ -118,8 +122,8 @@ final class CachingTask: TransportTask {
         var asked = request
         asked.cache = nil
         if let stored { asked.fields += CacheRules.conditions(for: stored.head) }
-        if instructions.policy == .reload || instructions.isRepeated, !CacheWishes.hasDirectives(request.fields) {
-            asked.fields.append(HeaderField(name: "Cache-Control", value: "no-cache"))
+        if let directive = CacheWishes.directive(for: request, instructions, isInBackground: isInBackground) {
+            asked.fields.append(directive)
         }
         exchange.start(transport.base.task(for: asked, id: id, delegate: exchange))
     }

@@ -87,7 +87,9 @@ package final class CachingTransport: Transport {
         request.cache?.policy = .revalidate
         request.cache?.trust = instructions.trust
         let owner = RefreshOwner(judge: instructions.judge) { [cache] in cache.endRefresh(name) }
-        task(for: request, id: TransportTaskID(0), delegate: owner).resume()
+        // The validation of a part would not renew the stored response.
+        request.fields.removeAll { field in ["Range", "If-Range"].contains { HTTPHeaders.areEqual($0, field.name) } }
+        CachingTask(request, id: TransportTaskID(0), delegate: owner, transport: self, isInBackground: true).resume()
     }
 }
 

@@ -47,7 +47,9 @@ struct Playback {
             request.fields.allSatisfy({ !HTTPHeaders.areEqual($0.name, "If-Range") || stored.head.isStrongly($0.value) }
             )
         else { return nil }
-        var fields = head.fields.filter { !HTTPHeaders.areEqual($0.name, "Content-Length") }
+        var fields = head.fields.filter { field in
+            !["Content-Length", "Content-Range"].contains { HTTPHeaders.areEqual($0, field.name) }
+        }
         fields.append(HeaderField(name: "Content-Length", value: "\(bytes.count)"))
         let place = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(stored.body.count)"
         fields.append(HeaderField(name: "Content-Range", value: place))

@@ -30,31 +30,32 @@ package struct StoredHead: Sendable {
     }
 
     /// Creates the stored form of a response.
-    init(of head: ResponseHead, to request: TransportRequest, _ key: CacheKey, requested: Double, received: Double) {
-        let control = CacheControl(head.values(for: "Cache-Control"))
+    package init(
+        of head: ResponseHead, to request: TransportRequest, _ key: CacheKey, requested: Double, received: Double,
+        isShared: Bool = false
+    ) {
+        let rules = FieldRules(head, CacheControl(head.values(for: "Cache-Control")), isShared: isShared)
         self.init(
             url: key.url, partition: key.partition, selection: Selection(of: head, in: request.fields),
-            head: head.with(head.fields.filter { FieldRules(head, control).isStored($0.name) }),
+            head: head.with(head.fields.filter { rules.isStored($0.name) }),
             requested: requested, received: received,
             initialAge: Self.initialAge(of: head, requested: requested, received: received))
     }
 
     /// Returns the head after a validation: the fields of the new head replace those of the same names (RFC 9111,
     /// section 3.2).
-    func updated(
-        by new: ResponseHead, to request: TransportRequest, requested: Double, received: Double
+    package func updated(
+        by new: ResponseHead, to request: TransportRequest, requested: Double, received: Double, isShared: Bool = false
     ) -> StoredHead {
-        let control = CacheControl(new.values(for: "Cache-Control"))
-        let rules = FieldRules(new, control)
+        let rules = FieldRules(new, CacheControl(new.values(for: "Cache-Control")), isShared: isShared)
         let news = new.fields.filter { rules.isStored($0.name) && FieldRules.isUpdated($0.name) }
         let names = Set(news.map { $0.name.lowercased() })
-        let merged = head.fields.filter { !names.contains($0.name.lowercased()) } + news
-        let head = head.with(merged)
+        let kept = head.fields.filter { !names.contains($0.name.lowercased()) && rules.isStored($0.name) }
+        let head = head.with(kept + news)
         return StoredHead(
             url: url, partition: partition,
             selection: Selection(
-                of: head, in: request.fields,
-                isForCookies: new["Set-Cookie"] != nil || selection.names.contains("cookie")),
+                of: head, in: request.fields, also: selection.names + (new["Set-Cookie"] == nil ? [] : ["cookie"])),
             head: head, requested: requested, received: received,
             initialAge: Self.initialAge(of: new, requested: requested, received: received))
     }
@@ -71,10 +72,10 @@ package struct StoredHead: Sendable {
     package func age(at now: Double) -> Double { initialAge + max(0, now - received) }
 
     private static func initialAge(of head: ResponseHead, requested: Double, received: Double) -> Double {
-        // A field with several ages is wrong. The largest one is the safe one.
-        let ages = head.values(for: "Age").flatMap(\.listed).compactMap(seconds)
+        // Of several ages the first one counts. An age that is not a number of seconds is ignored (section 5.1).
+        let age = head.values(for: "Age").flatMap(\.listed).first.flatMap(seconds) ?? 0
         let delay = max(0, received - requested)
-        let corrected = (ages.max() ?? 0) + delay
+        let corrected = age + delay
         guard let date = head.date("Date") else { return corrected }
         return max(corrected, received - date)
     }
@@ -93,12 +94,16 @@ struct FieldRules {
     /// Fields that a validation must not change, because they describe the body that is stored.
     private static let ofBody: Set<String> = ["content-encoding", "content-length", "content-range"]
 
+    /// Fields that a response cannot name as not to be stored, because without them it would be judged wrongly.
+    private static let essential: Set<String> = ["cache-control", "date", "expires", "pragma", "vary"]
+
     /// The lower-case names of the fields that this response names as not to be stored.
     private let named: Set<String>
 
-    init(_ head: ResponseHead, _ control: CacheControl) {
+    init(_ head: ResponseHead, _ control: CacheControl, isShared: Bool = false) {
         let connection = head.values(for: "Connection").flatMap(\.listed).map { $0.lowercased() }
-        named = Set(connection + control.noCacheFields)
+        named = Set(connection + control.noCacheFields + (isShared ? control.privateFields : []))
+            .subtracting(Self.essential)
     }
 
     /// Returns whether the field is stored. A cookie is not: a stored response would set an old cookie again.
@@ -129,26 +134,34 @@ package struct Selection: Sendable, Equatable {
 
     /// Creates the selection of a response to a request. A response that sets a cookie is for the request's cookies
     /// alone, because servers often forget to say so.
-    init(of head: ResponseHead, in fields: [HeaderField], isForCookies: Bool = false) {
-        var names = Set(head.values(for: "Vary").flatMap(\.listed).map { $0.lowercased() })
-        if isForCookies || head["Set-Cookie"] != nil { names.insert("cookie") }
+    ///
+    /// - Parameter others: The names in lower case of more fields by which the response was selected.
+    package init(of head: ResponseHead, in fields: [HeaderField], also others: [String] = []) {
+        var names = Set(head.values(for: "Vary").flatMap(\.listed).map { $0.lowercased() } + others)
+        if head["Set-Cookie"] != nil { names.insert("cookie") }
         self.names = names.sorted()
         values = self.names.map { Self.value(of: $0, in: fields) }
     }
 
+    /// Whether no request selects the response, because `Vary` has a `*`.
+    var variesWithEverything: Bool { names.contains("*") }
+
     /// Returns whether a request with these fields selects the response.
-    func matches(_ fields: [HeaderField]) -> Bool {
-        zip(names, values).allSatisfy { Self.value(of: $0, in: fields) == $1 }
+    package func matches(_ fields: [HeaderField]) -> Bool {
+        !variesWithEverything && zip(names, values).allSatisfy { Self.value(of: $0, in: fields) == $1 }
     }
 
-    /// Returns the values of a field in one line, without the white space that has no meaning.
+    /// The fields whose values mean the same in upper and lower case.
+    private static let caseless: Set<String> = ["accept-charset", "accept-encoding", "accept-language"]
+
+    /// Returns the values of a field in one line, without differences that have no meaning.
     private static func value(of name: String, in fields: [HeaderField]) -> String? {
         var value: String?
         for field in fields where HTTPHeaders.areEqual(field.name, name) {
             let text = field.value.listed.joined(separator: ",")
             value = value.map { $0 + "," + text } ?? text
         }
-        return value
+        return caseless.contains(name) ? value?.lowercased() : value
     }
 }
 
@@ -160,6 +173,19 @@ extension ResponseHead {
 
     /// The date of a field in seconds since 1970; nil if the field is missing or no date.
     func date(_ name: String) -> Double? {
-        self[name].flatMap { Date(httpDate: $0) }?.timeIntervalSince1970
+        self[name].flatMap(Self.time)
+    }
+
+    /// Returns the seconds since 1970 of a date, whose names may have upper and lower case (RFC 9111, section 4.2).
+    static func time(_ text: String) -> Double? {
+        if let date = Date(httpDate: text) { return date.timeIntervalSince1970 }
+        var isInName = false
+        let bytes = text.utf8.map { byte -> UInt8 in
+            let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+            defer { isInName = isLetter }
+            return isLetter ? (isInName ? byte | 0x20 : byte & ~0x20) : byte
+        }
+        let usual = String(decoding: bytes, as: UTF8.self)
+        return Date(httpDate: usual.hasSuffix(" Gmt") ? usual.dropLast(3) + "GMT" : usual)?.timeIntervalSince1970
     }
 }
