@@ -13,17 +13,18 @@ extension WebSocketCore {
 
     /// Accepts a message for sending. Waits while the buffer is full.
     ///
-    /// - Parameter isOfHook: Whether the hook for openings sends the message, which goes before all waiting messages.
-    nonisolated(nonsending) func send(_ message: WebSocketMessage, isOfHook: Bool = false) async throws {
+    /// - Parameter hook: The attempt whose hook for openings sends the message, which goes before all waiting messages;
+    ///   nil for other senders.
+    nonisolated(nonsending) func send(_ message: WebSocketMessage, hook: UInt64? = nil) async throws {
         var number: UInt64?
         while true {
-            switch step(message, number, isOfHook) {
+            switch step(message, number, hook) {
             case .accepted(let wake):
                 wake?()
                 resumeSender()
                 return emit(.sendMessage(message.size))
             case .encode(let attempt):
-                try encode(message, attempt)
+                try encode(message, attempt, isOfHook: hook != nil)
                 return emit(.sendMessage(message.size))
             case .wait:
                 try Task.checkCancellation()
@@ -33,10 +34,10 @@ extension WebSocketCore {
         }
     }
 
-    private func step(_ message: WebSocketMessage, _ number: UInt64?, _ isOfHook: Bool) -> Step {
+    private func step(_ message: WebSocketMessage, _ number: UInt64?, _ hook: UInt64?) -> Step {
         link.withLock { link in
-            if let refusal = link.refusal() { return .refused(refusal) }
-            let goesFirst = isOfHook && link.phase == .greeting && !link.isEncoding && number == nil
+            if let refusal = link.refusal(hook: hook) { return .refused(refusal) }
+            let goesFirst = hook != nil && link.phase == .greeting && !link.isEncoding && number == nil
             guard goesFirst || link.maySend(number) else { return .wait }
             guard link.phase == .open || goesFirst else {
                 link.accept(message)
@@ -46,7 +47,7 @@ extension WebSocketCore {
                 link.isEncoding = true
                 return .encode(attempt: link.attempt)
             }
-            do { try link.encode(message) } catch { return .refused(error) }
+            do { try link.encode(message, isOfHook: hook != nil) } catch { return .refused(error) }
             return .accepted(wake: link.takeWake())
         }
     }
@@ -57,7 +58,7 @@ extension WebSocketCore {
     }
 
     /// Encodes a message without the lock of `link`. Throws if the connection has ended meanwhile.
-    private func encode(_ message: WebSocketMessage, _ attempt: UInt64) throws {
+    private func encode(_ message: WebSocketMessage, _ attempt: UInt64, isOfHook: Bool = false) throws {
         let result = Result {
             try encoder.withLock { encoder in
                 var frames = ByteQueue()
@@ -70,7 +71,7 @@ extension WebSocketCore {
                 if link.attempt == attempt { link.isEncoding = false }
                 return (false, nil)
             }
-            return (link.add(message, frames, of: attempt), link.takeWake())
+            return (link.add(message, frames, of: attempt, isOfHook: isOfHook), link.takeWake())
         }
         wake?()
         resumeSender()
@@ -164,6 +165,7 @@ extension WebSocketCore {
         let limit = options.closeTimeout
         let timer = DeadlineTimer(on: clock, after: { limit }) { [weak self] in
             guard let self, link.withLock({ $0.attempt == attempt && $0.phase != .connecting }) else { return }
+            leaveHook()
             core?.endHop()
         }
         let useless = link.withLock { link -> DeadlineTimer? in
@@ -216,7 +218,12 @@ final class WebSocketStream: TransportBodyStream {
     }
 
     func end() {
-        let wake = socket.link.withLock { link in link.attempt == attempt ? link.wake.take() : nil }
+        let wake = socket.link.withLock { link -> WebSocketLink.Wake? in
+            guard link.attempt == attempt else { return nil }
+            link.hasStreamEnded = true
+            return link.wake.take()
+        }
         withExtendedLifetime(wake) {}  // released after unlocking
+        socket.leaveHook(of: attempt)
     }
 }

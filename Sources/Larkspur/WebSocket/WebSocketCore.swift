@@ -122,11 +122,7 @@ final class WebSocketCore: BodyReceiver {
         encoder.withLock { $0 = WebSocketWriter(role: .client, deflate: agreement?.deflate) }
         readers.withLock { $0.beginAgain() }
         emit(.open(protocol: agreement?.protocol, isCompressed: agreement?.deflate != nil))
-        if let greet = options.reconnection?.onOpen {
-            try await greet(
-                WebSocketOpening(
-                    head: head, negotiatedProtocol: agreement?.protocol, number: number, socket: self))
-        }
+        guard try await greet(head, agreement, number) else { return }
         try sendWaiting()
         let waiters = link.withLock { link in
             defer { link.opened = [] }
@@ -215,6 +211,7 @@ final class WebSocketCore: BodyReceiver {
             return (readers.end(isClosed ? nil : .requestCancelled), resume)
         }
         isCut.raise()
+        leaveHook()
         for waiter in waiting { waiter.resume(returning: isClosed ? .success([]) : .failure(CancellationError())) }
         resume?()
     }

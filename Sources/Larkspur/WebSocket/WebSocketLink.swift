@@ -17,6 +17,8 @@ struct WebSocketLink: ~Copyable {
     /// A message that waits for the opening or is in the buffer of the connection.
     struct Entry {
         let message: WebSocketMessage
+        /// Whether the hook for openings has sent the message. The hook of the next connection sends its own.
+        var isOfHook = false
         /// The position in the connection's bytes where the message ends; 0 while it is not encoded.
         var end: UInt64 = 0
     }
@@ -34,6 +36,14 @@ struct WebSocketLink: ~Copyable {
         /// The caller that waits for the pong; nil if the session has sent the ping.
         let waiter: Continuation<Result<Duration, any Error>>?
         var timer: DeadlineTimer?
+    }
+
+    /// The hook for openings, while it runs.
+    struct Hook {
+        let attempt: UInt64
+        /// Continues the opening: true if the hook has returned, false if the connection has ended before.
+        let continuation: Continuation<Result<Bool, any Error>>
+        var task: Task<Void, Never>?
     }
 
     typealias Opened = Continuation<Result<ResponseHead, any Error>>
@@ -84,6 +94,9 @@ struct WebSocketLink: ~Copyable {
     private(set) var hasSentClose = false
     /// Whether the stream ends after the last byte, and with it the connection.
     var endsStream = false
+    /// Whether the transport has ended the stream.
+    var hasStreamEnded = false
+    private(set) var hook: Hook?
 
     // The end
     /// The caller's close, and the peer's close.
@@ -119,9 +132,15 @@ struct WebSocketLink: ~Copyable {
     private var hasRoom: Bool { bytes.count + waitingSize < sendLimit }
 
     /// The error for a message that cannot be accepted; nil if it can.
-    mutating func refusal() -> RequestError? {
+    ///
+    /// - Parameter hook: The attempt whose hook for openings sends the message; nil for other senders.
+    mutating func refusal(hook: UInt64?) -> RequestError? {
+        if let hook, hook != attempt || phase == .connecting {
+            return RequestError(.messagesNotSent, "the connection was lost before the message was sent")
+        }
         switch phase {
-        case .connecting, .greeting, .open: return loss.take()
+        // A message of the hook would be the wrong one to fail because of lost messages.
+        case .connecting, .greeting, .open: return hook == nil ? loss.take() : nil
         case .closing, .ended:
             return error
                 ?? RequestError(
@@ -182,19 +201,19 @@ struct WebSocketLink: ~Copyable {
         written += UInt64(bytes.count - before)
     }
 
-    mutating func encode(_ message: WebSocketMessage) throws {
+    mutating func encode(_ message: WebSocketMessage, isOfHook: Bool = false) throws {
         try write { try $0.write(message, into: &$1) }
-        encoded.append(Entry(message: message, end: written))
+        encoded.append(Entry(message: message, isOfHook: isOfHook, end: written))
     }
 
     /// Adds a message that was encoded without the lock. Returns false if the connection no longer takes messages.
-    mutating func add(_ message: WebSocketMessage, _ frames: Data, of attempt: UInt64) -> Bool {
+    mutating func add(_ message: WebSocketMessage, _ frames: Data, of attempt: UInt64, isOfHook: Bool) -> Bool {
         guard self.attempt == attempt else { return false }
         isEncoding = false
         guard !hasSentClose, phase != .connecting, phase != .ended else { return false }
         written += UInt64(frames.count)
         frames.withUnsafeBytes { bytes.append($0) }
-        encoded.append(Entry(message: message, end: written))
+        encoded.append(Entry(message: message, isOfHook: isOfHook, end: written))
         if phase == .closing, let ownClose { sendClose(ownClose.code, ownClose.reason) }
         return true
     }
@@ -227,9 +246,10 @@ struct WebSocketLink: ~Copyable {
     }
 
     /// Handles the messages that the lost connection has not sent: puts up to `limit` bytes of them before the messages
-    /// that wait, and drops the others. Returns the number of dropped messages.
+    /// that wait, and drops the others. Returns the number of dropped messages. Messages of the hook for openings
+    /// belong to their connection alone, and do not count.
     mutating func settleUnsent(keeping limit: Int) -> Int {
-        var unsent = encoded.takeAll().map(\.message) + waiting.takeAll()
+        var unsent = encoded.takeAll().filter { !$0.isOfHook }.map(\.message) + waiting.takeAll()
         bytes.removeAll()
         (written, taken, waitingSize) = (0, 0, 0)
         var size = unsent.reduce(0) { $0 + $1.size }
@@ -259,6 +279,7 @@ struct WebSocketLink: ~Copyable {
         phase = .connecting
         (head, agreement, wake, pongs) = (nil, nil, nil, [])
         (isAwaited, hasSentClose, endsStream, isEncoding, isClosedByPeer) = (false, false, false, false, false)
+        hasStreamEnded = false
         (peerClose, failure, age, hasReceived) = (nil, nil, nil, false)
     }
 
@@ -266,6 +287,24 @@ struct WebSocketLink: ~Copyable {
         phase = .greeting
         openings += 1
         self.head = head
+    }
+
+    /// Notes that the hook begins. Returns false if the connection has ended already.
+    mutating func begin(_ hook: Hook) -> Bool {
+        guard attempt == hook.attempt, phase == .greeting, !hasStreamEnded else { return false }
+        self.hook = hook
+        return true
+    }
+
+    /// Keeps the task of the hook. Returns false if the hook is no longer awaited.
+    mutating func keep(_ task: Task<Void, Never>) -> Bool {
+        hook?.task = task
+        return hook != nil
+    }
+
+    /// Returns the hook of an attempt, which the caller resumes after unlocking, or the hook that runs.
+    mutating func takeHook(of attempt: UInt64? = nil) -> Hook? {
+        attempt == nil || hook?.attempt == attempt ? hook.take() : nil
     }
 
     /// Returns the outcome of a connection whose bytes have ended: success after a close, otherwise the error.

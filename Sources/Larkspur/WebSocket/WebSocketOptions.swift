@@ -78,6 +78,8 @@ public struct WebSocketReconnection: Sendable {
     public var unsentMessages = UnsentMessages.fail
     /// A closure that runs after each opening, the first included, before any message of `send` is sent. Use it to log
     /// in or to subscribe again. If it throws, the connection is closed, and the request fails with this error.
+    ///
+    /// Messages are received after the closure has returned. Its task is cancelled if the connection ends before.
     public var onOpen: (@Sendable (WebSocketOpening) async throws -> Void)?
 
     /// Creates rules with default values, which the closure can change.
@@ -98,21 +100,23 @@ public struct WebSocketOpening: Sendable {
     /// The number of the connection, from 1.
     public let number: Int
     let socket: WebSocketCore
+    /// The attempt to connect that has opened the connection.
+    let attempt: UInt64
 
     /// Sends a text message before all messages of ``WebSocketRequest/send(_:)-(String)``.
     nonisolated(nonsending) public func send(_ text: String) async throws {
-        try await socket.send(.text(text), isOfHook: true)
+        try await socket.send(.text(text), hook: attempt)
     }
 
     /// Sends a binary message before all messages of ``WebSocketRequest/send(_:)-(String)``.
     nonisolated(nonsending) public func send(_ data: Data) async throws {
-        try await socket.send(.data(data), isOfHook: true)
+        try await socket.send(.data(data), hook: attempt)
     }
 
     /// Sends a value as JSON text before all messages of ``WebSocketRequest/send(_:)-(String)``.
     nonisolated(nonsending) public func send(
         json value: some Encodable & Sendable, encoder: JSONEncoder = JSONEncoder()
     ) async throws {
-        try await socket.send(.json(value, encoder), isOfHook: true)
+        try await socket.send(.json(value, encoder), hook: attempt)
     }
 }

@@ -241,7 +241,8 @@ final class WebSocketMessageReader: Sendable {
         let (isLast, resume) = request.socket.readers.withLock {
             $0.remove(number, rest: rest, leavesMessages: !automaticallyClosing)
         }
-        if isLast { request.socket.beginClose(.goingAway, "") }
+        // After a cancel of the request, there is no connection to close.
+        if isLast, !request.socket.isCut.isRaised { request.socket.beginClose(.goingAway, "") }
         resume?()
     }
 }

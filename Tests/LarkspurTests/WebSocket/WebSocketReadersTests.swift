@@ -154,6 +154,23 @@ struct WebSocketReadersTests {
         #expect([buffer[0], buffer[7]] == [0x8A, 0x81])
     }
 
+    @Test("A cancel of the request while a reader waits is no close with 1001", arguments: [false, true])
+    func cancelledRequest(byInvalidation: Bool) async throws {
+        let own = Session()
+        let socket = await own.webSocket("ws" + server.url.dropFirst(4) + "/count")
+        var messages = socket.messages.makeAsyncIterator()
+        for number in 0..<100 { #expect(try await messages.next() == .text("\(number)")) }
+        let reader = Task { [messages] in
+            var messages = messages
+            return try await messages.next()
+        }
+        await poll { socket.socket.readers.withLock { $0.areWaiting {} } }
+        if byInvalidation { await own.invalidate() } else { socket.cancel() }
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        #expect(await socket.closed == WebSocketClose(code: .abnormal, isClean: false, byPeer: false))
+        #expect(socket.error != nil)
+    }
+
     @Test("A second reader of an ended connection ends at once")
     func late() async throws {
         let socket = await socket("/count")
