@@ -117,7 +117,7 @@ public struct ServerSentEventParser: StreamParser {
         var value = line
         if isAtStart {
             isAtStart = false
-            if line.starts(with: JSONParser.byteOrderMark) { _ = value.take(JSONParser.byteOrderMark.count) }
+            if line.starts(with: JSONTapeBuilder.byteOrderMark) { _ = value.take(JSONTapeBuilder.byteOrderMark.count) }
         }
         if value.isEmpty { return endBlock() }
         if let text = value.data {
