@@ -22,7 +22,7 @@ public struct ServerSentEvent: Sendable, Hashable {
     ///
     /// - Throws: ``RequestError`` with the code `.decodingFailed`.
     public func decode<Value: Decodable>(
-        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSON.Decoder()
     ) throws -> Value {
         do {
             return try decoder.decode(type, from: Data(data.utf8))
