@@ -12,14 +12,23 @@ public struct JSONParameterEncoder: ParameterEncoder {
     /// An encoder for JSON with sorted keys, so that equal parameters give equal bodies.
     public static let sortedKeys = JSONParameterEncoder(formatting: .sortedKeys)
 
-    private let encoder: JSONEncoder
+    private let encode: @Sendable (any Encodable & Sendable) throws -> Data
+    private let formatting: @Sendable () -> JSONEncoder.OutputFormatting
+
+    /// Creates an encoder that uses a ``JSON/Encoder``.
+    public init(encoder: JSON.Encoder) {
+        encode = { try encoder.encode($0) }
+        formatting = { encoder.outputFormatting }
+    }
 
     /// Creates an encoder. All requests share the given `JSONEncoder`, so do not change it afterwards.
-    public init(encoder: JSONEncoder = JSONEncoder()) { self.encoder = encoder }
+    public init(encoder: JSONEncoder = JSONEncoder()) {
+        encode = { try encoder.encode($0) }
+        formatting = { encoder.outputFormatting }
+    }
 
     private init(formatting: JSONEncoder.OutputFormatting) {
-        encoder = JSONEncoder()
-        encoder.outputFormatting = formatting
+        self.init(encoder: JSON.Encoder { $0.outputFormatting = formatting })
     }
 
     /// Sets the body. Also sets the content type, unless the request already has a content type.
@@ -27,7 +36,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {
         do {
-            let data = try (parameters as? JSON)?.data(writingOptions) ?? encoder.encode(parameters)
+            let data = try (parameters as? JSON)?.data(writingOptions) ?? encode(parameters)
             request.setBody(data, contentType: "application/json")
         } catch {
             throw RequestError.encoding("JSON", error)
@@ -36,8 +45,9 @@ public struct JSONParameterEncoder: ParameterEncoder {
 
     private var writingOptions: JSON.WritingOptions {
         var options: JSON.WritingOptions = []
-        if encoder.outputFormatting.contains(.prettyPrinted) { options.insert(.prettyPrinted) }
-        if encoder.outputFormatting.contains(.sortedKeys) { options.insert(.sortedKeys) }
+        let formatting = formatting()
+        if formatting.contains(.prettyPrinted) { options.insert(.prettyPrinted) }
+        if formatting.contains(.sortedKeys) { options.insert(.sortedKeys) }
         return options
     }
 }
@@ -45,6 +55,8 @@ public struct JSONParameterEncoder: ParameterEncoder {
 extension ParameterEncoder where Self == JSONParameterEncoder {
     /// An encoder for a JSON body.
     public static var json: Self { .default }
+    /// Returns an encoder for a JSON body that uses this ``JSON/Encoder``.
+    public static func json(encoder: JSON.Encoder) -> Self { Self(encoder: encoder) }
     /// Returns an encoder for a JSON body that uses this `JSONEncoder`.
     public static func json(encoder: JSONEncoder) -> Self { Self(encoder: encoder) }
 }

@@ -19,9 +19,12 @@ enum DecodingProblem {
     /// The maximum size of a body that is parsed again to find the position of an error, in bytes.
     private static let parsedCount = 1 << 24
 
-    /// Returns the description of a decoder's error. If a `JSONDecoder` has failed because the data is not valid JSON,
-    /// parses the data again: unlike the errors of `JSONDecoder`, the errors of ``JSON`` contain the position.
+    /// Returns the description of a decoder's error. The errors of ``JSON/Decoder`` contain the position. If a
+    /// `JSONDecoder` has failed because the data is not valid JSON, parses the data again to find the position.
     static func description(of error: any Error, in data: Data, using decoder: any DataDecoder) -> String {
+        if decoder is JSON.Decoder, let context = (error as? DecodingError)?.context {
+            return context.debugDescription + place(of: context)
+        }
         guard decoder is JSONDecoder, data.count <= parsedCount,
             case DecodingError.dataCorrupted(let context)? = error as? DecodingError, context.codingPath.isEmpty
         else { return description(of: error) }
@@ -74,5 +77,16 @@ enum DecodingProblem {
         let shown = Redaction.standard.body(Data(text.prefix(shownCount).utf8), type: "text/html")
         let rest = text.count > shownCount || data.count > 1_000 ? "…" : ""
         return "\"\(String(decoding: shown, as: UTF8.self).printable)\(rest)\""
+    }
+}
+
+extension DecodingError {
+    fileprivate var context: Context? {
+        switch self {
+        case .keyNotFound(_, let context), .valueNotFound(_, let context), .typeMismatch(_, let context),
+            .dataCorrupted(let context):
+            context
+        @unknown default: nil
+        }
     }
 }

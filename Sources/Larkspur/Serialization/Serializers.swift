@@ -113,12 +113,12 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
     /// - Parameters:
     ///   - failure: The type of the server's error body. If validation rejects the response, the body is decoded as
     ///     this type, and the decoded value becomes the underlying error of the ``RequestError``.
-    ///   - decoder: The decoder; a plain `JSONDecoder` by default.
+    ///   - decoder: The decoder; a plain ``JSON/Decoder`` by default.
     ///   - preprocessor: The preprocessor of the body; by default the body is not changed.
     ///   - emptyResponseCodes: The statuses that allow an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods that allow an empty body; HEAD by default.
     public init(
-        failure: (any (Decodable & Error & Sendable).Type)? = nil, decoder: any DataDecoder = JSONDecoder(),
+        failure: (any (Decodable & Error & Sendable).Type)? = nil, decoder: any DataDecoder = JSON.Decoder(),
         preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
     ) {
@@ -154,7 +154,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
     }
 }
 
-/// A decoder of values from data, such as `JSONDecoder` and `PropertyListDecoder`.
+/// A decoder of values from data, such as ``JSON/Decoder``, `JSONDecoder` and `PropertyListDecoder`.
 public protocol DataDecoder: Sendable {
     /// Returns a value of the type, decoded from the data.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
@@ -211,10 +211,10 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
 
 extension ResponseSerializer {
     /// Returns a serializer that decodes the body as a value of your type. The serializer does not use the session's
-    /// decoder: pass a decoder if a plain `JSONDecoder` is not enough.
+    /// decoder: pass a decoder if a plain ``JSON/Decoder`` is not enough.
     public static func decodable<Value>(
         of type: Value.Type, failure: (any (Decodable & Error & Sendable).Type)? = nil,
-        decoder: any DataDecoder = JSONDecoder(), preprocessor: any DataPreprocessor = .passthrough,
+        decoder: any DataDecoder = JSON.Decoder(), preprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = .emptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
     ) -> Self where Self == DecodableResponseSerializer<Value> {

@@ -21,8 +21,8 @@ public struct SessionConfiguration: Sendable {
     public var headers = HTTPHeaders.default
     /// The encoder of parameters for requests that name no encoder; ``URLEncodedFormParameterEncoder`` by default.
     public var encoder: any ParameterEncoder = .urlEncodedForm
-    /// The decoder of `Decodable` values for serializers that name no decoder; `JSONDecoder` by default.
-    public var decoder: any DataDecoder = JSONDecoder()
+    /// The decoder of `Decodable` values for serializers that name no decoder; a plain ``JSON/Decoder`` by default.
+    public var decoder: any DataDecoder = JSON.Decoder()
     /// The evaluators of server certificates; nil by default, so that the system alone evaluates them. If a host
     /// matches a pattern of the manager, it receives no byte of a request until the pattern's evaluator has accepted
     /// its certificates.

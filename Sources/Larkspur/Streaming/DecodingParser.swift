@@ -4,7 +4,7 @@ public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFramin
     private let decoder: any DataDecoder
 
     /// Creates a parser with a framing and a decoder.
-    public init(framing: Framing, decoder: any DataDecoder = JSONDecoder()) {
+    public init(framing: Framing, decoder: any DataDecoder = JSON.Decoder()) {
         self.framing = framing
         self.decoder = decoder
     }

@@ -196,7 +196,7 @@ extension AsyncSequence where Element == Data {
     ///
     ///     for try await tick in chunks.decodables(of: Tick.self, framing: .jsonLines) { … }
     public func decodables<Value, Framing>(
-        of type: Value.Type = Value.self, framing: Framing, decoder: any DataDecoder = JSONDecoder()
+        of type: Value.Type = Value.self, framing: Framing, decoder: any DataDecoder = JSON.Decoder()
     ) -> ParsedSequence<Self, DecodingParser<Value, Framing>> {
         parsed(by: DecodingParser(framing: framing, decoder: decoder))
     }

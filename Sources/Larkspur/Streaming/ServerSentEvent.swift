@@ -22,7 +22,7 @@ public struct ServerSentEvent: Sendable, Hashable {
     ///
     /// - Throws: ``RequestError`` with the code `.decodingFailed`.
     public func decode<Value: Decodable>(
-        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSON.Decoder()
     ) throws -> Value {
         do {
             return try decoder.decode(type, from: Data(data.utf8))
@@ -117,7 +117,7 @@ public struct ServerSentEventParser: StreamParser {
         var value = line
         if isAtStart {
             isAtStart = false
-            if line.starts(with: JSONParser.byteOrderMark) { _ = value.take(JSONParser.byteOrderMark.count) }
+            if line.starts(with: JSONTapeBuilder.byteOrderMark) { _ = value.take(JSONTapeBuilder.byteOrderMark.count) }
         }
         if value.isEmpty { return endBlock() }
         if let text = value.data {

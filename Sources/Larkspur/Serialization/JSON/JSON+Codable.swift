@@ -8,7 +8,7 @@ extension JSON: Codable {
     ///
     /// A decoder may lose the order of members and digits of numbers. Use ``init(data:duplicateKeys:)`` and
     /// ``data(_:)`` to keep both.
-    public init(from decoder: any Decoder) throws {
+    public init(from decoder: any Swift.Decoder) throws {
         let container = try decoder.singleValueContainer()
         // A decoder does not tell the type of the next value, so each type is tried until the decoder accepts it. The
         // integer types come before `Double`, because they are exact.
@@ -36,7 +36,7 @@ extension JSON: Codable {
     /// Encodes the value with any encoder. Arrays and objects may be nested up to 64 levels deep. A number that fits no
     /// 64-bit integer is encoded as a `Double`. The form encoder of this library keeps all digits and the order of
     /// members.
-    public func encode(to encoder: any Encoder) throws {
+    public func encode(to encoder: any Swift.Encoder) throws {
         if let form = encoder as? FormNode { return try form.encode(self) }
         var container = encoder.singleValueContainer()
         switch self {
@@ -61,7 +61,7 @@ extension JSON: Codable {
 
     /// Returns this value decoded as another type, for example `try reply["user"].decode(User.self)`.
     public func decode<Value: Decodable>(
-        _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
+        _ type: Value.Type = Value.self, using decoder: any DataDecoder = JSON.Decoder()
     ) throws -> Value {
         try decoder.decode(type, from: data())
     }

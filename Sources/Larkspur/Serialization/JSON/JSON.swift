@@ -53,8 +53,9 @@ public enum JSON: Sendable, Hashable {
         // `any Error`.
         self = try data.withUnsafeBytes { bytes in
             Result { () throws(JSONError) in
-                var parser = JSONParser(text: bytes.bindMemory(to: UInt8.self), duplicateKeys: duplicateKeys)
-                return try parser.document()
+                try JSONTapeBuilder.withTape(of: bytes.bindMemory(to: UInt8.self), duplicateKeys: duplicateKeys) {
+                    tape, _ in JSON(tape, at: 0)
+                }
             }
         }.get()
     }

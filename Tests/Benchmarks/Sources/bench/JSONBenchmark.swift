@@ -3,36 +3,48 @@ import Measuring
 
 /// The speed at which a document becomes a value, for `JSON` and for Foundation's parsers.
 struct JSONBenchmark {
-    let document: Data
+    let bytes: Data
 
     /// Prints megabytes a second, as medians of several rounds in which all parsers alternate, and the medians of the
     /// ratios.
     ///
-    /// `JSONDecoder` takes part if the document is that of `.ci/document.py`.
+    /// `JSON.Decoder` and `JSONDecoder` take part if the document is that of `.ci/document.py`.
     func run() async throws {
         let decoder = JSONDecoder()
-        let isPage = (try? decoder.decode(Page.self, from: document)) != nil
+        let isPage = (try? decoder.decode(Page.self, from: bytes)) != nil
         var larkspur: [Double] = []
         var serialization: [Double] = []
         var decoding: [Double] = []
+        var document: [Double] = []
+        var fastDecoding: [Double] = []
+        let fastDecoder = JSON.Decoder()
         for _ in 0..<7 {
-            larkspur.append(try await Rate.megabytesASecond(of: document.count) { _ = try JSON(data: document) })
+            larkspur.append(try await Rate.megabytesASecond(of: bytes.count) { _ = try JSON(data: bytes) })
             serialization.append(
-                try await Rate.megabytesASecond(of: document.count) {
-                    _ = try JSONSerialization.jsonObject(with: document)
+                try await Rate.megabytesASecond(of: bytes.count) {
+                    _ = try JSONSerialization.jsonObject(with: bytes)
                 })
+            document.append(
+                try await Rate.megabytesASecond(of: bytes.count) { _ = try JSON.Document(data: bytes) })
             guard isPage else { continue }
+            fastDecoding.append(
+                try await Rate.megabytesASecond(of: bytes.count) {
+                    _ = try fastDecoder.decode(Page.self, from: bytes)
+                })
             decoding.append(
-                try await Rate.megabytesASecond(of: document.count) {
-                    _ = try decoder.decode(Page.self, from: document)
+                try await Rate.megabytesASecond(of: bytes.count) {
+                    _ = try decoder.decode(Page.self, from: bytes)
                 })
         }
         print(
-            "scenario=json bytes=\(document.count) larkspur_mbps=\(Rate.median(larkspur))",
+            "scenario=json bytes=\(bytes.count) larkspur_mbps=\(Rate.median(larkspur))",
             "jsonserialization_mbps=\(Rate.median(serialization))",
             "vs_jsonserialization=\(Rate.median(zip(larkspur, serialization).map { $0 / $1 }))",
+            "document_mbps=\(Rate.median(document))",
             isPage
-                ? "jsondecoder_mbps=\(Rate.median(decoding)) vs_jsondecoder=\(Rate.median(zip(larkspur, decoding).map { $0 / $1 }))"
+                ? "decoder_mbps=\(Rate.median(fastDecoding)) jsondecoder_mbps=\(Rate.median(decoding)) "
+                    + "decoder_vs_jsondecoder=\(Rate.median(zip(fastDecoding, decoding).map { $0 / $1 })) "
+                    + "vs_jsondecoder=\(Rate.median(zip(larkspur, decoding).map { $0 / $1 }))"
                 : "")
     }
 }

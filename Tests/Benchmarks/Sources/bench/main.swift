@@ -32,7 +32,7 @@ case "json", "codings":
         exit(2)
     }
     if arguments[0] == "json" {
-        try await JSONBenchmark(document: document).run()
+        try await JSONBenchmark(bytes: document).run()
     } else {
         try await CodingsBenchmark(document: document).run()
     }

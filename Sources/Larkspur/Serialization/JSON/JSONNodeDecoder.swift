@@ -1,0 +1,43 @@
+/// The decoder of one value, which is also its own single-value container.
+struct JSONNodeDecoder: Swift.Decoder, SingleValueDecodingContainer {
+    private let scan: JSONScan
+    private let index: Int
+
+    init(_ scan: JSONScan, _ index: Int) { (self.scan, self.index) = (scan, index) }
+
+    var codingPath: [any CodingKey] { scan.path(to: index) }
+    var userInfo: [CodingUserInfoKey: Any] { scan.options.userInfo }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        guard scan.kind(index) == .object else { throw scan.mismatch([String: Any].self, index) }
+        return KeyedDecodingContainer(JSONKeyedContainer(scan, index))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        guard scan.kind(index) == .array else { throw scan.mismatch([Any].self, index) }
+        return JSONUnkeyedContainer(scan, index)
+    }
+
+    func singleValueContainer() -> any SingleValueDecodingContainer { self }
+
+    func decodeNil() -> Bool { scan.kind(index) == .null }
+    func decode<T: Decodable>(_ type: T.Type) throws -> T { try scan.value(type, at: index) }
+}
+
+// Each type has its own function, so that a compiler can call it without generics.
+extension JSONNodeDecoder {
+    func decode(_ type: Bool.Type) throws -> Bool { try scan.bool(at: index) }
+    func decode(_ type: String.Type) throws -> String { try scan.string(at: index) }
+    func decode(_ type: Double.Type) throws -> Double { try scan.double(at: index) }
+    func decode(_ type: Float.Type) throws -> Float { try scan.float(at: index) }
+    func decode(_ type: Int.Type) throws -> Int { try scan.integer(type, at: index) }
+    func decode(_ type: Int8.Type) throws -> Int8 { try scan.integer(type, at: index) }
+    func decode(_ type: Int16.Type) throws -> Int16 { try scan.integer(type, at: index) }
+    func decode(_ type: Int32.Type) throws -> Int32 { try scan.integer(type, at: index) }
+    func decode(_ type: Int64.Type) throws -> Int64 { try scan.integer(type, at: index) }
+    func decode(_ type: UInt.Type) throws -> UInt { try scan.integer(type, at: index) }
+    func decode(_ type: UInt8.Type) throws -> UInt8 { try scan.integer(type, at: index) }
+    func decode(_ type: UInt16.Type) throws -> UInt16 { try scan.integer(type, at: index) }
+    func decode(_ type: UInt32.Type) throws -> UInt32 { try scan.integer(type, at: index) }
+    func decode(_ type: UInt64.Type) throws -> UInt64 { try scan.integer(type, at: index) }
+}

@@ -1,0 +1,106 @@
+extension JSONScan {
+    /// Returns the index of the value that the key has in the object; nil if the key is missing.
+    ///
+    /// A type usually asks for keys in the order of the document, so the next key is tried first. If the type skips
+    /// keys, the first skipped key is tried too. The object's scratch node has both.
+    @inline(__always)
+    func member(_ name: String, in object: Int) -> Int? {
+        var name = name
+        let found = name.withUTF8 { text -> Int? in
+            guard text.count > 0 else { return nil }
+            let scratch = nodes + (object &+ 1)
+            let tape = tape
+            let next = Int(truncatingIfNeeded: scratch.pointee.head)
+            let expected = next == 0 ? object &+ 2 : next
+            let end = nodes[object].end
+            if expected < end, tape.key(expected, is: text) {
+                scratch.pointee.head = UInt64(truncatingIfNeeded: tape.index(after: expected &+ 1))
+                return expected &+ 1
+            }
+            return search(text, object, expected, end)
+        }
+        if let found { return found }
+        return memberEqual(name, in: object)
+    }
+
+    /// Searches for a key that is not the expected one.
+    @inline(never)
+    private func search(_ text: UnsafeBufferPointer<UInt8>, _ object: Int, _ expected: Int, _ end: Int) -> Int? {
+        let scratch = nodes + (object &+ 1)
+        let tape = tape
+        let skipped = Int(truncatingIfNeeded: scratch.pointee.extra)
+        if skipped > 0, skipped < end, tape.key(skipped, is: text) {
+            scratch.pointee.extra = UInt64(truncatingIfNeeded: tape.index(after: skipped &+ 1))
+            return skipped &+ 1
+        }
+        if expected < end, let key = tape.search(text, from: expected, to: end) {
+            scratch.pointee.extra = UInt64(truncatingIfNeeded: expected)
+            scratch.pointee.head = UInt64(truncatingIfNeeded: tape.index(after: key &+ 1))
+            return key &+ 1
+        }
+        guard let key = tape.search(text, from: object &+ 2, to: min(expected, end)) else { return nil }
+        return key &+ 1
+    }
+
+    /// Searches for a key whose bytes may differ although the strings are equal.
+    @inline(never)
+    private func memberEqual(_ name: String, in object: Int) -> Int? {
+        guard
+            name.isEmpty || nodes[object].has(JSONNode.hasUnusualKeys) || name.utf8.contains(where: { $0 >= 0x80 })
+        else { return nil }
+        return tape.searchEqual(name, in: object).map { $0 + 1 }
+    }
+
+    /// Calls the closure with the key and the index of each member's value. Members whose key occurs again later are
+    /// left out.
+    func forEachMember(of object: Int, _ body: (String, Int) -> Void) {
+        let (tape, end) = (tape, nodes[object].end)
+        var key = object + 2
+        while key < end {
+            if !nodes[key].has(JSONNode.isShadowed) { body(tape.string(key), key + 1) }
+            key = tape.index(after: key + 1)
+        }
+    }
+
+    /// Returns the key as the strategy converts it.
+    func convert(_ key: String, path: @autoclosure () -> [any CodingKey]) -> String {
+        switch options.keyDecodingStrategy {
+        case .useDefaultKeys: key
+        case .convertFromSnakeCase: JSONSnakeCase.camelCase(key)
+        case .custom(let convert): convert(path() + [JSONKey(stringValue: key)]).stringValue
+        @unknown default: key
+        }
+    }
+
+    /// Returns the values of an object by converted key. If several keys become equal, the first counts.
+    func convertedMembers(of object: Int) -> [String: Int] {
+        var members: [String: Int] = [:]
+        members.reserveCapacity(nodes[object].count)
+        lazy var path = path(to: object)
+        let isDictionary = state.pointee.dictionaries.contains(object)
+        forEachMember(of: object) { key, value in
+            let name = isDictionary ? key : convert(key, path: path)
+            if members[name] == nil { members[name] = value }
+        }
+        return members
+    }
+}
+
+/// The conversion of keys such as `created_at` to `createdAt`.
+enum JSONSnakeCase {
+    /// Returns the key in camel case. Leading and trailing underscores stay.
+    static func camelCase(_ key: String) -> String {
+        guard key.utf8.contains(UInt8(ascii: "_")), let first = key.firstIndex(where: { $0 != "_" }),
+            let last = key.lastIndex(where: { $0 != "_" })
+        else { return key }
+        let words = key[first...last].split(separator: "_")
+        var result = String(key[..<first])
+        if words.count == 1 {
+            result += words[0]
+        } else {
+            result += words[0].lowercased()
+            for word in words.dropFirst() { result += word.capitalized }
+        }
+        return result + key[key.index(after: last)...]
+    }
+}

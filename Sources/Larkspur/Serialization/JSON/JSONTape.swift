@@ -1,0 +1,143 @@
+/// The kind of a node. Strings have three kinds, so that a reader knows without a search what a string needs.
+enum JSONKind: UInt8 {
+    case null, no, yes
+    /// An integer of at most 18 digits. The node has its value.
+    case integer
+    /// A number with a fraction and at most 15 significant digits. The node has the nearest `Double`.
+    case double
+    /// Any other number. The node has the length of its text.
+    case number
+    /// A string in ASCII without escapes.
+    case plain
+    /// A string in UTF-8 without escapes, with at least one character beyond ASCII.
+    case unicode
+    /// A string with escapes.
+    case escaped
+    case array, object
+}
+
+/// A value or a key of a document, as an entry of a tape.
+///
+/// A tape has the nodes of a document in the order of the text. An array is one node, followed by its elements. An
+/// object is two nodes, followed by a key node and a value for each member. The object's second node is scratch space
+/// of the decoder.
+struct JSONNode: Sendable {
+    /// The kind in bits 0–7, flags in bits 8–15, the length of an `integer` or a `double` in bits 16–31,
+    /// the offset in the text in bits 32–63.
+    var head: UInt64
+    /// For `integer` and `double` the value, for `number` the length of its text. For strings the length in the low
+    /// half, and for keys a hash in the high half. For arrays and objects the index of the node behind the last
+    /// content in the low half, and the number of elements or members in the high half.
+    var extra: UInt64
+
+    /// In an object: a key occurs twice.
+    static let hasDuplicates: UInt64 = 1 << 8
+    /// In an object: a key has escapes or characters beyond ASCII, so that keys with different bytes can be equal.
+    static let hasUnusualKeys: UInt64 = 1 << 9
+    /// In a key: the same key occurs again in the object, and that value counts.
+    static let isShadowed: UInt64 = 1 << 10
+
+    @inline(__always)
+    init(_ kind: JSONKind, at offset: Int, _ extra: UInt64) {
+        head = UInt64(kind.rawValue) | UInt64(truncatingIfNeeded: offset) << 32
+        self.extra = extra
+    }
+
+    // A cast and not `init(rawValue:)`, which the compiler does not inline. Only a node's initializer sets these bits.
+    @inline(__always) var kind: JSONKind { unsafeBitCast(UInt8(truncatingIfNeeded: head), to: JSONKind.self) }
+    @inline(__always) var offset: Int { Int(truncatingIfNeeded: head >> 32) }
+    @inline(__always) var length: Int { Int(truncatingIfNeeded: extra & 0xFFFF_FFFF) }
+    @inline(__always) var end: Int { Int(truncatingIfNeeded: extra & 0xFFFF_FFFF) }
+    @inline(__always) var count: Int { Int(truncatingIfNeeded: extra >> 32) }
+    @inline(__always) func has(_ flag: UInt64) -> Bool { head & flag != 0 }
+}
+
+/// A view of a document's text and nodes. The text and the nodes must outlive the view.
+///
+/// Nodes come only from `JSONTapeBuilder`, which checks each offset and length, so that readers need not check them.
+struct JSONTape {
+    let bytes: UnsafePointer<UInt8>
+    let nodes: UnsafeMutablePointer<JSONNode>
+
+    @inline(__always)
+    func text(of node: JSONNode) -> UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(start: bytes + node.offset, count: node.length)
+    }
+
+    /// Returns the index of the node behind the value.
+    @inline(__always)
+    func index(after value: Int) -> Int {
+        let node = nodes[value]
+        return node.kind.rawValue >= JSONKind.array.rawValue ? node.end : value + 1
+    }
+
+    /// Returns the text of a string or a key.
+    @inline(__always)
+    func string(_ index: Int) -> String {
+        let node = nodes[index]
+        if node.kind == .escaped { return unescaped(node) }
+        return String(decoding: text(of: node), as: UTF8.self)
+    }
+
+    @inline(never)
+    private func unescaped(_ node: JSONNode) -> String {
+        let text = text(of: node)
+        return String(unsafeUninitializedCapacity: text.count) { JSONEscapes.decode(text, into: $0) }
+    }
+
+    /// Returns the text of a number.
+    func digits(_ index: Int) -> UnsafeBufferPointer<UInt8> {
+        let node = nodes[index]
+        let count = node.kind == .number ? node.length : Int(truncatingIfNeeded: node.head >> 16 & 0xFFFF)
+        return UnsafeBufferPointer(start: bytes + node.offset, count: count)
+    }
+
+    /// Returns the offset of the byte behind the value's text, except for arrays and objects.
+    func textEnd(_ index: Int) -> Int {
+        let node = nodes[index]
+        switch node.kind {
+        case .null, .yes: return node.offset + 4
+        case .no: return node.offset + 5
+        case .integer, .double, .number: return node.offset + digits(index).count
+        case .plain, .unicode, .escaped: return node.offset + node.length + 1
+        case .array, .object: return node.offset + 1
+        }
+    }
+}
+
+/// The memory of tapes. One piece is kept for the next tape: the system would otherwise take large pieces back and
+/// clear them each time, which costs as much as parsing.
+enum JSONNodeMemory {
+    /// The largest piece that is kept, in nodes. It has 256 KiB, enough for a text of about 130 KB.
+    private static let keptCapacity = 1 << 14
+    /// The address and the capacity of the kept piece; 0 if there is none.
+    private static let spare = Protected((address: UInt(0), capacity: 0))
+
+    /// Returns memory for at least so many nodes, and its capacity.
+    static func take(_ wanted: Int) -> (nodes: UnsafeMutablePointer<JSONNode>, capacity: Int) {
+        let capacity = max(wanted, 64)
+        // A short text gets memory of its own, so that it does not take the large piece from a long text.
+        if (1 << 10...keptCapacity).contains(capacity) {
+            let kept = spare.withLock { spare in
+                defer { if spare.capacity >= capacity { spare = (0, 0) } }
+                return spare
+            }
+            if kept.capacity >= capacity, let nodes = UnsafeMutablePointer<JSONNode>(bitPattern: kept.address) {
+                return (nodes, kept.capacity)
+            }
+            return (.allocate(capacity: keptCapacity), keptCapacity)
+        }
+        return (.allocate(capacity: capacity), capacity)
+    }
+
+    /// Gives back memory that `take` has returned or that has replaced it.
+    static func give(_ nodes: UnsafeMutablePointer<JSONNode>, _ capacity: Int) {
+        guard capacity == keptCapacity else { return nodes.deallocate() }
+        let isKept = spare.withLock { spare in
+            guard spare.address == 0 else { return false }
+            spare = (UInt(bitPattern: nodes), capacity)
+            return true
+        }
+        if !isKept { nodes.deallocate() }
+    }
+}
