@@ -1,7 +1,7 @@
 import LarkspurCache
 import Testing
 
-@Suite("Equal requests that share one exchange", .timeLimit(.minutes(1)))
+@Suite("Equal requests that share one exchange", .timeLimit(.minutes(3)))
 struct SharedExchangeTests {
     @Test("A hundred equal GETs at once are one exchange; the others get its response as a hit")
     func hundred() throws {

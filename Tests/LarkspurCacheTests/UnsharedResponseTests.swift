@@ -1,7 +1,7 @@
 import LarkspurCache
 import Testing
 
-@Suite("Requests that must not share an exchange", .timeLimit(.minutes(1)))
+@Suite("Requests that must not share an exchange", .timeLimit(.minutes(3)))
 struct UnsharedResponseTests {
     @Test(
         "If the response is for one request alone, all others are sent at once",

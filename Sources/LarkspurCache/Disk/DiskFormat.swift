@@ -113,7 +113,7 @@ struct ByteReader {
     /// Returns bytes whose number precedes them.
     mutating func bytes() -> [UInt8]? { integer(UInt32.self).flatMap { bytes(Int($0)) } }
 
-    mutating func text() -> String? { bytes().flatMap { String(validating: $0, as: UTF8.self) } }
+    mutating func text() -> String? { bytes().flatMap { String(bytes: $0, encoding: .utf8) } }
 
     /// Returns a time or an age in seconds; nil if it is not in a range in which calculations are safe.
     mutating func seconds() -> Double? {

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("A session with a cache on disk", .timeLimit(.minutes(1)))
+@Suite("A session with a cache on disk", .timeLimit(.minutes(3)))
 struct DiskCacheTests {
     private let folder: TemporaryFolder
     private let log = TransportLog()

@@ -2,7 +2,7 @@ import Larkspur
 import LarkspurTesting
 import Testing
 
-@Suite("Equal requests of a session with a cache at the same time", .timeLimit(.minutes(1)))
+@Suite("Equal requests of a session with a cache at the same time", .timeLimit(.minutes(3)))
 struct SharedMissTests {
     @Test("A server sees one of a hundred equal GETs, and all requests get the whole response")
     func hundred() async throws {

@@ -49,6 +49,33 @@ struct CachingExamples {
         #expect(pages.cache == .miss)
     }
 
+    @Test("A cache on disk answers in another session")
+    func disk() async throws {
+        let place = try TemporaryFolder()
+        let folder = place.url
+        var configuration = SessionConfiguration()
+        configuration.cache = .onDisk(at: folder, limit: 200 << 20)
+        let first = await Session(configuration: configuration).request(url).serializingData().response
+        #expect(first.cache == .miss)
+        configuration.cache = .onDisk(at: folder, limit: 200 << 20)
+        let session = Session(configuration: configuration)
+        let response = await session.request(url).cachePolicy(.onlyCached).serializingData().response
+        #expect(response.data == Data("news".utf8))
+    }
+
+    @Test("A cache whose folder is a file reports that once")
+    func unusable() async throws {
+        let place = try TemporaryFolder()
+        let file = try place.write([1])
+        let (session, _) = session { $0.cache = .onDisk(at: file) }
+        let response = await session.request(url).serializingData().response
+        #expect(response.data == Data("news".utf8))
+        var reasons: [String] = []
+        if case .unavailable(let reason)? = response.cache { print(reason) }
+        if case .unavailable(let reason)? = response.cache { reasons.append(reason) }
+        #expect(reasons.count == 1)
+    }
+
     @Test("A response is served while the server cannot be reached")
     func offline() async {
         server.on("GET", "/old") { _ in Self.text("old", maxAge: 0) }

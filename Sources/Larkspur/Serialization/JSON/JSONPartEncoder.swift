@@ -81,9 +81,14 @@ struct JSONPartEncoder: Swift.Encoder, SingleValueEncodingContainer {
         case .iso8601: return .string(date.formatted(.iso8601))
         case .custom(let encode): return try part(path: path, encoding) { try encode(date, $0) } ?? .empty
         #if canImport(Darwin)
-            case .formatted(let formatter): return .string(formatter.string(from: date))
+            default:
+                // Foundation on Apple's platforms has further strategies, such as `.formatted`.
+                let encoder = JSONEncoder()
+                encoder.dateEncodingStrategy = encoding.options.dateEncodingStrategy
+                return .string(try JSONDecoder().decode([String].self, from: encoder.encode([date])).first ?? "")
+        #else
+            @unknown default: return try part(path: path, encoding) { try date.encode(to: $0) } ?? .empty
         #endif
-        @unknown default: return try part(path: path, encoding) { try date.encode(to: $0) } ?? .empty
         }
     }
 

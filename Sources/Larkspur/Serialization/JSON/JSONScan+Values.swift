@@ -97,14 +97,18 @@ extension JSONScan {
             return date
         case .custom(let decode): return try decode(JSONNodeDecoder(self, index))
         #if canImport(Darwin)
-            case .formatted(let formatter):
+            default:
+                // Foundation on Apple's platforms has further strategies, such as `.formatted`.
+                let decoder = JSONDecoder()
+                decoder.dateDecodingStrategy = options.dateDecodingStrategy
                 let text = try string(at: index)
-                guard let date = formatter.date(from: text) else {
-                    throw corrupted(index, "the string does not have the formatter's date format")
+                guard let date = try? decoder.decode([Date].self, from: JSONEncoder().encode([text])).first else {
+                    throw corrupted(index, "the string does not have the format of the decoder's date strategy")
                 }
                 return date
+        #else
+            @unknown default: return try Date(from: JSONNodeDecoder(self, index))
         #endif
-        @unknown default: return try Date(from: JSONNodeDecoder(self, index))
         }
     }
 }
