@@ -96,11 +96,9 @@ struct DiskFolderTests {
         try bytes.write(to: URL(fileURLWithPath: entry))
         chmod(entry, 0o600)
         let stored = try #require(await stage.find("http://h/a"))
-        let first = await withCheckedContinuation { done in stored.body.read(at: 0) { done.resume(returning: $0) } }
+        let first = await answer { stored.body.read(at: 0, $0) }
         #expect(try first.get() == Data(repeating: 7, count: 65_536))
-        let second = await withCheckedContinuation { done in
-            stored.body.read(at: 65_536) { done.resume(returning: $0) }
-        }
+        let second = await answer { stored.body.read(at: 65_536, $0) }
         guard case .failure(let error) = second else { return #expect(Bool(false), "the damage must be found") }
         #expect(error.code == .truncated)
         #expect(await stage.find("http://h/a") == nil)

@@ -3,6 +3,19 @@ import Testing
 
 @testable import LarkspurCache
 
+/// Returns the value that a function passes to its callback. The value goes through a lock as well: the thread sanitizer
+/// does not see the order that a continuation gives if it is resumed at once.
+func answer<Value: Sendable>(_ ask: (@escaping @Sendable (Value) -> Void) -> Void) async -> Value {
+    let box = Protected<Value?>(nil)
+    let value = await withCheckedContinuation { done in
+        ask { value in
+            box.withLock { $0 = value }
+            done.resume(returning: value)
+        }
+    }
+    return box.withLock { $0 } ?? value
+}
+
 /// A store on disk in a folder of its own, which is removed at the end.
 final class DiskStage: Sendable {
     let folder: URL
@@ -52,10 +65,8 @@ final class DiskStage: Sendable {
         _ url: String, _ partition: String = "", _ fields: [String: String] = [:], in store: DiskStore? = nil
     ) async -> StoredResponse? {
         let fields = fields.map { HeaderField(name: $0, value: $1) }
-        return await withCheckedContinuation { done in
-            (store ?? self.store).find(CacheKey(url: url, partition: partition), for: fields) { found in
-                done.resume(returning: found)
-            }
+        return await answer { done in
+            (store ?? self.store).find(CacheKey(url: url, partition: partition), for: fields, done)
         }
     }
 
@@ -63,9 +74,7 @@ final class DiskStage: Sendable {
     func body(of stored: StoredResponse) async -> Data? {
         var data = Data()
         while data.count < stored.body.count {
-            let piece = await withCheckedContinuation { done in
-                stored.body.read(at: UInt64(data.count)) { piece in done.resume(returning: piece) }
-            }
+            let piece = await answer { stored.body.read(at: UInt64(data.count), $0) }
             guard let bytes = try? piece.get(), !bytes.isEmpty, bytes.count <= 64 << 10 else { return nil }
             data += bytes
         }

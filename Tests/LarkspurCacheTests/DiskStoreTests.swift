@@ -21,9 +21,7 @@ struct DiskStoreTests {
             let again = try #require(await stage.find("http://h/\(size)", in: stage.other()))
             #expect(await stage.body(of: again) == body)
             for position in Set([0, 1, size / 2, size - 1]) where position >= 0 && position < size {
-                let piece = await withCheckedContinuation { done in
-                    stored.body.read(at: UInt64(position)) { done.resume(returning: $0) }
-                }
+                let piece = await answer { stored.body.read(at: UInt64(position), $0) }
                 let read = try piece.get()
                 #expect(!read.isEmpty && body[position...].starts(with: read))
             }
@@ -202,9 +200,7 @@ struct DiskStoreTests {
         let body = bytes(400_000)
         let writer = try #require(stage.store.begin(stage.head("http://h/a"), length: nil) as? DiskWriter)
         func read(_ position: Int) async -> Data? {
-            let piece = await withCheckedContinuation { done in
-                writer.read(at: UInt64(position)) { done.resume(returning: $0) }
-            }
+            let piece = await answer { writer.read(at: UInt64(position), $0) }
             return try? piece.get()
         }
         for start in stride(from: 0, to: body.count, by: 40_000) {
@@ -222,7 +218,7 @@ struct DiskStoreTests {
         let dropped = try #require(stage.store.begin(stage.head("http://h/a"), length: nil) as? DiskWriter)
         dropped.append(body)
         dropped.drop()
-        let result = await withCheckedContinuation { done in dropped.read(at: 0) { done.resume(returning: $0) } }
+        let result = await answer { dropped.read(at: 0, $0) }
         #expect(throws: TransportError.self) { try result.get() }
     }
 
