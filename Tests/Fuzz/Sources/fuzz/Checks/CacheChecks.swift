@@ -1,6 +1,7 @@
 import Foundation
 
 @testable import LarkspurCache
+@testable import LarkspurTransport
 
 /// Checks the values of `Cache-Control` fields, one a line.
 func checkCacheControl(_ bytes: [UInt8]) throws {
