@@ -88,7 +88,7 @@ extension CachingTask: SharingTask {
             guard cache.isCurrent(key.url, since: plan.mark) else { return }
             // The handler of a request that has ended cannot decide any more, so its response is not stored.
             guard let draft = instructions.draft else { return writer.commit(head: nil, body: nil) }
-            if ending.hasOwner { draft.put(exchange) }
+            if ending.hasOwner, let own = ending.draft { draft.put(own) }
         case .confirmed(let head, let updated) where ending.error == nil:
             guard let stored = plan.stored else { return }
             if !cache.rules.mayKeep(updated, after: head, wishes) {

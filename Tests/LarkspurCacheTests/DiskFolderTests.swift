@@ -129,7 +129,9 @@ struct DiskFolderTests {
             URL(fileURLWithPath: "/proc/none/cache"),
         ]
         for url in urls {
-            let store = DiskStore(url, limit: 1 << 20)
+            var settings = DiskStore.Settings()
+            settings.pause = .seconds(3_600)
+            let store = DiskStore(url, limit: 1 << 20, settings: settings)
             #expect(await stage.find("http://h/a", in: store) == nil)
             let problem = try #require(store.takeProblem())
             #expect(problem.contains("cache's folder") && store.takeProblem() == nil)

@@ -217,4 +217,26 @@ struct UnsharedResponseTests {
         }
         #expect(changed.allSatisfy { $0.ended(nil, 0) })
     }
+
+    @Test("A draft that its request never takes keeps nothing alive")
+    func forgottenDraft() throws {
+        func forget() throws -> WeakBox {
+            let (stage, box) = (SharingStage(), CacheDraftBox())
+            var instructions = CacheInstructions()
+            instructions.draft = box
+            let reader = try stage.reader(instructions: instructions)
+            reader.resume()
+            let task = try stage.task()
+            task.head(200, fresh)
+            task.body(10)
+            task.end()
+            #expect(reader.ended(nil, 10))
+            return WeakBox(box: box)
+        }
+        #expect(try forget().box == nil)
+    }
+}
+
+private struct WeakBox {
+    weak var box: CacheDraftBox?
 }

@@ -51,6 +51,8 @@ package struct ExchangeEnding<Verdict: Sendable>: Sendable {
     /// Whether a question of the base's task was refused.
     package let wasRefused: Bool
     package let writer: (any CacheWriter)?
+    /// The draft of the response for the owner's request, if the response is being stored.
+    package let draft: (any CacheDraft)?
     /// Whether the owner is still a reader.
     package let hasOwner: Bool
 }
@@ -61,8 +63,8 @@ package struct ExchangeEnding<Verdict: Sendable>: Sendable {
 /// one reads the bytes from where they are being stored, so it holds up no other reader. The base's task ends when the
 /// last reader leaves.
 ///
-/// The exchange is also the body and the draft of the response that is being stored. The stored bytes stay readable
-/// until the last reader has released the exchange, even if the draft is dropped.
+/// The exchange is also the body of the response that is being stored. The stored bytes stay readable until the last
+/// reader has released the exchange, even if the draft is dropped.
 package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
     // Immutable
     package let owner: Reader
@@ -85,6 +87,7 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
         var wasRefused = false
         var verdict: Reader.Verdict?
         var writer: (any CacheWriter)?
+        var draft: SharedDraft?
         var metrics: TransportMetrics?
         /// The last pace and the last position that the base's task was given.
         var isPaused = false
@@ -118,8 +121,6 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
         (self.owner, self.plan, self.isListed) = (owner, plan, isListed)
         box = Protected(State())
     }
-
-    deinit { box.withLock { $0.writer.take() }?.drop() }
 
     // MARK: Readers
 
@@ -232,6 +233,7 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
             }
             state.stage = .delivering
             state.writer = writer
+            state.draft = writer.map(SharedDraft.init)
             if writer == nil { state.isClosed = true }
             return (state.seats.readers, state.isDirect, nil)
         }
@@ -263,7 +265,7 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
             ExchangeEnding(
                 verdict: state.verdict, error: error, metrics: state.metrics, received: state.seats.received,
                 isDirect: state.isDirect, wasRefused: state.wasRefused, writer: state.writer,
-                hasOwner: state.ownersSeat != nil)
+                draft: state.draft, hasOwner: state.ownersSeat != nil)
         }
         owner.conclude(ending, of: self)
         let (readers, inner) = box.withLock { state in
@@ -276,7 +278,7 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
     }
 }
 
-extension SharedExchange: StoredBody, CacheDraft {
+extension SharedExchange: StoredBody {
     package var count: UInt64 { box.withLock { $0.seats.received } }
 
     package func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
@@ -291,13 +293,23 @@ extension SharedExchange: StoredBody, CacheDraft {
                 })
         }
     }
+}
 
-    package func commit(head: ResponseHead?, body: Data?) {
-        box.withLock { $0.writer }?.commit(head: head, body: body)
-    }
+/// The draft of a response that several readers may follow.
+///
+/// The response is dropped when the exchange and the owner's request have both released the draft, unless it was
+/// committed. The draft holds neither of them: a request that never decides about its draft must not keep itself alive.
+private final class SharedDraft: CacheDraft {
+    private let writer: any CacheWriter
 
-    /// Does nothing: the bytes are dropped when the last reader has released the exchange.
-    package func drop() {}
+    init(_ writer: any CacheWriter) { self.writer = writer }
+
+    deinit { writer.drop() }
+
+    func commit(head: ResponseHead?, body: Data?) { writer.commit(head: head, body: body) }
+
+    /// Does nothing: other readers may still need the bytes.
+    func drop() {}
 }
 
 extension TransportQuestion {

@@ -9,12 +9,23 @@ final class SharingStage: Sendable {
     let transport: CachingTransport
     let store: MemoryStore
     private let number = Protected<UInt64>(0)
+    private let made = Protected<[WeakReader]>([])
+
+    private struct WeakReader: Sendable {
+        weak let reader: CheckedReader?
+    }
 
     init(limit: UInt64 = 1 << 20, entry: UInt64 = 1 << 20, _ options: HTTPCache.Options = HTTPCache.Options()) {
         let time = time
         store = MemoryStore(limit: limit, maximumEntrySize: entry)
         cache = HTTPCache(store, options: options, now: { time.withLock { $0 } })
         transport = CachingTransport(base, cache: cache)
+    }
+
+    /// Ends all tasks. A task that has not ended is held by its delegate.
+    deinit {
+        for made in made.withLock({ $0 }) { made.reader?.cancel() }
+        base.invalidate()
     }
 
     /// Makes a reader with a task that waits for `resume()`.
@@ -35,6 +46,7 @@ final class SharingStage: Sendable {
             number += 1
             return number
         }
+        made.withLock { $0.append(WeakReader(reader: reader)) }
         reader.control(transport.task(for: request, id: TransportTaskID(id), delegate: reader))
         return reader
     }
