@@ -7,7 +7,7 @@ import Testing
 struct DiskFormatTests {
     private let stage = DiskStage()
 
-    private static let body = Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    private static var body: Data { Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) }) }
 
     private func bytes(of path: String) -> [UInt8] { Array(FileManager.default.contents(atPath: path) ?? Data()) }
 
