@@ -142,7 +142,7 @@ struct DirectiveParser {
 
     private mutating func take(while isIncluded: (UInt8) -> Bool) -> Substring.UTF8View {
         let part = rest.prefix(while: isIncluded)
-        rest = rest.dropFirst(part.count)
+        rest = rest[part.endIndex...]
         return part
     }
 

@@ -27,11 +27,15 @@ package struct CacheRules: Sendable {
     private static let heuristic: Set<Int> = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
 
     /// Returns whether the response to a GET may be stored (RFC 9111, section 3).
-    package func mayStore(_ head: ResponseHead, to request: TransportRequest, _ wishes: CacheControl) -> Bool {
-        let control = CacheControl(head.values(for: "Cache-Control"))
+    ///
+    /// - Parameter control: The directives of the response, if they are known already.
+    package func mayStore(
+        _ head: ResponseHead, control: CacheControl? = nil, to request: TransportRequest, _ wishes: CacheControl
+    ) -> Bool {
+        let control = control ?? CacheControl(head.values(for: "Cache-Control"))
         guard request.method == "GET", head.status >= 200, head.status != 206, head.status != 304, !wishes.noStore,
-            !head.values(for: "Vary").flatMap(\.listed).contains("*"), Self.isDelimited(head),
-            Self.permitsStoring(control, head.status)
+            Self.permitsStoring(control, head.status), !head.values(for: "Vary").flatMap(\.listed).contains("*"),
+            Self.isDelimited(head)
         else { return false }
         if options.isShared {
             let isAllowed = control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
@@ -192,7 +196,7 @@ package struct CacheRules: Sendable {
     /// Returns the URLs whose stored responses are no longer valid after this response to an unsafe request (RFC 9111,
     /// section 4.4).
     package static func invalidated(by head: ResponseHead, to request: TransportRequest) -> [RequestURL] {
-        guard !isSafe(request.method), (200..<400).contains(head.status) else { return [] }
+        guard request.method != "GET", !isSafe(request.method), (200..<400).contains(head.status) else { return [] }
         let others = ["Location", "Content-Location"].compactMap { name in
             head[name].flatMap { try? request.url.resolving($0) }
         }

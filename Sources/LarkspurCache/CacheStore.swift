@@ -61,11 +61,17 @@ package struct StoredResponse: Sendable {
 /// The body of a stored response.
 package protocol StoredBody: Sendable {
     var count: UInt64 { get }
+    /// All bytes, if they are in memory and not more than one buffer.
+    var whole: Data? { get }
 
     /// Reads bytes from this position on: at least one, and at most one buffer. The position is below `count`.
     ///
     /// Calls back once, before or after this function returns. An error means that the stored body is damaged.
     func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void)
+}
+
+extension StoredBody {
+    package var whole: Data? { nil }
 }
 
 /// A store of responses. All functions return quickly, on any thread.

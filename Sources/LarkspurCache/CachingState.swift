@@ -1,22 +1,25 @@
 /// The mutable state of a `CachingTask`.
 struct CachingState {
-    enum Phase { case waiting, looking, asking, playing, ended }
-
-    typealias Exchange = SharedExchange<CachingTask>
+    enum Phase {
+        case waiting, looking, asking
+        /// Passes the events of the exchange on as they come, because there is no other reader.
+        case passing
+        case playing, ended
+    }
 
     struct PaceAction {
         var looks = false
         /// Whether stored bytes may be delivered now.
         var pumps = false
         /// The exchange that has to learn of the new pace, and the seat there.
-        var seat: (Exchange, Int, ExchangePace)?
+        var seat: (SharedExchange, Int, ExchangePace)?
     }
 
     enum EndAction {
         case none, pump
         /// The task goes on without the exchange.
         case proceed
-        case leave(Exchange, seat: Int)
+        case leave(SharedExchange, seat: Int)
         /// Delivers the end. The metrics are nil for a task that was never resumed.
         case complete(any TransportDelegate, TransportMetrics?)
     }
@@ -46,10 +49,11 @@ struct CachingState {
     /// Whether the transport keeps the task to be able to end it.
     private(set) var isKept = false
     private var pace: ExchangePace
-    private var started = ContinuousClock.now
+    /// The time of the first `resume()`.
+    private var started: ContinuousClock.Instant?
 
     /// The exchange with the base, in the phases `asking` and `playing`.
-    private(set) var exchange: Exchange?
+    private(set) var exchange: SharedExchange?
     /// The task's seat in the exchange; nil while the task joins.
     private var seat: Int?
     /// The number of body bytes that the exchange has received.
@@ -59,6 +63,8 @@ struct CachingState {
 
     /// The response that is being delivered, in the phase `playing`.
     private(set) var playback: Playback?
+    /// Whether a thread is delivering.
+    private var isBusy = false
 
     init(delegate: any TransportDelegate, allowed: UInt64) {
         self.delegate = delegate
@@ -93,17 +99,18 @@ struct CachingState {
         guard phase != .ended, let delegate else { return .none }
         endError = endError ?? error
         if let exchange { return seat.map { .leave(exchange, seat: $0) } ?? .none }
+        if phase == .passing { playPassed() }
         if phase == .playing {
             playback?.fail(error)
             return .pump
         }
-        let metrics = phase == .waiting ? nil : metrics(of: nil)
+        let metrics = phase == .waiting ? nil : Self.metrics(since: started)
         phase = .ended
         return .complete(delegate, metrics)
     }
 
     /// Ends the task after it has left an exchange that goes on for others.
-    mutating func endAlone(_ error: TransportError, _ exchange: Exchange) -> EndAction {
+    mutating func endAlone(_ error: TransportError, _ exchange: SharedExchange) -> EndAction {
         guard self.exchange === exchange else { return .none }
         (self.exchange, seat) = (nil, nil)
         return end(error)
@@ -112,7 +119,7 @@ struct CachingState {
     // MARK: Asking
 
     /// Returns the pace with which the task joins the exchange; nil if the task has ended.
-    mutating func ask(_ exchange: Exchange, _ stored: StoredResponse?) -> ExchangePace? {
+    mutating func ask(_ exchange: SharedExchange, _ stored: StoredResponse?) -> ExchangePace? {
         guard phase == .looking else { return nil }
         (phase, available) = (.asking, 0)
         (self.exchange, self.stored) = (exchange, stored)
@@ -120,14 +127,15 @@ struct CachingState {
     }
 
     /// Notes that the exchange takes no more readers. Returns the error with which the task was ended meanwhile.
-    mutating func returnToLooking(from exchange: Exchange) -> TransportError? {
+    mutating func returnToLooking(from exchange: SharedExchange) -> TransportError? {
         guard self.exchange === exchange else { return nil }
         (phase, self.exchange) = (.looking, nil)
         return endError
     }
 
     /// Notes the seat. Calls since the task began to join take effect now.
-    mutating func sit(_ ticket: Exchange.Ticket, _ exchange: Exchange, _ known: ExchangePace) -> SeatAction {
+    mutating func sit(_ ticket: SharedExchange.Ticket, _ exchange: SharedExchange, _ known: ExchangePace) -> SeatAction
+    {
         guard self.exchange === exchange else { return .leave }
         seat = ticket.seat
         available = max(available, ticket.received)
@@ -137,23 +145,23 @@ struct CachingState {
 
     /// Goes on without the exchange. Returns the seat that has to be left there, and nil if the task has ended, has a
     /// response or has another exchange.
-    mutating func goAlone(_ exchange: Exchange?) -> (seat: Int?, stored: StoredResponse?)? {
+    mutating func goAlone(_ exchange: SharedExchange?) -> (seat: Int?, stored: StoredResponse?)? {
         guard self.exchange === exchange, endError == nil else { return nil }
         guard phase == .asking || phase == .playing && playback?.head != nil else { return nil }
-        defer { (phase, self.exchange, seat, playback) = (.looking, nil, nil, nil) }
+        defer { (phase, self.exchange, seat, playback, isBusy) = (.looking, nil, nil, nil, false) }
         return (seat, stored)
     }
 
     /// Leaves the exchange, which has ended without a response. The task goes on with a stored response or with another
     /// request, or it ends.
-    mutating func leave(_ exchange: Exchange, isToContinue: Bool, _ metrics: TransportMetrics?) -> EndAction {
+    mutating func leave(_ exchange: SharedExchange, isToContinue: Bool, _ metrics: TransportMetrics?) -> EndAction {
         guard self.exchange === exchange, phase == .asking, let delegate else { return .none }
         (self.exchange, seat) = (nil, nil)
         if isToContinue, endError == nil {
             phase = .looking
             return .proceed
         }
-        let metrics = metrics ?? self.metrics(of: nil)
+        let metrics = metrics ?? Self.metrics(since: started)
         phase = .ended
         return .complete(delegate, metrics)
     }
@@ -168,64 +176,78 @@ struct CachingState {
         return true
     }
 
-    enum Beginning {
-        case no, yes
-        /// The caller delivers the head at once.
-        case direct(any TransportDelegate)
-    }
-
-    /// Begins to deliver the response of the exchange.
-    mutating func begin(_ playback: Playback, of exchange: Exchange, isDirect: Bool) -> Beginning {
-        guard self.exchange === exchange, phase == .asking, let delegate else { return .no }
+    /// Begins to deliver the response of the exchange. Returns false if the task does not take part any more.
+    mutating func begin(_ playback: Playback, of exchange: SharedExchange) -> Bool {
+        guard self.exchange === exchange, phase == .asking else { return false }
         phase = .playing
         self.playback = playback
-        self.playback?.isOpen = true
-        self.playback?.isShared = true
-        self.playback?.end = available
-        guard isDirect else { return .yes }
-        self.playback?.head = nil
-        self.playback?.isBusy = true
-        return .direct(delegate)
+        self.playback?.follow(to: available)
+        return true
+    }
+
+    /// Begins to pass the response of the exchange on. Returns the receiver of the head, which the caller delivers.
+    mutating func pass(_ exchange: SharedExchange) -> (any TransportDelegate)? {
+        guard self.exchange === exchange, phase == .asking else { return nil }
+        (phase, isBusy) = (.passing, true)
+        return delegate
+    }
+
+    /// Goes on with the bytes after those that were passed on, because there are other readers by now.
+    private mutating func playPassed() {
+        phase = .playing
+        playback = Playback(passed: available, of: exchange)
     }
 
     /// Notes bytes of the exchange. Returns the receiver if the caller has to deliver them at once.
     mutating func receive(
-        _ count: Int, at position: UInt64, from exchange: Exchange, isDirect: Bool
+        _ count: Int, at position: UInt64, from exchange: SharedExchange, isDirect: Bool
     ) -> (any TransportDelegate)? {
         guard self.exchange === exchange else { return nil }
+        if phase == .passing, !isDirect { playPassed() }
         available = max(available, position + UInt64(count))
-        guard phase == .playing, let playback else { return nil }
-        self.playback?.end = available
-        guard !playback.isBusy, playback.head == nil, playback.prefetched == nil, playback.error == nil,
-            playback.position == position, isDirect || !pace.isSuspended && position < pace.allowed
-        else { return nil }
-        self.playback?.isBusy = true
-        self.playback?.position = available
+        if phase == .playing {
+            playback?.end = available
+            guard !isBusy, playback?.isAt(position) == true,
+                isDirect || !pace.isSuspended && position < pace.allowed
+            else { return nil }
+            playback?.position = available
+        } else if phase != .passing {
+            return nil
+        }
+        isBusy = true
         return delegate
     }
 
     /// Notes that a delivery is over. Returns whether there is more to do.
     mutating func release() -> Bool {
-        playback?.isBusy = false
-        guard let playback else { return false }
-        return playback.error != nil || !playback.isOpen || playback.position < playback.end
+        isBusy = false
+        return playback?.hasMore ?? false
     }
 
-    /// Notes the end of the exchange. Returns false if the task does not deliver its response.
-    mutating func finish(
-        _ exchange: Exchange, _ ending: ExchangeEnding<CacheVerdict>, isOwner: Bool
-    ) -> Bool {
-        guard self.exchange === exchange, phase == .playing else { return false }
+    enum FinishAction {
+        case none, play
+        /// Delivers the end.
+        case complete(TransportError?, any TransportDelegate, TransportMetrics)
+    }
+
+    /// Notes the end of the exchange.
+    mutating func finish(_ exchange: SharedExchange, _ ending: ExchangeEnding, isOwner: Bool) -> FinishAction {
+        guard self.exchange === exchange, phase == .playing || phase == .passing, let delegate else { return .none }
+        if phase == .passing {
+            if ending.isDirect {
+                let error = ending.error ?? (pace.isSuspended ? endError : nil)
+                let metrics = (isOwner ? ending.metrics : nil) ?? Self.metrics(since: started, available)
+                phase = .ended
+                return .complete(error, delegate, metrics)
+            }
+            playPassed()
+        }
         (self.exchange, seat) = (nil, nil)
         available = ending.received
-        playback?.end = available
-        playback?.isOpen = false
-        playback?.isDirect = ending.isDirect
-        if isOwner { playback?.metrics = ending.metrics }
-        if let error = ending.error { playback?.fail(error) }
+        playback?.finish(ending, isOwner: isOwner)
         // A suspended task would wait for `resume()`, although its user has ended it in this moment.
         if let endError, playback?.position != playback?.end || pace.isSuspended { playback?.fail(endError) }
-        return true
+        return .play
     }
 
     /// Returns whether the transport has to keep the task.
@@ -236,61 +258,41 @@ struct CachingState {
     }
 
     mutating func nextStep() -> Step {
-        guard phase == .playing, let playback, !playback.isBusy, let delegate else { return .wait }
-        let isComplete = !playback.isOpen && playback.head == nil && playback.position == playback.end
-        if playback.error != nil || isComplete && (!pace.isSuspended || playback.isDirect) {
-            let metrics = metrics(of: playback)
+        guard phase == .playing, !isBusy, let delegate, let next = playback?.next(pace) else { return .wait }
+        isBusy = true
+        switch next {
+        case .wait:
+            isBusy = false
+            return .wait
+        case .complete(let error):
+            let metrics = playback?.metrics ?? Self.metrics(since: started, playback?.delivered ?? 0)
             phase = .ended
-            return .complete(playback.error, delegate, metrics, isKept: isKept)
+            return .complete(error, delegate, metrics, isKept: isKept)
+        case .head(let head, let outcome): return .head(head, outcome, delegate)
+        case .body(let bytes): return .body(bytes)
+        case .read(let body, let position): return .read(body, at: position)
         }
-        if pace.isSuspended { return .wait }
-        if let head = playback.head {
-            self.playback?.isBusy = true
-            // If the bytes that came before are no longer there, the task can still send a request of its own.
-            if playback.isShared, let body = playback.body, playback.prefetched == nil, playback.position < playback.end
-            {
-                return .read(body, at: playback.position)
-            }
-            self.playback?.head = nil
-            return .head(head, playback.outcome, delegate)
-        }
-        guard playback.position < playback.end, playback.position - playback.start < pace.allowed else { return .wait }
-        if let bytes = playback.prefetched {
-            self.playback?.isBusy = true
-            self.playback?.prefetched = nil
-            return .body(bytes)
-        }
-        guard let body = playback.body else { return .wait }
-        self.playback?.isBusy = true
-        return .read(body, at: playback.position)
     }
 
     /// Returns the receiver of the bytes, and the bytes that are within the response.
     mutating func take(_ bytes: Data) -> (any TransportDelegate, Data)? {
-        guard let playback, playback.error == nil, let delegate else { return nil }
-        if playback.head != nil {
-            self.playback?.prefetched = bytes
-            return nil
-        }
-        let left = playback.end - playback.position
-        let bytes = UInt64(bytes.count) > left ? bytes.prefix(Int(left)) : bytes
-        self.playback?.position += UInt64(bytes.count)
+        guard let delegate, let bytes = playback?.take(bytes) else { return nil }
         return (delegate, bytes)
     }
 
     /// Notes that stored bytes cannot be read. Returns whether the task has to send a request of its own, which it can
     /// because it has delivered nothing.
     mutating func failToRead(_ error: TransportError) -> Bool {
-        if playback?.isShared == true, playback?.head != nil, playback?.error == nil, endError == nil { return true }
+        if playback?.isReplaceable == true, endError == nil { return true }
         playback?.fail(error)
         return false
     }
 
-    private func metrics(of playback: Playback?) -> TransportMetrics {
-        if let metrics = playback?.metrics { return metrics }
+    /// Returns the metrics of a task that sent no request itself.
+    private static func metrics(since started: ContinuousClock.Instant?, _ received: UInt64 = 0) -> TransportMetrics {
         var metrics = TransportMetrics()
-        metrics.total = .now - started
-        metrics.responseBodyBytes = playback.map { $0.position - $0.start } ?? 0
+        if let started { metrics.total = .now - started }
+        metrics.responseBodyBytes = received
         return metrics
     }
 }
@@ -337,13 +339,6 @@ enum CacheWishes {
             && !wishes.noStore && !hasConditions(request.fields)
     }
 
-    static func mayStore(
-        _ request: TransportRequest, _ instructions: CacheInstructions, _ wishes: CacheControl
-    ) -> Bool {
-        usesCache(request, instructions, wishes)
-            && !request.fields.contains { HTTPHeaders.areEqual($0.name, "Range") }
-    }
-
     private static func hasConditions(_ fields: [HeaderField]) -> Bool {
         fields.contains { field in
             field.name.utf8.first.map { $0 | 0x20 } == UInt8(ascii: "i")
@@ -353,7 +348,7 @@ enum CacheWishes {
 }
 
 extension HeaderField {
-    fileprivate var isRange: Bool { name.utf8.count == 5 && HTTPHeaders.areEqual(name, "Range") }
+    var isRange: Bool { name.utf8.count == 5 && HTTPHeaders.areEqual(name, "Range") }
 }
 
 extension TransportRequest {

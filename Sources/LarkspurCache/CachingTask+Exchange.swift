@@ -11,7 +11,7 @@ struct CachePlan: Sendable {
 }
 
 /// The decision of the owner of an exchange about the response.
-enum CacheVerdict: Sendable {
+indirect enum CacheVerdict: Sendable {
     /// The response is passed on. It is being stored with the second head, if there is one.
     case passed(ResponseHead, StoredHead?)
     /// The 304 with the first head confirms the stored response, which has the second head from then on.
@@ -24,12 +24,10 @@ enum CacheVerdict: Sendable {
 
 // MARK: - The owner's decisions
 
-extension CachingTask: SharingTask {
+extension CachingTask {
     typealias Plan = CachePlan
     typealias Verdict = CacheVerdict
-    typealias Exchange = SharedExchange<CachingTask>
-
-    func judge(_ head: ResponseHead, of exchange: Exchange) -> (CacheVerdict, ExchangeStep) {
+    func judge(_ head: ResponseHead, of exchange: SharedExchange) -> (CacheVerdict, ExchangeStep) {
         let (now, plan) = (cache.now(), exchange.plan)
         if let stored = plan.stored {
             if head.status == 304 {
@@ -44,11 +42,14 @@ extension CachingTask: SharingTask {
         }
         for url in CacheRules.invalidated(by: head, to: request) { cache.remove(url) }
         if request.method == "HEAD", plan.mayStore { updateStored(by: head, plan, at: now) }
-        guard plan.mayStore, cache.rules.mayStore(head, to: request, wishes),
-            cache.isCurrent(key.url, since: plan.mark),
+        guard plan.mayStore, case let control = CacheControl(head.values(for: "Cache-Control")),
+            cache.rules.mayStore(head, control: control, to: request, wishes),
             case let stored = StoredHead(
-                of: head, to: request, key, requested: plan.requested, received: now, isShared: cache.options.isShared),
-            let writer = cache.store.begin(stored, length: head.contentLength)
+                of: head, control: control, to: request, key, requested: plan.requested, received: now,
+                isShared: cache.options.isShared),
+            let writer = cache.store.begin(stored, length: head.contentLength),
+            // In this order no removal is missed: the store itself notices those since `begin`.
+            cache.isCurrent(key.url, since: plan.mark)
         else {
             if request.method == "GET", let stored = plan.stored, CacheRules.supersedes(head.status) {
                 cache.store.remove(stored)
@@ -79,7 +80,7 @@ extension CachingTask: SharingTask {
         }
     }
 
-    func conclude(_ ending: ExchangeEnding<CacheVerdict>, of exchange: Exchange) {
+    func conclude(_ ending: ExchangeEnding, of exchange: SharedExchange) {
         let plan = exchange.plan
         switch ending.verdict {
         case .passed:
@@ -102,14 +103,14 @@ extension CachingTask: SharingTask {
         }
     }
 
-    func close(_ exchange: Exchange) { transport.unlist(exchange) }
+    func close(_ exchange: SharedExchange) { transport.unlist(exchange) }
 }
 
 // MARK: - The readers
 
 extension CachingTask {
     /// Returns whether this task may share the response of the exchange, if that turns out to be stored.
-    func mayFollow(_ exchange: Exchange) -> Bool {
+    func mayFollow(_ exchange: SharedExchange) -> Bool {
         let (other, policy) = (exchange.owner.request, instructions.policy)
         guard policy != .reload, policy != .revalidate, !instructions.isRepeated, !wishes.noCache,
             request.asksForTrust == other.asksForTrust, request.version == other.version
@@ -120,29 +121,32 @@ extension CachingTask {
         return own == others
     }
 
-    func follow(_ exchange: Exchange, _ verdict: CacheVerdict, isDirect: Bool) {
+    func follow(_ exchange: SharedExchange, _ verdict: CacheVerdict, isDirect: Bool) {
         guard case .passed(let head, let stored) = verdict else { return }
         let playback: Playback
         if exchange.owner === self {
             let outcome: CacheOutcome =
                 exchange.plan.isBypass ? .bypassed : cache.store.takeProblem().map(CacheOutcome.unavailable) ?? .miss
+            if isDirect { return pass(head, outcome, of: exchange) }
             playback = Playback(head: head, body: stored == nil ? nil : exchange, outcome: outcome)
         } else if let stored, let hit = hit(stored, exchange) {
             playback = hit
         } else {
-            return goAlone(exchange)
+            goAlone(exchange)
+            return
         }
-        switch box.withLock({ $0.begin(playback, of: exchange, isDirect: isDirect) }) {
-        case .no: break
-        case .yes:
-            cache.count(playback.outcome)
-            pump()
-        case .direct(let delegate):
-            cache.count(playback.outcome)
-            delegate.received(.cache(playback.outcome), for: id)
-            delegate.received(.head(head), for: id)
-            if box.withLock({ $0.release() }) { pump() }
-        }
+        guard box.withLock({ $0.begin(playback, of: exchange) }) else { return }
+        cache.count(playback.outcome)
+        pump()
+    }
+
+    /// Passes the response of the exchange on as it comes.
+    private func pass(_ head: ResponseHead, _ outcome: CacheOutcome, of exchange: SharedExchange) {
+        guard let delegate = box.withLock({ $0.pass(exchange) }) else { return }
+        cache.count(outcome)
+        delegate.received(.cache(outcome), for: id)
+        delegate.received(.head(head), for: id)
+        if box.withLock({ $0.release() }) { pump() }
     }
 
     /// Returns the response that another request has brought as a hit, if the rules allow to serve it to this request.
@@ -154,14 +158,17 @@ extension CachingTask {
         return Playback(head: stored.served(age: age), body: body, outcome: outcome)
     }
 
-    /// Leaves the exchange and sends the request, because the response of the exchange is not for this request.
-    func goAlone(_ exchange: Exchange?) {
-        guard let (seat, stored) = box.withLock({ $0.goAlone(exchange) }) else { return }
+    /// Leaves the exchange and sends the request, because the response of the exchange is not for this request. Returns
+    /// false if the task has ended or has left the exchange already.
+    @discardableResult
+    func goAlone(_ exchange: SharedExchange?) -> Bool {
+        guard let (seat, stored) = box.withLock({ $0.goAlone(exchange) }) else { return false }
         if let exchange, let seat { _ = exchange.leave(seat, waitsForEnd: false) }
-        ask(stored, joins: false)
+        ask(stored, at: cache.now(), joins: false)
+        return true
     }
 
-    func receive(_ bytes: Data, at position: UInt64, from exchange: Exchange, isDirect: Bool) {
+    func receive(_ bytes: Data, at position: UInt64, from exchange: SharedExchange, isDirect: Bool) {
         let delegate = box.withLock { $0.receive(bytes.count, at: position, from: exchange, isDirect: isDirect) }
         if let delegate {
             delegate.received(.body(bytes), for: id)
@@ -179,14 +186,20 @@ extension CachingTask {
         box.withLock { $0.delegate }?.answer(question, for: id)
     }
 
-    func finish(_ exchange: Exchange, _ ending: ExchangeEnding<CacheVerdict>) {
+    func finish(_ exchange: SharedExchange, _ ending: ExchangeEnding) {
         let isOwner = exchange.owner === self
         if case .passed? = ending.verdict {
             // A task that joined a moment ago may not have begun to follow.
             if let verdict = ending.verdict, !ending.isDirect { follow(exchange, verdict, isDirect: false) }
-            guard box.withLock({ $0.finish(exchange, ending, isOwner: isOwner) }) else { return }
-            pump()
-            if !ending.isDirect { keep() }
+            switch box.withLock({ $0.finish(exchange, ending, isOwner: isOwner) }) {
+            case .none: break
+            case .play:
+                pump()
+                if !ending.isDirect { keep() }
+            case .complete(let error, let delegate, let metrics):
+                delegate.received(.metrics(metrics), for: id)
+                delegate.received(.completed(error), for: id)
+            }
             return
         }
         let sequel = isOwner ? sequel(of: exchange, ending) : othersSequel(of: exchange, ending)
@@ -198,7 +211,7 @@ extension CachingTask {
         }
         switch sequel {
         case .play(let playback): play(playback)
-        case .ask(let stored): ask(stored, joins: false)
+        case .ask(let stored): ask(stored, at: cache.now(), joins: false)
         }
     }
 
@@ -209,7 +222,7 @@ extension CachingTask {
     }
 
     /// Returns what follows for the owner; nil if the task ends with the exchange.
-    private func sequel(of exchange: Exchange, _ ending: ExchangeEnding<CacheVerdict>) -> Sequel? {
+    private func sequel(of exchange: SharedExchange, _ ending: ExchangeEnding) -> Sequel? {
         guard let stored = exchange.plan.stored, ending.error?.code != .invalidated else { return nil }
         let now = cache.now()
         func stale(_ reason: CacheOutcome.StaleReason) -> Sequel {
@@ -237,7 +250,7 @@ extension CachingTask {
     }
 
     /// Returns what follows for a task that is not the owner; nil if the task ends with the exchange.
-    private func othersSequel(of exchange: Exchange, _ ending: ExchangeEnding<CacheVerdict>) -> Sequel? {
+    private func othersSequel(of exchange: SharedExchange, _ ending: ExchangeEnding) -> Sequel? {
         let stored = box.withLock { $0.stored }
         guard let error = ending.error else {
             if case .confirmed(let head, let updated) = ending.verdict, let body = exchange.plan.stored?.body,

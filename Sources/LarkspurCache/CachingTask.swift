@@ -10,6 +10,8 @@ final class CachingTask: TransportTask {
     let instructions: CacheInstructions
     /// The directives of the request.
     let wishes: CacheControl
+    /// Whether the cache takes part in the request at all.
+    let usesCache: Bool
     let key: CacheKey
     let transport: CachingTransport
     /// Whether the task validates a response that was served stale.
@@ -32,6 +34,7 @@ final class CachingTask: TransportTask {
         self.isInBackground = isInBackground
         key = CacheKey(request, instructions, identity: transport.identity)
         wishes = CacheWishes.control(of: request.fields)
+        usesCache = CacheWishes.usesCache(request, instructions, wishes)
         box = Protected(CachingState(delegate: delegate, allowed: request.initialAllowance))
     }
 
@@ -73,9 +76,7 @@ final class CachingTask: TransportTask {
     // MARK: Looking
 
     private func look() {
-        guard CacheWishes.usesCache(request, instructions, wishes), !transport.isInvalidated else {
-            return ask(nil)
-        }
+        guard usesCache, !transport.isInvalidated else { return ask(nil, at: cache.now()) }
         cache.store.find(key, for: request.fields) { [self] stored in found(stored) }
     }
 
@@ -85,11 +86,11 @@ final class CachingTask: TransportTask {
         switch cache.rules.decide(stored?.head, wishes, instructions, at: now) {
         case .serve(let outcome, let age):
             guard let stored, let playback = Playback(stored, age: age, outcome, range: range, request) else {
-                return ask(nil)
+                return ask(nil, at: now)
             }
             play(playback)
             if outcome == .stale(because: .revalidating) { transport.refresh(stored, request, key) }
-        case .ask: ask(range == nil && instructions.policy != .reload ? stored : nil)
+        case .ask: ask(range == nil && instructions.policy != .reload ? stored : nil, at: now)
         case .refuse:
             guard instructions.policy != .onlyCached else {
                 return end(TransportError(.notCached, "the cache has no response for this request"))
@@ -102,20 +103,20 @@ final class CachingTask: TransportTask {
     // MARK: Asking
 
     /// Joins an equal request that is in flight, or sends the request. If there is a stored response, it is validated.
-    func ask(_ stored: StoredResponse?, joins: Bool = true) {
+    func ask(_ stored: StoredResponse?, at now: Double, joins: Bool = true) {
         let plan = CachePlan(
-            stored: stored, mayStore: CacheWishes.mayStore(request, instructions, wishes),
-            isBypass: !CacheWishes.usesCache(request, instructions, wishes), requested: cache.now(), mark: cache.mark)
+            stored: stored, mayStore: usesCache && !request.fields.contains(where: \.isRange), isBypass: !usesCache,
+            requested: now, mark: cache.mark)
         let isListed = joins && plan.mayStore && request.method == "GET" && cache.options.coalescesMisses
         let exchange = SharedExchange(owner: self, plan: plan, isListed: isListed)
         if isListed, let other = transport.list(exchange) {
             guard cache.isCurrent(key.url, since: other.plan.mark) else {
                 // The other request may bring a response from before an unsafe request that has been answered.
                 transport.unlist(other)
-                return ask(stored)
+                return ask(stored, at: now)
             }
             if mayFollow(other), enter(other, stored) { return }
-            return ask(stored, joins: false)
+            return ask(stored, at: now, joins: false)
         }
         // If the task has ended, others may have joined its exchange in between.
         guard enter(exchange, stored) || exchange.isNeeded else { return }
@@ -130,7 +131,7 @@ final class CachingTask: TransportTask {
 
     /// Takes a seat in the exchange. Returns false if it takes no more readers, or if it is this task's own
     /// and the task has ended.
-    private func enter(_ exchange: SharedExchange<CachingTask>, _ stored: StoredResponse?) -> Bool {
+    private func enter(_ exchange: SharedExchange, _ stored: StoredResponse?) -> Bool {
         guard let pace = box.withLock({ $0.ask(exchange, stored) }) else { return exchange.owner !== self }
         guard let ticket = exchange.join(self, pace) else {
             if let error = box.withLock({ $0.returnToLooking(from: exchange) }) { end(error) }
@@ -151,6 +152,7 @@ final class CachingTask: TransportTask {
     func play(_ playback: Playback) {
         var playback = playback
         if request.method == "HEAD" { playback.end = playback.position }
+        if playback.position == 0, playback.end > 0 { playback.prefetched = playback.body?.whole }
         let isPlaying = box.withLock { $0.play(playback) }
         guard isPlaying else { return }
         cache.count(playback.outcome)
@@ -210,7 +212,7 @@ final class CachingTask: TransportTask {
             if box.withLock({ $0.failToRead(error) }) {
                 let exchange = box.withLock { $0.exchange }
                 if let exchange { transport.unlist(exchange) }
-                return goAlone(exchange)
+                if goAlone(exchange) { return }
             }
         }
         box.withLock { _ = $0.release() }

@@ -17,7 +17,7 @@ package final class CachingTransport: Transport {
     }
 
     /// The exchanges in flight that equal requests may join, guarded by a lock of its own.
-    private let exchanges = Protected<[CacheKey: SharedExchange<CachingTask>]>([:])
+    private let exchanges = Protected<[CacheKey: SharedExchange]>([:])
 
     package init(_ base: any Transport, cache: HTTPCache) {
         self.base = base
@@ -58,14 +58,14 @@ package final class CachingTransport: Transport {
     }
 
     /// Lists an exchange, so that equal requests can join it. If another one is listed, returns that one instead.
-    func list(_ exchange: SharedExchange<CachingTask>) -> SharedExchange<CachingTask>? {
-        func entry(_ entry: inout SharedExchange<CachingTask>) -> SharedExchange<CachingTask> { entry }
+    func list(_ exchange: SharedExchange) -> SharedExchange? {
+        func entry(_ entry: inout SharedExchange) -> SharedExchange { entry }
         let listed = exchanges.withLock { entry(&$0[exchange.owner.key, default: exchange]) }
         return listed === exchange ? nil : listed
     }
 
     /// Keeps further requests from joining the exchange.
-    func unlist(_ exchange: SharedExchange<CachingTask>) {
+    func unlist(_ exchange: SharedExchange) {
         let key = exchange.owner.key
         _ = exchanges.withLock { exchanges in
             exchanges[key] === exchange ? exchanges.removeValue(forKey: key) : nil

@@ -18,6 +18,7 @@ package final class MemoryStore: CacheStore {
         var bytes: UInt64 = 0
         /// The bytes of responses that are being received.
         var reserved: UInt64 = 0
+        var removals = RemovalLog()
         var evicted = 0
         var lastID: UInt64 = 0
     }
@@ -60,7 +61,7 @@ package final class MemoryStore: CacheStore {
         guard length ?? 0 <= maximumEntrySize else { return nil }
         let cost = Self.cost(head, length ?? 0)
         guard cost <= maximumEntrySize, reserve(cost) else { return nil }
-        return MemoryWriter(head, reserved: cost, store: self)
+        return MemoryWriter(head, reserved: cost, mark: box.withLock { $0.removals.last }, store: self)
     }
 
     package func update(_ stored: StoredResponse, to head: StoredHead) {
@@ -80,7 +81,10 @@ package final class MemoryStore: CacheStore {
     }
 
     package func remove(url: String) {
-        _ = box.withLock { state in state.slots(of: url).map { state.remove($0) } }
+        _ = box.withLock { state in
+            state.removals.add(url)
+            return state.slots(of: url).map { state.remove($0) }
+        }
     }
 
     package func removeAll() {
@@ -88,6 +92,8 @@ package final class MemoryStore: CacheStore {
             let old = state
             state = State()
             (state.reserved, state.evicted, state.lastID) = (old.reserved, old.evicted, old.lastID)
+            state.removals = old.removals
+            state.removals.addAll()
             return old.slots
         }
     }
@@ -115,10 +121,12 @@ package final class MemoryStore: CacheStore {
 
     fileprivate func accepts(_ size: UInt64) -> Bool { size <= maximumEntrySize }
 
-    fileprivate func insert(_ head: StoredHead, _ body: MemoryBody) {
+    /// Adds an entry, unless a response of its URL was removed since the mark was made.
+    fileprivate func insert(_ head: StoredHead, _ body: MemoryBody, since mark: UInt64) {
         let cost = Self.cost(head, body.count)
         guard cost <= maximumEntrySize else { return }
-        _ = box.withLock { state in
+        _ = box.withLock { state -> [StoredResponse?] in
+            guard state.removals.isCurrent(head.url, since: mark) else { return [] }
             // The same request would select all of these. Only the newest one may remain.
             let same = state.slots(of: head.url).filter { slot in
                 guard let old = state.slots[slot].entry?.response.head, old.partition == head.partition else {
@@ -207,8 +215,10 @@ final class MemoryBody: StoredBody {
 
     var count: UInt64 { UInt64(data.count) }
 
+    var whole: Data? { data.count <= Self.buffer ? data : nil }
+
     func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
-        if position == 0, data.count <= Self.buffer { return done(.success(data)) }
+        if position == 0, let whole { return done(.success(whole)) }
         let start = data.startIndex + Int(position)
         done(.success(data.subdata(in: start..<min(start + Self.buffer, data.endIndex))))
     }
@@ -244,12 +254,12 @@ private final class MemoryWriter: CacheWriter {
     }
 
     private let head: StoredHead
+    private let mark: UInt64
     private let store: MemoryStore
     private let box: Protected<State>
 
-    init(_ head: StoredHead, reserved: UInt64, store: MemoryStore) {
-        self.head = head
-        self.store = store
+    init(_ head: StoredHead, reserved: UInt64, mark: UInt64, store: MemoryStore) {
+        (self.head, self.mark, self.store) = (head, mark, store)
         box = Protected(State(reserved: reserved))
     }
 
@@ -280,7 +290,7 @@ private final class MemoryWriter: CacheWriter {
             (state.committed, state.chunks) = (received, [])
             return chunks
         }
-        store.insert(head.map(self.head.with) ?? self.head, body.map(MemoryBody.init) ?? received)
+        store.insert(head.map(self.head.with) ?? self.head, body.map(MemoryBody.init) ?? received, since: mark)
     }
 
     /// Returns a copy of the bytes. The chunks may be parts of larger blocks of the transport, which the copy releases.

@@ -11,15 +11,13 @@ struct Playback {
     var end: UInt64
     var position: UInt64
     /// Whether more bytes may follow those before `end`.
-    var isOpen = false
+    private var isOpen = false
     /// Whether the body is that of an exchange, whose bytes may no longer be there.
-    var isShared = false
+    private var isShared = false
     /// Whether the task ends with the exchange even while it is suspended, because it has been the only reader.
-    var isDirect = false
+    private var isDirect = false
     /// The first bytes, if they were read before the head was delivered.
     var prefetched: Data?
-    /// Whether a thread is delivering.
-    var isBusy = false
     /// The error with which the task ends.
     var error: TransportError?
 
@@ -31,6 +29,12 @@ struct Playback {
         start = range?.lowerBound ?? 0
         end = range?.upperBound ?? body?.count ?? 0
         position = start
+    }
+
+    /// Creates the playback of the rest of an exchange, whose first bytes were delivered.
+    init(passed position: UInt64, of exchange: SharedExchange?) {
+        (head, body, outcome, metrics) = (nil, exchange, .miss, nil)
+        (start, end, self.position, isOpen, isShared) = (0, position, position, true, true)
     }
 
     /// Creates the playback of a stored response, or of the part of it that the request asks for. Returns nil if the
@@ -55,6 +59,70 @@ struct Playback {
         fields.append(HeaderField(name: "Content-Range", value: place))
         let part = ResponseHead(status: 206, version: head.version, fields: fields)
         self.init(head: part, body: stored.body, outcome: outcome, range: bytes)
+    }
+
+    // MARK: Following an exchange
+
+    /// Makes this the playback of an exchange that has received this many bytes.
+    mutating func follow(to end: UInt64) { (isOpen, isShared, self.end) = (true, true, end) }
+
+    /// Whether everything before this position was delivered.
+    func isAt(_ position: UInt64) -> Bool {
+        head == nil && prefetched == nil && error == nil && self.position == position
+    }
+
+    /// The number of bytes that were delivered.
+    var delivered: UInt64 { position - start }
+
+    /// Whether there is something to deliver.
+    var hasMore: Bool { error != nil || !isOpen || position < end }
+
+    /// Whether another response may still take the place of this one.
+    var isReplaceable: Bool { isShared && head != nil && error == nil }
+
+    mutating func finish(_ ending: ExchangeEnding, isOwner: Bool) {
+        (end, isOpen, isDirect) = (ending.received, false, ending.isDirect)
+        if isOwner { metrics = ending.metrics }
+        if let error = ending.error { fail(error) }
+    }
+
+    // MARK: Delivering
+
+    enum Next {
+        case wait
+        case head(ResponseHead, CacheOutcome)
+        case body(Data)
+        case read(any StoredBody, at: UInt64)
+        case complete(TransportError?)
+    }
+
+    /// Returns what is delivered next with this pace.
+    mutating func next(_ pace: ExchangePace) -> Next {
+        let isComplete = !isOpen && head == nil && position == end
+        if error != nil || isComplete && (!pace.isSuspended || isDirect) { return .complete(error) }
+        if pace.isSuspended { return .wait }
+        if let head {
+            // If the bytes that came before are no longer there, the task can still send a request of its own.
+            if isShared, let body, prefetched == nil, position < end { return .read(body, at: position) }
+            self.head = nil
+            return .head(head, outcome)
+        }
+        guard position < end, delivered < pace.allowed else { return .wait }
+        if let bytes = prefetched.take() { return .body(bytes) }
+        return body.map { .read($0, at: position) } ?? .wait
+    }
+
+    /// Notes bytes that were read. Returns those of them that are delivered now.
+    mutating func take(_ bytes: Data) -> Data? {
+        guard error == nil else { return nil }
+        if head != nil {
+            prefetched = bytes
+            return nil
+        }
+        let left = end - position
+        let bytes = UInt64(bytes.count) > left ? bytes.prefix(Int(left)) : bytes
+        position += UInt64(bytes.count)
+        return bytes
     }
 
     /// Notes the error with which the task ends. The first error counts.

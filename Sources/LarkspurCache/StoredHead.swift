@@ -1,5 +1,7 @@
 /// The head of a stored response, with everything that is needed to judge whether it may be served.
-package struct StoredHead: Sendable {
+///
+/// This is a class, because it is passed on often, and a copy of a struct would count the references of all its parts.
+package final class StoredHead: Sendable {
     /// The URL without its fragment.
     package let url: String
     /// The party to which the response belongs (``CacheKey/partition``).
@@ -16,8 +18,8 @@ package struct StoredHead: Sendable {
     package let control: CacheControl
 
     package init(
-        url: String, partition: String, selection: Selection, head: ResponseHead, requested: Double, received: Double,
-        initialAge: Double? = nil
+        url: String, partition: String, selection: Selection, head: ResponseHead, control: CacheControl? = nil,
+        requested: Double, received: Double, initialAge: Double? = nil
     ) {
         self.url = url
         self.partition = partition
@@ -25,20 +27,20 @@ package struct StoredHead: Sendable {
         self.requested = requested
         self.received = received
         self.initialAge = initialAge ?? Self.initialAge(of: head, requested: requested, received: received)
-        control = CacheControl(head.values(for: "Cache-Control"))
+        self.control = control ?? CacheControl(head.values(for: "Cache-Control"))
         self.head = head
     }
 
     /// Creates the stored form of a response.
-    package init(
-        of head: ResponseHead, to request: TransportRequest, _ key: CacheKey, requested: Double, received: Double,
-        isShared: Bool = false
+    package convenience init(
+        of head: ResponseHead, control: CacheControl? = nil, to request: TransportRequest, _ key: CacheKey,
+        requested: Double, received: Double, isShared: Bool = false
     ) {
-        let rules = FieldRules(head, CacheControl(head.values(for: "Cache-Control")), isShared: isShared)
+        let control = control ?? CacheControl(head.values(for: "Cache-Control"))
+        let rules = FieldRules(head, control, isShared: isShared)
         self.init(
             url: key.url, partition: key.partition, selection: Selection(of: head, in: request.fields),
-            head: head.with(head.fields.filter { rules.isStored($0.name) }),
-            requested: requested, received: received,
+            head: rules.stored(head), control: control, requested: requested, received: received,
             initialAge: Self.initialAge(of: head, requested: requested, received: received))
     }
 
@@ -62,10 +64,14 @@ package struct StoredHead: Sendable {
 
     /// Returns the head for a response from the cache. Its `Age` is the current age.
     func served(age: Double) -> ResponseHead {
-        let line = "Age: \(Int(age))\r\n"
+        var fields: [UInt8] = []
+        fields.reserveCapacity(head.rawFields.count + 24)
+        fields += head.rawFields
+        fields += "Age: ".utf8
+        fields += String(Int(age)).utf8
+        fields += "\r\n".utf8
         return ResponseHead(
-            status: head.status, version: head.version, rawFields: head.rawFields + Array(line.utf8),
-            bodyIsDecoded: head.bodyIsDecoded)
+            status: head.status, version: head.version, rawFields: fields, bodyIsDecoded: head.bodyIsDecoded)
     }
 
     /// The age of the response in seconds (RFC 9111, section 4.2.3).
@@ -110,6 +116,13 @@ struct FieldRules {
     func isStored(_ name: String) -> Bool {
         let name = name.lowercased()
         return name != "age" && name != "set-cookie" && !Self.ofConnection.contains(name) && !named.contains(name)
+    }
+
+    /// Returns the head with those of its fields that are stored, and each of them in a line that ends.
+    func stored(_ head: ResponseHead) -> ResponseHead {
+        let fields = head.fields
+        let isWhole = head.rawFields.last == UInt8(ascii: "\n") && fields.allSatisfy { isStored($0.name) }
+        return isWhole ? head : head.with(fields.filter { isStored($0.name) })
     }
 
     static func isUpdated(_ name: String) -> Bool { !ofBody.contains(name.lowercased()) }

@@ -164,6 +164,8 @@ private struct FieldLines: Sequence, IteratorProtocol {
     /// Returns the bytes as text. They are read as UTF-8, or as Latin-1 if they are not valid UTF-8, because older
     /// servers send Latin-1. Each line fold becomes a space.
     static func text(_ bytes: Bytes) -> String {
+        let isPlain = bytes.allSatisfy { $0 < 0x80 && $0 != 0x0D && $0 != 0x0A }
+        if isPlain { return String(decoding: bytes, as: UTF8.self) }
         var bytes = Array(bytes)
         if let fold = bytes.firstIndex(where: isLineEnd) { bytes = unfolded(bytes, from: fold) }
         var decoder = UTF8()

@@ -90,6 +90,20 @@ struct MemoryStoreTests {
         #expect(found("a") == nil && store.usage.bytes == 0)
     }
 
+    @Test("A response that was being received when its URL, or everything, was removed is not stored")
+    func removedWhileReceiving() throws {
+        for url in ["http://h/a", nil] {
+            let writer = try #require(store.begin(head("http://h/a"), length: 3))
+            writer.append(Data("old".utf8))
+            url.map(store.remove(url:)) ?? store.removeAll()
+            let other = try #require(store.begin(head("http://h/b"), length: 3))
+            writer.commit(head: nil, body: nil)
+            #expect(found("http://h/a") == nil)
+            other.commit(head: nil, body: Data("new".utf8))
+            #expect(found("http://h/b") != nil)
+        }
+    }
+
     @Test("A large body is read in buffers, and each position is read right")
     func reading() throws {
         let bytes = Data((0..<40_000).map { UInt8(truncatingIfNeeded: $0 / 7) })

@@ -1,12 +1,12 @@
 /// The pace at which a reader wants to receive the body.
-package struct ExchangePace: Sendable, Equatable {
-    package var isSuspended: Bool
+struct ExchangePace: Sendable, Equatable {
+    var isSuspended: Bool
     /// The position up to which the body may be delivered.
-    package var allowed: UInt64
+    var allowed: UInt64
     /// The number of changes so far. Calls of several threads may overtake each other, so the largest number counts.
-    package var version: UInt64
+    var version: UInt64
 
-    package init(isSuspended: Bool = false, allowed: UInt64 = .max, version: UInt64 = 0) {
+    init(isSuspended: Bool = false, allowed: UInt64 = .max, version: UInt64 = 0) {
         (self.isSuspended, self.allowed, self.version) = (isSuspended, allowed, version)
     }
 }
@@ -14,9 +14,9 @@ package struct ExchangePace: Sendable, Equatable {
 /// The readers of a shared exchange with their paces, and the pace of the base's task that follows from them.
 ///
 /// The base's task is as fast as the fastest reader. Slower readers read the missing bytes where they are stored.
-package struct ExchangeSeats<Reader: AnyObject & Sendable>: Sendable {
+struct ExchangeSeats: Sendable {
     private struct Seat: Sendable {
-        let reader: Reader
+        let reader: CachingTask
         var pace: ExchangePace
     }
 
@@ -27,27 +27,27 @@ package struct ExchangeSeats<Reader: AnyObject & Sendable>: Sendable {
     /// Whether the exchange has received more than the readers that are not suspended allow.
     private var isAhead = false
     /// The number of bytes that the exchange has received.
-    package private(set) var received: UInt64 = 0
+    private(set) var received: UInt64 = 0
     /// The largest position that a reader has ever allowed.
-    package private(set) var allowed: UInt64 = 0
+    private(set) var allowed: UInt64 = 0
     /// Whether there ever was more than one reader at a time. A single reader's pace is that of the base's task.
-    package private(set) var isShared = false
+    private(set) var isShared = false
 
-    package init() {}
+    init() {}
 
-    package var count: Int { seats.count - free.count }
+    var count: Int { seats.count - free.count }
 
     /// The readers, in the order of their seats.
-    package var readers: [Reader] { seats.compactMap { $0?.reader } }
+    var readers: [CachingTask] { seats.compactMap { $0?.reader } }
 
     /// The only reader of an exchange that never had several.
-    package var onlyReader: Reader? { isShared ? nil : seats.first??.reader }
+    var onlyReader: CachingTask? { isShared ? nil : seats.first??.reader }
 
     /// Whether the base's task has to pause.
-    package var isPaused: Bool { running == 0 || isAhead }
+    var isPaused: Bool { running == 0 || isAhead }
 
     /// Adds a reader. Returns the number of its seat.
-    package mutating func add(_ reader: Reader, _ pace: ExchangePace) -> Int {
+    mutating func add(_ reader: CachingTask, _ pace: ExchangePace) -> Int {
         isShared = isShared || count > 0
         let seat = free.popLast() ?? seats.count
         if seat == seats.count { seats.append(nil) }
@@ -58,7 +58,7 @@ package struct ExchangeSeats<Reader: AnyObject & Sendable>: Sendable {
     }
 
     /// Returns the reader, to be released after unlocking.
-    package mutating func remove(_ seat: Int) -> Reader? {
+    mutating func remove(_ seat: Int) -> CachingTask? {
         guard let old = seats[seat] else { return nil }
         seats[seat] = nil
         free.append(seat)
@@ -67,12 +67,12 @@ package struct ExchangeSeats<Reader: AnyObject & Sendable>: Sendable {
     }
 
     /// Removes all readers and returns them.
-    package mutating func removeAll() -> [Reader] {
+    mutating func removeAll() -> [CachingTask] {
         defer { (seats, free, running) = ([], [], 0) }
         return readers
     }
 
-    package mutating func set(_ pace: ExchangePace, of seat: Int) {
+    mutating func set(_ pace: ExchangePace, of seat: Int) {
         guard seats.indices.contains(seat), let old = seats[seat]?.pace, old.version < pace.version else { return }
         seats[seat]?.pace = pace
         running += (old.isSuspended ? 1 : 0) - (pace.isSuspended ? 1 : 0)
@@ -85,7 +85,7 @@ package struct ExchangeSeats<Reader: AnyObject & Sendable>: Sendable {
     }
 
     /// Counts received bytes. Returns the position of the first one.
-    package mutating func receive(_ count: Int) -> UInt64 {
+    mutating func receive(_ count: Int) -> UInt64 {
         defer { received += UInt64(count) }
         // A reader that left or is suspended may have allowed more than the others do.
         if isShared {

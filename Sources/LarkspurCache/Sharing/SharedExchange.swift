@@ -1,36 +1,5 @@
-/// A task that may share its exchange with equal tasks.
-///
-/// The task that began the exchange is its owner. It decides about the response, once for all readers, even if it has
-/// ended itself. All tasks, the owner included, are readers. A reader's functions are called on the threads of the
-/// base's task, and without a lock.
-package protocol SharingTask: AnyObject, Sendable {
-    /// The facts about the request that are known when the exchange begins.
-    associatedtype Plan: Sendable
-    /// The owner's decision about the response.
-    associatedtype Verdict: Sendable
-
-    /// Decides about the response. Called on the owner.
-    func judge(_ head: ResponseHead, of exchange: SharedExchange<Self>) -> (Verdict, ExchangeStep)
-    /// Decides about the stored response at the end of the exchange. Called on the owner, before the readers learn of
-    /// the end.
-    func conclude(_ ending: ExchangeEnding<Verdict>, of exchange: SharedExchange<Self>)
-    /// Keeps further readers from joining. Called on the owner.
-    func close(_ exchange: SharedExchange<Self>)
-
-    /// Learns the decision about the response. Not called if the exchange holds the response back.
-    func follow(_ exchange: SharedExchange<Self>, _ verdict: Verdict, isDirect: Bool)
-    /// Receives bytes. If `isDirect`, the reader has to deliver them at once; the base's task keeps the reader's pace.
-    func receive(_ bytes: Data, at position: UInt64, from exchange: SharedExchange<Self>, isDirect: Bool)
-    /// Receives an event of a request's body, which a reader has only without others.
-    func receive(_ event: TransportEvent)
-    /// Learns that the exchange has ended.
-    func finish(_ exchange: SharedExchange<Self>, _ ending: ExchangeEnding<Verdict>)
-    /// Answers a question of the base, unless the reader has ended.
-    func answer(_ question: TransportQuestion)
-}
-
 /// The way in which an exchange goes on after the head of the response.
-package enum ExchangeStep: Sendable {
+enum ExchangeStep: Sendable {
     /// The readers get the response. Only if it is stored can there be several readers.
     case deliver((any CacheWriter)?)
     /// The readers get nothing before the end of the exchange.
@@ -40,21 +9,21 @@ package enum ExchangeStep: Sendable {
 }
 
 /// The end of an exchange.
-package struct ExchangeEnding<Verdict: Sendable>: Sendable {
-    package let verdict: Verdict?
-    package let error: TransportError?
-    package let metrics: TransportMetrics?
+struct ExchangeEnding: Sendable {
+    let verdict: CacheVerdict?
+    let error: TransportError?
+    let metrics: TransportMetrics?
     /// The number of bytes of the body.
-    package let received: UInt64
+    let received: UInt64
     /// Whether the only reader got the events as they came.
-    package let isDirect: Bool
+    let isDirect: Bool
     /// Whether a question of the base's task was refused.
-    package let wasRefused: Bool
-    package let writer: (any CacheWriter)?
+    let wasRefused: Bool
+    let writer: (any CacheWriter)?
     /// The draft of the response for the owner's request, if the response is being stored.
-    package let draft: (any CacheDraft)?
+    let draft: (any CacheDraft)?
     /// Whether the owner is still a reader.
-    package let hasOwner: Bool
+    let hasOwner: Bool
 }
 
 /// One task of a transport, whose response goes to several readers.
@@ -63,12 +32,16 @@ package struct ExchangeEnding<Verdict: Sendable>: Sendable {
 /// one reads the bytes from where they are being stored, so it holds up no other reader. The base's task ends when the
 /// last reader leaves.
 ///
+/// The task that began the exchange is its owner. It decides about the response, once for all readers, even if it has
+/// ended itself. All tasks, the owner included, are readers. A reader's functions are called on the threads of the
+/// base's task, and without a lock.
+///
 /// The exchange is also the body of the response that is being stored. The stored bytes stay readable until the last
 /// reader has released the exchange, even if the draft is dropped.
-package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
+final class SharedExchange: TransportDelegate {
     // Immutable
-    package let owner: Reader
-    package let plan: Reader.Plan
+    let owner: CachingTask
+    let plan: CachePlan
     private let isListed: Bool
 
     // Mutable state, guarded by the lock of `Protected`
@@ -79,13 +52,13 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
 
         var inner: (any TransportTask)?
         var stage = Stage.waiting
-        var seats = ExchangeSeats<Reader>()
+        var seats = ExchangeSeats()
         var ownersSeat: Int?
         /// Whether no reader may join any more.
         var isClosed = false
         var isCancelled = false
         var wasRefused = false
-        var verdict: Reader.Verdict?
+        var verdict: CacheVerdict?
         var writer: (any CacheWriter)?
         var draft: SharedDraft?
         var metrics: TransportMetrics?
@@ -117,7 +90,7 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
     /// Creates the exchange of a task.
     ///
     /// - Parameter isListed: Whether other tasks may find and join the exchange.
-    package init(owner: Reader, plan: Reader.Plan, isListed: Bool) {
+    init(owner: CachingTask, plan: CachePlan, isListed: Bool) {
         (self.owner, self.plan, self.isListed) = (owner, plan, isListed)
         box = Protected(State())
     }
@@ -125,15 +98,15 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
     // MARK: Readers
 
     /// A reader's place in the exchange.
-    package struct Ticket: Sendable {
-        package let seat: Int
+    struct Ticket: Sendable {
+        let seat: Int
         /// The verdict, if the response has already begun, and the number of bytes that were received before.
-        package let verdict: Reader.Verdict?
-        package let received: UInt64
+        let verdict: CacheVerdict?
+        let received: UInt64
     }
 
     /// Adds a reader. Returns nil if the exchange takes no more readers.
-    package func join(_ reader: Reader, _ pace: ExchangePace) -> Ticket? {
+    func join(_ reader: CachingTask, _ pace: ExchangePace) -> Ticket? {
         let ticket = box.withLock { state -> Ticket? in
             guard !state.isClosed else { return nil }
             let seat = state.seats.add(reader, pace)
@@ -141,12 +114,12 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
             return Ticket(
                 seat: seat, verdict: state.stage == .delivering ? state.verdict : nil, received: state.seats.received)
         }
-        if ticket != nil { adjust() }
+        if ticket != nil, reader !== owner { adjust() }
         return ticket
     }
 
     /// Whether there are readers. If there are none, no reader may join any more.
-    package var isNeeded: Bool {
+    var isNeeded: Bool {
         let isNeeded = box.withLock { state in
             if state.seats.count == 0 { state.isClosed = true }
             return !state.isClosed
@@ -156,28 +129,27 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
     }
 
     /// Starts the base's task.
-    package func start(_ inner: any TransportTask) {
-        let (granted, isCancelled) = box.withLock { state in
-            state.inner = inner
-            state.granted = state.seats.allowed
-            return (state.granted, state.isCancelled)
+    func start(_ inner: any TransportTask) {
+        let isCancelled = box.withLock { state in
+            (state.inner, state.granted) = (inner, owner.request.initialAllowance)
+            return state.isCancelled
         }
         if isCancelled { return inner.cancel() }
-        inner.allow(upTo: granted)
         inner.resume()
         adjust()
         if box.withLock({ $0.isCancelled }) { inner.cancel() }
     }
 
-    package func set(_ pace: ExchangePace, of seat: Int) {
+    func set(_ pace: ExchangePace, of seat: Int) {
         box.withLock { $0.seats.set(pace, of: seat) }
         adjust()
     }
 
     /// Removes a reader. Returns false if it is the last one and wants to wait for the end of the exchange, which is
     /// then cancelled.
-    package func leave(_ seat: Int, waitsForEnd: Bool) -> Bool {
-        let (hasLeft, isLast, inner, reader) = box.withLock { state -> (Bool, Bool, (any TransportTask)?, Reader?) in
+    func leave(_ seat: Int, waitsForEnd: Bool) -> Bool {
+        let (hasLeft, isLast, inner, reader) = box.withLock {
+            state -> (Bool, Bool, (any TransportTask)?, CachingTask?) in
             guard state.stage != .ended else { return (true, false, nil, nil) }
             let isLast = state.seats.count == 1
             if isLast { (state.isClosed, state.isCancelled) = (true, true) }
@@ -207,7 +179,7 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
 
     // MARK: The base's events
 
-    package func received(_ event: TransportEvent, for task: TransportTaskID) {
+    func received(_ event: TransportEvent, for task: TransportTaskID) {
         switch event {
         case .head(let head): receive(head)
         case .body(let bytes): receive(bytes)
@@ -218,28 +190,30 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
     }
 
     /// Asks the readers in turn until one of them answers. All have the same rules, but some may have ended.
-    package func answer(_ question: TransportQuestion, for task: TransportTaskID) {
+    func answer(_ question: TransportQuestion, for task: TransportTaskID) {
         for reader in box.withLock({ $0.seats.readers }) where !question.isAnswered { reader.answer(question) }
         if question.isRefused { box.withLock { $0.wasRefused = true } }
     }
 
     private func receive(_ head: ResponseHead) {
         let (verdict, step) = owner.judge(head, of: self)
-        let (readers, isDirect, inner) = box.withLock { state -> ([Reader], Bool, (any TransportTask)?) in
+        let (only, readers, isDirect, inner) = box.withLock { state in
             state.verdict = verdict
             guard case .deliver(let writer) = step else {
                 state.stage = .holding
-                return ([], false, state.inner)
+                return (CachingTask?.none, [CachingTask](), false, state.inner)
             }
             state.stage = .delivering
             state.writer = writer
             state.draft = writer.map(SharedDraft.init)
             if writer == nil { state.isClosed = true }
-            return (state.seats.readers, state.isDirect, nil)
+            let only = state.seats.onlyReader
+            return (only, only == nil ? state.seats.readers : [], state.isDirect, nil)
         }
         switch step {
         case .deliver(let writer):
             if writer == nil, isListed { owner.close(self) }
+            only?.follow(self, verdict, isDirect: true)
             for reader in readers { reader.follow(self, verdict, isDirect: isDirect) }
         case .hold: break
         case .cancel: inner?.cancel()
@@ -279,9 +253,9 @@ package final class SharedExchange<Reader: SharingTask>: TransportDelegate {
 }
 
 extension SharedExchange: StoredBody {
-    package var count: UInt64 { box.withLock { $0.seats.received } }
+    var count: UInt64 { box.withLock { $0.seats.received } }
 
-    package func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
+    func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
         guard let writer = box.withLock({ $0.writer }) else {
             return done(.failure(TransportError(.connectionLost, "the response is not stored")))
         }

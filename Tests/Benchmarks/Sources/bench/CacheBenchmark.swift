@@ -21,17 +21,19 @@ struct CacheBenchmark {
     private static let rounds = 9
     private static let count = 20_000
 
-    func run() async throws {
+    /// - Parameter only: The only subject to measure, for a look with a profiler; nil for all.
+    func run(only: String? = nil) async throws {
         larkspur_count_allocations()
+        let subjects = Subject.allCases.filter { only == nil || $0.rawValue == only || $0 == .none }
         var figures: [Subject: [(cpu: Double, allocations: Double)]] = [:]
         for round in 0...Self.rounds {
-            for subject in Subject.allCases {
+            for subject in subjects {
                 let figure = try await measure(subject)
                 if round > 0 { figures[subject, default: []].append(figure) }  // the first round warms up
             }
         }
         let floors = figures[Subject.none, default: []].map(\.cpu)
-        for subject in Subject.allCases {
+        for subject in subjects {
             let own = figures[subject, default: []]
             let ratio = median(zip(own, floors).map { $0.cpu / $1 })
             print(

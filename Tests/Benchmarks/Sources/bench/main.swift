@@ -3,7 +3,8 @@ import Measuring
 
 // bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
 // bench json|codings FILE
-// bench sse|ends|cache|cache-disk
+// bench sse|ends|cache-disk
+// bench cache [hit|miss_not_stored|miss_stored]
 // bench cache-folder FOLDER SECONDS
 // bench load|cancel|memory|sessions URL [OPTIONS]
 // bench websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]
@@ -37,7 +38,7 @@ case "json", "codings":
         try await CodingsBenchmark(document: document).run()
     }
 case "sse": try await EventsBenchmark().run()
-case "cache": try await CacheBenchmark().run()
+case "cache": try await CacheBenchmark().run(only: arguments.dropFirst().first)
 case "cache-disk": try await DiskCacheBenchmark().run()
 case "cache-folder":
     guard let path = arguments.dropFirst().first, let seconds = arguments.dropFirst(2).first.flatMap(Double.init) else {
@@ -87,7 +88,7 @@ case "load", "cancel", "memory", "sessions":
     }
 default:
     print(
-        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse|ends|cache|cache-disk",
+        "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse|ends|cache [SUBJECT]|cache-disk",
         "| cache-folder FOLDER SECONDS",
         "| websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]",
         "| large URL [--times-at-most N] | stream URL [--grows-at-most KIB] | load|cancel|memory|sessions URL \(Plan.options)"
