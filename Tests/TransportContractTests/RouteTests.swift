@@ -222,6 +222,29 @@
             }
         }
 
+        @Test("WebSockets pass, over plain TCP and TLS, through a tunnel of the proxy", arguments: Server.allCases)
+        func webSockets(server: Server) async throws {
+            let host = try MockServer()
+            host.webSocket("/echo") { socket in
+                for await message in socket.messages { socket.send(message) }
+            }
+            let session = Session(transport: try transport(server.proxy()))
+            let forwarder = try #require(Environment.port("LARKSPUR_TLS_FORWARDER"))
+            for url in ["ws://localhost:\(host.port)/echo", "wss://localhost:\(forwarder)/echo"] {
+                let socket = await session.webSocket(url, headers: ["X-Forward-Port": "\(host.port)"])
+                let message = WebSocketMessage.data(Data(repeating: 0x78, count: 300_000))
+                try await socket.send(message)
+                var count = 0
+                for try await answer in socket.messages {
+                    #expect(answer == message)
+                    count += 1
+                    try await socket.close()
+                }
+                #expect(count == 1)
+                #expect(await socket.closed.isClean)
+            }
+        }
+
         @Test("A wrong password is distinguished from an unreachable proxy", arguments: Server.allCases)
         func unauthorized(server: Server) async throws {
             // squid may accept a wrong password that arrives while it verifies the right one.

@@ -56,5 +56,31 @@
             #expect(error?.isTrust == true)
             #expect(server.requests.isEmpty)
         }
+
+        @Test("The keys pinned for a host hold for its WebSockets", .asksBeforeRequests)
+        func pinned() async throws {
+            let server = try MockServer()
+            server.webSocket("/echo") { socket in
+                for await message in socket.messages { socket.send(message) }
+            }
+            let path = try #require(ProcessInfo.processInfo.environment["LARKSPUR_CERTIFICATES"]) + "/server.pem"
+            let own = try #require(Certificate.all(in: Data(contentsOf: URL(fileURLWithPath: path))).first).pin
+            let other = try PublicKeyPin("sha256/" + Data(count: 32).base64EncodedString())
+            for (pins, isOpened) in [([other, own], true), ([other], false)] {
+                let pinning = ServerTrustManager(evaluators: ["localhost": PinnedKeysTrustEvaluator(pins)])
+                let socket = try await socket(server, session(trust: pinning))
+                let count = server.requests.count
+                if isOpened {
+                    try await socket.send("hello")
+                    for try await message in socket.messages {
+                        #expect(message == .text("hello"))
+                        break
+                    }
+                } else {
+                    let error = await #expect(throws: RequestError.self) { try await socket.opened }
+                    #expect(error?.isTrust == true && server.requests.count == count)
+                }
+            }
+        }
     }
 #endif

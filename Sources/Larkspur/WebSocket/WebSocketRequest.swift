@@ -9,6 +9,9 @@
 /// lazy: it starts when the first reader iterates, when a message is sent, when ``opened`` or ``closed`` is awaited, or
 /// when ``Request/resume()`` is called.
 ///
+/// Like every request, a started one goes on without a reference to it or to its session. So close a connection that
+/// has no reader, or cancel it: otherwise it stays open until the server or ``Session/invalidate()`` ends it.
+///
 /// See <doc:WebSocketConnections>.
 public final class WebSocketRequest: Request {
     public let handle: RequestHandle
