@@ -159,6 +159,8 @@ package final class DiskStore: CacheStore {
         }
     }
 
+    var isQueueHalfFull: Bool { box.withLock { $0.queued > settings.queueLimit / 2 } }
+
     func dequeue(_ count: Int) { box.withLock { $0.queued -= UInt64(count) } }
 
     func isCurrent(_ url: String, since mark: UInt64) -> Bool {

@@ -20,6 +20,8 @@ final class DiskWriter: CacheWriter {
         var isTailShared = false
         /// Whether the file thread was asked to write complete blocks, and has not written all of them.
         var isWriting = false
+        /// Called when the file thread has written the blocks, if the exchange waits for that.
+        var caughtUp: (@Sendable () -> Void)?
         var reserved: UInt64
         var file: DiskFile?
         var path = ""
@@ -69,6 +71,19 @@ final class DiskWriter: CacheWriter {
         if result.isDue { store.perform(for: head.url) { [self] in writeQueue() } }
     }
 
+    func isBehind(_ caughtUp: @escaping @Sendable () -> Void) -> Bool {
+        guard box.withLock({ $0.queue.count >= Self.batch }) else { return false }
+        // Many responses at once must not fill the queue of the store.
+        let limit = store.isQueueHalfFull ? Self.batch : Self.largestBatch
+        return box.withLock { state in
+            guard state.isWriting, !state.isDropped, state.queue.count >= limit, state.caughtUp == nil else {
+                return false
+            }
+            state.caughtUp = caughtUp
+            return true
+        }
+    }
+
     func commit(head: ResponseHead?, body: Data?) {
         let isOpen = box.withLock { state in
             defer { state.isOpen = false }
@@ -109,6 +124,7 @@ final class DiskWriter: CacheWriter {
 
     /// Writes the complete blocks that wait.
     private func writeQueue() {
+        defer { box.withLock { $0.caughtUp.take() }?() }
         while let (blocks, index) = box.withLock({ $0.nextBatch() }) {
             do throws(DiskFailure) {
                 let file = try openFile()
