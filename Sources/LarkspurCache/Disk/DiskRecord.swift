@@ -191,7 +191,14 @@ struct DiskName: Hashable {
 struct DiskNames {
     private static let limit = 256
 
-    private var names: [String: (name: DiskName, partition: [UInt8])] = [:]
+    private struct Known {
+        let name: DiskName
+        let partition: [UInt8]
+        /// Whether the last search has found no file of `DiskVariants`, and no response was stored since.
+        var hasNoVariants = false
+    }
+
+    private var names: [String: Known] = [:]
 
     func find(_ url: String, _ partition: [UInt8]) -> DiskName? {
         names[url].flatMap { $0.partition == partition ? $0.name : nil }
@@ -199,6 +206,17 @@ struct DiskNames {
 
     mutating func add(_ name: DiskName, _ url: String, _ partition: [UInt8]) {
         if names.count >= Self.limit { names.removeAll(keepingCapacity: true) }
-        names[url] = (name, partition)
+        names[url] = Known(name: name, partition: partition)
+    }
+
+    mutating func noteMissingVariants(of name: DiskName, _ url: String) {
+        if names[url]?.name == name { names[url]?.hasNoVariants = true }
+    }
+
+    /// Returns whether the last search has found no file of `DiskVariants`, and forgets that.
+    mutating func takeMissingVariants(of name: DiskName, _ url: String) -> Bool {
+        guard names[url]?.name == name else { return false }
+        defer { names[url]?.hasNoVariants = false }
+        return names[url]?.hasNoVariants == true
     }
 }

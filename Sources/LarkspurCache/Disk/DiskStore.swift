@@ -69,7 +69,9 @@ package final class DiskStore: CacheStore {
         let partition = DiskName.partitionHash(key.partition)
         let name = name(of: key.url, partition)
         var newest: StoredResponse?
-        for names in (folder.variants(of: name) ?? DiskVariants()).lists {
+        let variants = folder.variants(of: name)
+        if variants == nil { names.withLock { $0.noteMissingVariants(of: name, key.url) } }
+        for names in (variants ?? DiskVariants()).lists {
             let selection = Selection(names: names, in: fields)
             let hashed = DiskSelection(selection)
             guard let entry = load(name.entry(hashed)) else { continue }
@@ -171,7 +173,10 @@ package final class DiskStore: CacheStore {
     func place(_ temporary: String, _ record: DiskRecord, size: UInt64) throws(DiskFailure) {
         let name = name(of: record.url, record.partition)
         let path = name.entry(record.selection)
-        try folder.note(record.selection, of: name)
+        // The search before the request has usually looked for the names already. If another process has noted other
+        // names since, it has kept those of this response among them, or the next search is a miss.
+        let isNoted = names.withLock { $0.takeMissingVariants(of: name, record.url) } && record.selection.names.isEmpty
+        if !isNoted { try folder.note(record.selection, of: name) }
         let old = folder.status(of: path)
         try folder.rename(temporary, to: path)
         let space = (size + 4095) / 4096 * 4096
