@@ -71,4 +71,25 @@ struct DiskCacheBenchmark {
         guard case .hit? = response.cache else { throw CancellationError() }
         print("scenario=cache-disk-opening metric=ms value=\((time * 100).rounded() / 100)")
     }
+
+    /// Stores a response of 1 GiB that arrives as fast as it is taken, and serves it. The memory must not grow with it.
+    func large() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-bench-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let chunk = Data(repeating: 7, count: 64 << 10)
+        let chunks = Array(repeating: chunk, count: 16 << 10)
+        let transport = StubTransport { _ in .response(headers: ["Cache-Control": "max-age=600"], chunks: chunks) }
+        let cache = HTTPCache.onDisk(at: folder, limit: 4 << 30)
+        let session = Session(configuration: SessionConfiguration { $0.cache = cache }, transport: transport)
+        for name in ["miss", "hit"] {
+            let (start, before) = (ContinuousClock.now, larkspur_peak_kib())
+            let stream = await session.streamRequest("http://stub/large")
+            var count = 0
+            for try await bytes in stream.bytes { count += bytes.count }
+            let seconds = ((ContinuousClock.now - start) / .milliseconds(1)).rounded() / 1_000
+            let growth = larkspur_peak_kib() - before
+            print("scenario=cache-disk-large-\(name) bytes=\(count) s=\(seconds) rss_growth_kib=\(growth)")
+        }
+        guard cache.statistics.misses == 1, cache.statistics.hits == 1 else { throw CancellationError() }
+    }
 }
