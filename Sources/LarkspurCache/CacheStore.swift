@@ -118,10 +118,20 @@ package protocol CacheWriter: CacheDraft {
     /// Adds bytes to the body. If they cannot be stored, the response is dropped.
     func append(_ bytes: Data)
 
+    /// Returns whether many bytes wait to be written, so that the exchange should pause.
+    ///
+    /// If it returns true, the closure is called once, on any thread: when the bytes are written, or when the response
+    /// is dropped.
+    func isBehind(_ caughtUp: @escaping @Sendable () -> Void) -> Bool
+
     /// Reads bytes of the body that is being stored, from this position on: at least one, and at most one buffer. The
     /// position is below the number of appended bytes.
     ///
     /// Calls back once, before or after this function returns. An error means that the bytes are no longer there. The
     /// bytes of a response that was committed stay readable.
     func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void)
+}
+
+extension CacheWriter {
+    package func isBehind(_ caughtUp: @escaping @Sendable () -> Void) -> Bool { false }
 }

@@ -88,13 +88,30 @@ struct DiskFolderTests {
         #expect(!FileManager.default.fileExists(atPath: path("http://h/b")))
     }
 
-    @Test("A damaged entry is a miss at once, or ends the response where the damage is, and is removed")
-    func damaged() async throws {
-        let entry = await prepare()
+    private func damage(_ entry: String, at position: Int) throws {
         var bytes = try #require(FileManager.default.contents(atPath: entry))
-        bytes[90_000] ^= 1
+        bytes[position] ^= 1
         try bytes.write(to: URL(fileURLWithPath: entry))
         chmod(entry, 0o600)
+    }
+
+    @Test("A damaged entry is a miss and is removed, wherever in a small file the damage is")
+    func damaged() async throws {
+        let entry = await prepare()
+        for position in [20, 70_000, 100_020] {
+            try damage(entry, at: position)
+            #expect(await stage.find("http://h/a") == nil)
+            #expect(!FileManager.default.fileExists(atPath: entry))
+            _ = await prepare()
+        }
+        #expect(await stage.find("http://h/a") != nil)
+    }
+
+    @Test("A response ends where a large file is damaged, and the entry is removed")
+    func damagedWhileRead() async throws {
+        stage.add(stage.head("http://h/a"), Data(repeating: 7, count: 200_000))
+        await stage.store.settle()
+        try damage(path("http://h/a"), at: 90_000)
         let stored = try #require(await stage.find("http://h/a"))
         let first = await answer { stored.body.read(at: 0, $0) }
         #expect(try first.get() == Data(repeating: 7, count: 65_536))
@@ -102,12 +119,14 @@ struct DiskFolderTests {
         guard case .failure(let error) = second else { return #expect(Bool(false), "the damage must be found") }
         #expect(error.code == .truncated)
         #expect(await stage.find("http://h/a") == nil)
-        #expect(!FileManager.default.fileExists(atPath: entry))
+        #expect(!FileManager.default.fileExists(atPath: path("http://h/a")))
     }
 
     @Test("An entry that grows or shrinks while it is read brings its own bytes or an error")
     func growing() async throws {
-        let entry = await prepare()
+        let body = Data(repeating: 7, count: 300_000)
+        let entry = path("http://h/a")
+        stage.add(stage.head("http://h/a"), body)
         let stored = try #require(await stage.find("http://h/a"))
         let file = open(entry, O_RDWR | O_APPEND)
         #expect(write(file, "garbage", 7) == 7)
@@ -115,7 +134,7 @@ struct DiskFolderTests {
         #expect(await stage.find("http://h/a") == nil, "its end is no record")
         stage.add(stage.head("http://h/a"), body)
         let again = try #require(await stage.find("http://h/a"))
-        #expect(truncate(path("http://h/a"), 70_000) == 0)
+        #expect(truncate(entry, 70_000) == 0)
         #expect(await stage.body(of: again) == nil)
         close(file)
     }

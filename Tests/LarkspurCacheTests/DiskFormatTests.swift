@@ -31,11 +31,37 @@ struct DiskFormatTests {
             guard let block = entry.file.block(index, of: entry.record.count, entry.id) else { return (entry, nil) }
             body += block
         }
-        return (entry, entry.data ?? body)
+        return (entry, entry.blocks?.reduce(Data(), +) ?? body)
     }
 
     private func write(_ bytes: [UInt8], to path: String) {
         _ = FileManager.default.createFile(atPath: path, contents: Data(bytes))
+    }
+
+    @Test("Bodies around the sizes of blocks and of batches are read as they were written, in pieces of any size")
+    func sizes() async throws {
+        let block = 64 << 10
+        for size in [0, 1, 14, 15, 4_096, 4_097, block, 2 * block, 2 * block + 20_000, 4 * block, 20 * block] {
+            for (size, piece) in [(size, size), (size + 1, size + 1), (size + 1, 30_000), (max(0, size - 1), block)] {
+                let body = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+                let url = "http://h/\(size)/\(piece)"
+                let writer = try #require(stage.store.begin(stage.head(url), length: nil))
+                // Receivers of a transport may get parts of larger data, whose first index is not 0.
+                let whole = Data([0]) + body
+                for start in stride(from: 1, to: whole.count, by: max(1, piece)) {
+                    writer.append(whole[start..<min(start + piece, whole.count)])
+                }
+                writer.commit(head: nil, body: nil)
+                let stored = try #require(await stage.find(url), "\(size) bytes")
+                #expect(await stage.body(of: stored) == body, "\(size) bytes")
+                for position in [1, size / 2, size - 1] where position > 0 && position < size {
+                    let bytes = try await answer { stored.body.read(at: UInt64(position), $0) }.get()
+                    #expect(bytes.startIndex == 0 && bytes.first == body[position], "\(size) bytes")
+                }
+            }
+        }
+        await stage.store.settle()
+        #expect(stage.store.box.withLock { $0.queued == 0 && $0.reserved == 0 })
     }
 
     @Test("An entry with any byte changed is a miss", arguments: [0, 2])
@@ -182,7 +208,7 @@ struct DiskFormatTests {
         let entry = name.entry(DiskSelection(Selection(names: ["a"], values: ["b"])))
         #expect(entry.hasPrefix(name.shard + "/") && DiskName.kind(of: String(entry.dropFirst(3))) == .entry)
         #expect(DiskName.kind(of: String(name.variants.dropFirst(3))) == .variants)
-        #expect(DiskName.kind(of: String(DiskName.temporary(in: "ab").dropFirst(3))) == .temporary)
+        #expect(DiskName.kind(of: String(DiskName.temporary(in: "ab", 7).dropFirst(3))) == .temporary)
         for foreign in ["", "a", "new-", "new-x", "note.txt", entry, String(entry.dropFirst(4)), entry + "0"] {
             #expect(DiskName.kind(of: foreign) == .foreign)
         }

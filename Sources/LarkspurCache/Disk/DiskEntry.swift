@@ -6,46 +6,52 @@ struct DiskEntry {
     let record: DiskRecord
     /// The size of the file when it was opened. Other processes may append records later.
     let size: UInt64
-    /// The body, if the file is small.
-    let data: Data?
+    /// The verified blocks of the body, if the file is small.
+    let blocks: [Data]?
+    /// The time of the last modification when the file was opened, in seconds since 1970.
+    var modified = 0.0
 
-    /// The size up to which a file is read in one piece.
-    private static let window = 16 << 10
+    /// The size up to which a file is read in one piece: two blocks with a head of usual size.
+    private static let window =
+        DiskFormat.preambleSize + 2 * (DiskFormat.blockSize + DiskFormat.checksumSize) + tailSize
+    /// The number of bytes at the end of a larger file that are read for its head.
+    private static let tailSize = 16 << 10
 
-    /// Reads an entry's head. Returns nil if the file is damaged.
+    /// Reads an entry's head, and the body if the file is small. Returns nil if the file is damaged.
     init?(_ file: DiskFile, _ path: String, size: UInt64) {
         let least = UInt64(DiskFormat.preambleSize + DiskFormat.trailerSize)
         guard size >= least else { return nil }
-        let start = size > UInt64(Self.window) ? size - UInt64(Self.window) : 0
-        guard let tail = file.read(at: start, Int(size - start)) else { return nil }
-        let preamble = start == 0 ? tail : file.read(at: 0, DiskFormat.preambleSize) ?? []
-        guard let id = preamble.withUnsafeBytes({ DiskFormat.id(in: $0) }),
-            let length = tail.withUnsafeBytes({ DiskFormat.length(in: Self.trailer(of: $0)) }),
+        let isSmall = size <= UInt64(Self.window)
+        let count = isSmall ? Int(size) : Self.tailSize
+        guard let tail = file.data(at: size - UInt64(count), count),
+            let preamble = isSmall ? tail : file.data(at: 0, DiskFormat.preambleSize),
+            let id = preamble.withUnsafeBytes({ DiskFormat.id(in: $0) }),
+            let length = tail.withUnsafeBytes({ DiskFormat.length(in: Self.end(of: $0, DiskFormat.trailerSize)) }),
             UInt64(length) <= size - least,
-            let sealed = Self.sealed(length + DiskFormat.trailerSize, in: tail, file, size),
-            let record = sealed.withUnsafeBytes({ DiskFormat.unsealed($0, id).flatMap(DiskRecord.init) }),
-            let end = DiskFormat.end(ofBody: record.count), end <= size - UInt64(length + DiskFormat.trailerSize)
+            case let sealed = length + DiskFormat.trailerSize,
+            let bytes = sealed <= count ? tail : file.data(at: size - UInt64(sealed), sealed),
+            let record = bytes.withUnsafeBytes({
+                DiskFormat.unsealed(Self.end(of: $0, sealed), id).flatMap(DiskRecord.init)
+            }),
+            let end = DiskFormat.end(ofBody: record.count), end <= size - UInt64(sealed)
         else { return nil }
         (self.file, self.path, self.id, self.record, self.size) = (file, path, id, record, size)
-        guard start == 0 else {
-            data = nil
+        guard isSmall else {
+            blocks = nil
             return
         }
-        let blocks = tail[DiskFormat.preambleSize..<Int(end)]
-        guard !blocks.isEmpty else {
-            data = Data()
-            return
+        var blocks: [Data] = []
+        for index in 0..<DiskFormat.blockCount(of: record.count) {
+            let position = Int(DiskFormat.position(ofBlock: index))
+            let size = DiskFormat.size(ofBlock: index, of: record.count)
+            guard let block = DiskFormat.block(tail, at: position, size, index, id) else { return nil }
+            blocks.append(block)
         }
-        guard let block = blocks.withUnsafeBytes({ DiskFormat.block($0, 0, id).map { Data($0) } }) else { return nil }
-        data = block
+        self.blocks = blocks
     }
 
-    private static func trailer(of tail: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: tail.suffix(DiskFormat.trailerSize))
-    }
-
-    private static func sealed(_ count: Int, in tail: [UInt8], _ file: DiskFile, _ size: UInt64) -> [UInt8]? {
-        count <= tail.count ? Array(tail.suffix(count)) : file.read(at: size - UInt64(count), count)
+    private static func end(of bytes: UnsafeRawBufferPointer, _ count: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes.suffix(count))
     }
 
     /// The position at which the blocks of the body end.
@@ -72,7 +78,10 @@ final class DiskBody: StoredBody {
     var count: UInt64 { entry.record.count }
 
     func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
-        if let data = entry.data { return done(.success(position == 0 ? data : data.subdata(from: Int(position)))) }
+        if let blocks = entry.blocks {
+            let block = blocks[Int(position / UInt64(DiskFormat.blockSize))]
+            return done(.success(block.subdata(from: Int(position % UInt64(DiskFormat.blockSize)))))
+        }
         // The thread that has found the entry, or has read the block before, goes on without a change of threads.
         if FileThread.isCurrent, position % Self.turn != 0 || position == 0 { return done(readNow(at: position)) }
         FileThread.assigned(to: url).perform { [self] in done(readNow(at: position)) }
@@ -86,10 +95,13 @@ final class DiskBody: StoredBody {
                 TransportError(.truncated, "the stored response is damaged; it was removed from the cache, try again"))
         }
         let offset = Int(position % UInt64(DiskFormat.blockSize))
-        return .success(offset == 0 ? block : block.subdata(from: offset))
+        return .success(block.subdata(from: offset))
     }
 }
 
 extension Data {
-    func subdata(from offset: Int) -> Data { subdata(in: (startIndex + offset)..<endIndex) }
+    /// Returns the bytes from an offset on, whose first index is 0.
+    func subdata(from offset: Int) -> Data {
+        offset == 0 && startIndex == 0 ? self : subdata(in: (startIndex + offset)..<endIndex)
+    }
 }

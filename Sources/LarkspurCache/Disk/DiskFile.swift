@@ -37,43 +37,64 @@ final class DiskFile: Sendable {
         return isRead ? bytes : nil
     }
 
-    /// Reads a block of a body and verifies it. Returns nil if it is damaged.
-    func block(_ index: UInt64, of count: UInt64, _ id: UInt64) -> Data? {
-        let size = DiskFormat.size(ofBlock: index, of: count)
-        guard let memory = malloc(size + DiskFormat.checksumSize) else { return nil }
-        let bytes = UnsafeMutableRawBufferPointer(start: memory, count: size + DiskFormat.checksumSize)
-        guard read(at: DiskFormat.position(ofBlock: index), into: bytes),
-            DiskFormat.block(UnsafeRawBufferPointer(bytes), index, id) != nil
-        else {
+    /// Returns the bytes as `Data`; nil if the file is too short or cannot be read.
+    func data(at position: UInt64, _ count: Int) -> Data? {
+        guard count > 0, let memory = malloc(count) else { return nil }
+        guard read(at: position, into: UnsafeMutableRawBufferPointer(start: memory, count: count)) else {
             free(memory)
             return nil
         }
-        return Data(bytesNoCopy: memory, count: size, deallocator: .free)
+        return Data(bytesNoCopy: memory, count: count, deallocator: .free)
+    }
+
+    /// Reads a block of a body and verifies it. Returns nil if it is damaged.
+    func block(_ index: UInt64, of count: UInt64, _ id: UInt64) -> Data? {
+        let size = DiskFormat.size(ofBlock: index, of: count)
+        return data(at: DiskFormat.position(ofBlock: index), size + DiskFormat.checksumSize).flatMap {
+            DiskFormat.block($0, at: 0, size, index, id)
+        }
     }
 
     /// Writes all bytes at a position.
-    func write(_ bytes: [UInt8], at position: UInt64) throws(DiskFailure) {
-        if let failure = bytes.withUnsafeBytes({ write($0, at: position) }) { throw failure }
+    func write(_ bytes: [UInt8], at position: UInt64) throws(DiskFailure) { try write([Data(bytes)], at: position) }
+
+    /// Writes the parts one after the other, usually with a single system call.
+    func write(_ parts: [Data], at position: UInt64) throws(DiskFailure) {
+        var vectors: [iovec] = []
+        vectors.reserveCapacity(parts.count)
+        if let failure = gather(parts[...], &vectors, position) { throw failure }
     }
 
-    /// Writes a block of a body with its checksum.
-    func write(_ block: Data, _ index: UInt64, _ id: UInt64) throws(DiskFailure) {
-        let position = DiskFormat.position(ofBlock: index)
-        var sum: [UInt8] = []
-        sum.append(integer: block.withUnsafeBytes { DiskFormat.checksum($0, index, id) })
-        if let failure = block.withUnsafeBytes({ write($0, at: position) }) { throw failure }
-        try write(sum, at: position + UInt64(block.count))
+    /// Adds the addresses of the parts, which are valid only within the nested calls, and writes the parts.
+    private func gather(_ parts: ArraySlice<Data>, _ vectors: inout [iovec], _ position: UInt64) -> DiskFailure? {
+        guard let part = parts.first else { return write(&vectors, at: position) }
+        return part.withUnsafeBytes { bytes in
+            if !bytes.isEmpty {
+                vectors.append(
+                    iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count))
+            }
+            return gather(parts.dropFirst(), &vectors, position)
+        }
     }
 
-    private func write(_ bytes: UnsafeRawBufferPointer, at position: UInt64) -> DiskFailure? {
-        var rest = bytes
-        var position = position
-        while !rest.isEmpty {
-            let count = pwrite(descriptor, rest.baseAddress, rest.count, off_t(clamping: position))
+    private func write(_ vectors: inout [iovec], at position: UInt64) -> DiskFailure? {
+        var (next, position) = (0, position)
+        while next < vectors.count {
+            let count = vectors[next...].withUnsafeBufferPointer {
+                pwritev(descriptor, $0.baseAddress, Int32($0.count), off_t(clamping: position))
+            }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return DiskFailure("written") }
-            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
             position += UInt64(count)
+            var left = count
+            while next < vectors.count, left >= vectors[next].iov_len {
+                left -= vectors[next].iov_len
+                next += 1
+            }
+            if left > 0 {
+                vectors[next].iov_base += left
+                vectors[next].iov_len -= left
+            }
         }
         return nil
     }
@@ -96,12 +117,30 @@ final class DiskFile: Sendable {
 }
 
 extension DiskFormat {
-    /// Returns a block without its checksum; nil if it is damaged.
-    static func block(_ bytes: UnsafeRawBufferPointer, _ index: UInt64, _ id: UInt64) -> UnsafeRawBufferPointer? {
-        guard bytes.count >= checksumSize else { return nil }
-        let block = UnsafeRawBufferPointer(rebasing: bytes.dropLast(checksumSize))
-        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes.suffix(checksumSize)))
-        return reader.integer(UInt64.self) == checksum(block, index, id) ? block : nil
+    /// The size up to which a block is copied, so that it does not keep the bytes around it in memory.
+    private static let copiedSize = 4096
+
+    /// Returns a block that starts at an offset of the bytes and that its checksum follows; nil if it is damaged.
+    static func block(_ bytes: Data, at offset: Int, _ size: Int, _ index: UInt64, _ id: UInt64) -> Data? {
+        bytes.withUnsafeBytes { all -> Data? in
+            guard size >= 0, offset >= 0, all.count - offset >= size + checksumSize, let base = all.baseAddress else {
+                return nil
+            }
+            let block = UnsafeRawBufferPointer(start: base + offset, count: size)
+            let sum = all.loadUnaligned(fromByteOffset: offset + size, as: UInt64.self)
+            guard UInt64(littleEndian: sum) == checksum(block, index, id) else { return nil }
+            if size <= copiedSize { return Data(block) }
+            // Receivers expect that the first index is 0, so a slice would not do.
+            return Data(
+                bytesNoCopy: UnsafeMutableRawPointer(mutating: base + offset), count: size,
+                deallocator: .custom { _, _ in withExtendedLifetime(bytes) {} })
+        }
+    }
+
+    /// Returns the checksum of a block as it is in the file.
+    static func sum(of block: Data, _ index: UInt64, _ id: UInt64) -> Data {
+        let sum = block.withUnsafeBytes { checksum($0, index, id) }
+        return withUnsafeBytes(of: sum.littleEndian) { Data($0) }
     }
 }
 

@@ -72,10 +72,14 @@ final class DiskFolder: Sendable {
         return status.isRegular && status.isOwn ? .file(file, status) : .foreign
     }
 
-    /// Creates a temporary file for a subfolder.
-    func create(in shard: String) throws(DiskFailure) -> (DiskFile, path: String) {
+    /// Creates a temporary file in a subfolder.
+    ///
+    /// - Parameter number: A random number for the name of the file.
+    func create(
+        in shard: String, number: UInt64 = .random(in: .min ... .max)
+    ) throws(DiskFailure) -> (DiskFile, path: String) {
         let root = try root()
-        let path = DiskName.temporary(in: shard)
+        let path = DiskName.temporary(in: shard, number)
         let flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
         var descriptor = systemOpen(root.descriptor, path, flags, 0o600)
         if descriptor < 0, errno == ENOENT {

@@ -43,9 +43,11 @@ enum DiskFormat {
     /// Returns the position at which the blocks of a body end; nil if there can be no such file.
     static func end(ofBody count: UInt64) -> UInt64? {
         guard count < 1 << 60 else { return nil }
-        let blocks = (count + UInt64(blockSize) - 1) / UInt64(blockSize)
-        return UInt64(preambleSize) + count + blocks * UInt64(checksumSize)
+        return UInt64(preambleSize) + count + blockCount(of: count) * UInt64(checksumSize)
     }
+
+    /// Returns the number of blocks of a body.
+    static func blockCount(of count: UInt64) -> UInt64 { (count + UInt64(blockSize) - 1) / UInt64(blockSize) }
 
     /// Returns the number of the body's bytes in a block.
     static func size(ofBlock index: UInt64, of count: UInt64) -> Int {

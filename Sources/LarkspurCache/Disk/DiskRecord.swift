@@ -137,14 +137,13 @@ extension [UInt8] {
 /// of a URL are in one subfolder and begin alike.
 struct DiskName: Hashable {
     let shard: String
-    private let url: String
-    private let partition: String
+    /// The path up to the hash of the selection.
+    private let base: String
 
     init(url: String, partition: [UInt8]) {
         let hash = DiskHash.of(url)
         shard = hash.hexadecimal(1)
-        self.url = hash.hexadecimal(16)
-        self.partition = partition.hexadecimal(8)
+        base = "\(shard)/\(hash.hexadecimal(16))-\(partition.hexadecimal(8))"
     }
 
     static func partitionHash(_ partition: String) -> [UInt8] {
@@ -157,15 +156,13 @@ struct DiskName: Hashable {
         return (hash.hexadecimal(1), hash.hexadecimal(16) + "-")
     }
 
-    func entry(_ selection: DiskSelection) -> String { "\(shard)/\(url)-\(partition)-\(selection.tag)" }
+    func entry(_ selection: DiskSelection) -> String { "\(base)-\(selection.tag)" }
 
     /// The path of the file with the names of the fields by which the responses of the URL are selected.
-    var variants: String { "\(shard)/\(url)-\(partition)\(Self.variantsSuffix)" }
+    var variants: String { base + Self.variantsSuffix }
 
     /// The path of a new temporary file in the same subfolder.
-    static func temporary(in shard: String) -> String {
-        "\(shard)/\(temporaryPrefix)\(UInt64.random(in: .min ... .max))"
-    }
+    static func temporary(in shard: String, _ number: UInt64) -> String { "\(shard)/\(temporaryPrefix)\(number)" }
 
     static let variantsSuffix = "-variants"
     static let temporaryPrefix = "new-"
@@ -187,5 +184,39 @@ struct DiskName: Hashable {
         guard isHexadecimal(0..<32), isHexadecimal(33..<49), bytes[32] == UInt8(ascii: "-") else { return .foreign }
         if name.dropFirst(49) == variantsSuffix { return .variants }
         return bytes.count == 66 && bytes[49] == UInt8(ascii: "-") && isHexadecimal(50..<66) ? .entry : .foreign
+    }
+}
+
+/// The names that were used last. The hash of a URL takes longer than a search here.
+struct DiskNames {
+    private static let limit = 256
+
+    private struct Known {
+        let name: DiskName
+        let partition: [UInt8]
+        /// Whether the last search has found no file of `DiskVariants`, and no response was stored since.
+        var hasNoVariants = false
+    }
+
+    private var names: [String: Known] = [:]
+
+    func find(_ url: String, _ partition: [UInt8]) -> DiskName? {
+        names[url].flatMap { $0.partition == partition ? $0.name : nil }
+    }
+
+    mutating func add(_ name: DiskName, _ url: String, _ partition: [UInt8]) {
+        if names.count >= Self.limit { names.removeAll(keepingCapacity: true) }
+        names[url] = Known(name: name, partition: partition)
+    }
+
+    mutating func noteMissingVariants(of name: DiskName, _ url: String) {
+        if names[url]?.name == name { names[url]?.hasNoVariants = true }
+    }
+
+    /// Returns whether the last search has found no file of `DiskVariants`, and forgets that.
+    mutating func takeMissingVariants(of name: DiskName, _ url: String) -> Bool {
+        guard names[url]?.name == name else { return false }
+        defer { names[url]?.hasNoVariants = false }
+        return names[url]?.hasNoVariants == true
     }
 }

@@ -26,6 +26,8 @@ package final class DiskStore: CacheStore {
 
     // Mutable state, guarded by the lock of `Protected`
     let box = Protected(DiskState())
+    /// The names that were used last, guarded by a lock of its own.
+    private let names = Protected(DiskNames())
 
     package init(
         _ folder: URL, limit: UInt64, maximumEntrySize: UInt64 = .max, settings: Settings = Settings()
@@ -39,6 +41,16 @@ package final class DiskStore: CacheStore {
 
     func perform(for url: String, _ work: @escaping @Sendable () -> Void) {
         FileThread.assigned(to: url).perform(work)
+    }
+
+    /// Returns the name of the entries of a URL in a partition.
+    func name(of url: String, _ partition: [UInt8]) -> DiskName {
+        if let name = names.withLock({ $0.find(url, partition) }) { return name }
+        let name = DiskName(url: url, partition: partition)
+        return names.withLock { names in
+            names.add(name, url, partition)
+            return name
+        }
     }
 
     // MARK: Finding
@@ -55,9 +67,11 @@ package final class DiskStore: CacheStore {
     private func lookUp(_ key: CacheKey, _ fields: [HeaderField]) -> StoredResponse? {
         guard isUsable() else { return nil }
         let partition = DiskName.partitionHash(key.partition)
-        let name = DiskName(url: key.url, partition: partition)
+        let name = name(of: key.url, partition)
         var newest: StoredResponse?
-        for names in (folder.variants(of: name) ?? DiskVariants()).lists {
+        let variants = folder.variants(of: name)
+        if variants == nil { names.withLock { $0.noteMissingVariants(of: name, key.url) } }
+        for names in (variants ?? DiskVariants()).lists {
             let selection = Selection(names: names, in: fields)
             let hashed = DiskSelection(selection)
             guard let entry = load(name.entry(hashed)) else { continue }
@@ -83,7 +97,10 @@ package final class DiskStore: CacheStore {
             folder.remove(path)
             return nil
         case .file(let file, let status):
-            if let entry = DiskEntry(file, path, size: UInt64(clamping: status.st_size)) { return entry }
+            if var entry = DiskEntry(file, path, size: UInt64(clamping: status.st_size)) {
+                entry.modified = status.modified
+                return entry
+            }
             remove(path, ifSameAs: status)
             return nil
         }
@@ -91,9 +108,7 @@ package final class DiskStore: CacheStore {
 
     /// Notes the use of an entry, for the choice of those that are removed at the limit.
     private func touch(_ entry: DiskEntry) {
-        guard let status = entry.file.status,
-            abs(Date().timeIntervalSince1970 - status.modified) >= settings.touchInterval
-        else { return }
+        guard abs(Date().timeIntervalSince1970 - entry.modified) >= settings.touchInterval else { return }
         futimens(entry.file.descriptor, nil)
     }
 
@@ -146,6 +161,8 @@ package final class DiskStore: CacheStore {
         }
     }
 
+    var isQueueHalfFull: Bool { box.withLock { $0.queued > settings.queueLimit / 2 } }
+
     func dequeue(_ count: Int) { box.withLock { $0.queued -= UInt64(count) } }
 
     func isCurrent(_ url: String, since mark: UInt64) -> Bool {
@@ -154,9 +171,12 @@ package final class DiskStore: CacheStore {
 
     /// Gives a complete temporary file its name. On its URL's file thread.
     func place(_ temporary: String, _ record: DiskRecord, size: UInt64) throws(DiskFailure) {
-        let name = DiskName(url: record.url, partition: record.partition)
+        let name = name(of: record.url, record.partition)
         let path = name.entry(record.selection)
-        try folder.note(record.selection, of: name)
+        // The search before the request has usually looked for the names already. If another process has noted other
+        // names since, it has kept those of this response among them, or the next search is a miss.
+        let isNoted = names.withLock { $0.takeMissingVariants(of: name, record.url) } && record.selection.names.isEmpty
+        if !isNoted { try folder.note(record.selection, of: name) }
         let old = folder.status(of: path)
         try folder.rename(temporary, to: path)
         let space = (size + 4095) / 4096 * 4096
@@ -196,7 +216,7 @@ package final class DiskStore: CacheStore {
                 return remove(entry, of: body.url)
             }
             account(String(entry.path.prefix(2)), 0, Int64(bytes.count))
-            let name = DiskName(url: record.url, partition: record.partition)
+            let name = name(of: record.url, record.partition)
             let path = name.entry(record.selection)
             if path != entry.path {
                 try? folder.note(record.selection, of: name)

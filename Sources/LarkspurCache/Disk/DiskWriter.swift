@@ -1,7 +1,7 @@
 /// A response that is being written to disk.
 ///
-/// The transport's thread only copies bytes. Complete blocks are written by the file thread of the URL; a response that
-/// is smaller than a block is written in one step, when it is complete.
+/// The transport's thread only collects the bytes. The file thread of the URL writes several blocks at once. A response
+/// of fewer blocks is written in one step, when it is complete.
 final class DiskWriter: CacheWriter {
     fileprivate struct State {
         /// Whether more bytes are accepted.
@@ -16,10 +16,21 @@ final class DiskWriter: CacheWriter {
         var queue: [Data] = []
         /// The bytes after the last complete block.
         var tail = Data()
+        /// Whether `tail` shares its memory with bytes of the transport.
+        var isTailShared = false
+        /// Whether the file thread was asked to write complete blocks, and has not written all of them.
+        var isWriting = false
+        /// Called when the file thread has written the blocks, if the exchange waits for that.
+        var caughtUp: (@Sendable () -> Void)?
         var reserved: UInt64
         var file: DiskFile?
         var path = ""
     }
+
+    /// The number of complete blocks for which the file thread is asked to write.
+    fileprivate static let batch = 4
+    /// The maximum number of blocks that are written at once.
+    fileprivate static let largestBatch = 16
 
     // Immutable
     private let head: StoredHead
@@ -43,21 +54,34 @@ final class DiskWriter: CacheWriter {
 
     func append(_ bytes: Data) {
         guard !bytes.isEmpty, store.enqueue(bytes.count) else { return bytes.isEmpty ? () : drop() }
-        let result = box.withLock { state -> (isAccepted: Bool, missing: UInt64, hasBlocks: Bool) in
-            guard state.isOpen else { return (false, 0, false) }
-            let before = state.queue.count
+        let result = box.withLock { state -> (missing: UInt64, isDue: Bool)? in
+            guard state.isOpen else { return nil }
             state.add(bytes)
             let needed = state.size + overhead
-            return (true, needed > state.reserved ? needed - state.reserved : 0, state.queue.count > before)
+            let isDue = state.queue.count >= Self.batch && state.isWriting.setOnce()
+            return (needed > state.reserved ? needed - state.reserved : 0, isDue)
         }
-        guard result.isAccepted else { return store.dequeue(bytes.count) }
+        guard let result else { return store.dequeue(bytes.count) }
         if result.missing > 0 {
             guard store.accepts(box.withLock { $0.size } + overhead), store.reserve(result.missing) else {
                 return drop()
             }
             box.withLock { $0.reserved += result.missing }
         }
-        if result.hasBlocks { store.perform(for: head.url) { [self] in writeQueue() } }
+        if result.isDue { store.perform(for: head.url) { [self] in writeQueue() } }
+    }
+
+    func isBehind(_ caughtUp: @escaping @Sendable () -> Void) -> Bool {
+        guard box.withLock({ $0.queue.count >= Self.batch }) else { return false }
+        // Many responses at once must not fill the queue of the store.
+        let limit = store.isQueueHalfFull ? Self.batch : Self.largestBatch
+        return box.withLock { state in
+            guard state.isWriting, !state.isDropped, state.queue.count >= limit, state.caughtUp == nil else {
+                return false
+            }
+            state.caughtUp = caughtUp
+            return true
+        }
     }
 
     func commit(head: ResponseHead?, body: Data?) {
@@ -68,10 +92,7 @@ final class DiskWriter: CacheWriter {
         guard isOpen else { return }
         let stored = head.map(self.head.with) ?? self.head
         if let body { return replace(stored, body) }
-        store.perform(for: self.head.url) { [self] in
-            guard writeQueue() else { return }
-            finish(stored)
-        }
+        store.perform(for: self.head.url) { [self] in finish(stored) }
     }
 
     /// Stores another body than the received one.
@@ -101,75 +122,94 @@ final class DiskWriter: CacheWriter {
 
     // MARK: Writing, on the file thread of the URL
 
-    /// Writes the complete blocks that wait. Returns false if the response was given up.
-    @discardableResult
-    private func writeQueue() -> Bool {
-        while true {
-            let (isDropped, block, index) = box.withLock { ($0.isDropped, $0.queue.first, $0.written) }
-            if isDropped { return false }
-            guard let block else { return true }
+    /// Writes the complete blocks that wait.
+    private func writeQueue() {
+        defer { box.withLock { $0.caughtUp.take() }?() }
+        while let (blocks, index) = box.withLock({ $0.nextBatch() }) {
             do throws(DiskFailure) {
                 let file = try openFile()
-                try file.write(block, index, id)
+                try write(blocks, index, to: file)
                 let isDropped = box.withLock { state in
-                    if !state.isDropped { (state.written, _) = (index + 1, state.queue.removeFirst()) }
+                    if !state.isDropped {
+                        state.written += UInt64(blocks.count)
+                        state.queue.removeFirst(blocks.count)
+                    }
                     return state.isDropped
                 }
                 // A response that was given up meanwhile has given back the space in the queue.
-                if !isDropped { store.dequeue(block.count) }
+                if !isDropped { store.dequeue(blocks.reduce(0) { $0 + $1.count }) }
             } catch {
-                fail(error)
-                return false
+                return fail(error)
             }
         }
     }
 
+    /// Writes blocks with their checksums, and the bytes before the first block and after the last one. Returns the
+    /// position at which they end.
+    @discardableResult
+    private func write(
+        _ blocks: [Data], _ index: UInt64, _ record: [UInt8] = [], to file: DiskFile
+    ) throws(DiskFailure) -> UInt64 {
+        var parts: [Data] = []
+        parts.reserveCapacity(2 * blocks.count + 2)
+        var position: UInt64 = 0
+        if index == 0 {
+            parts.append(Data(DiskFormat.preamble(id)))
+        } else {
+            position = DiskFormat.position(ofBlock: index)
+        }
+        for (offset, block) in blocks.enumerated() {
+            parts.append(block)
+            parts.append(DiskFormat.sum(of: block, index + UInt64(offset), id))
+        }
+        if !record.isEmpty { parts.append(Data(record)) }
+        try file.write(parts, at: position)
+        return position + parts.reduce(0) { $0 + UInt64($1.count) }
+    }
+
+    /// Returns the file of a response that is written in several steps.
     private func openFile() throws(DiskFailure) -> DiskFile {
         if let file = box.withLock({ $0.file }) { return file }
-        let (file, path) = try store.folder.create(in: DiskName.prefix(ofURL: head.url).shard)
-        // The lock tells other processes that the file is in use. The system releases it when the process ends.
+        let (file, path) = try create()
+        // The lock tells other processes that the file is in use. The system releases it when the file is closed.
         flock(file.descriptor, LOCK_EX | LOCK_NB)
         let isDropped = box.withLock { state in
             if !state.isDropped { (state.file, state.path) = (file, path) }
             return state.isDropped
         }
         if isDropped { store.remove(temporary: path, file) }
-        try file.write(DiskFormat.preamble(id), at: 0)
         return file
+    }
+
+    private func create() throws(DiskFailure) -> (DiskFile, path: String) {
+        let partition = DiskName.partitionHash(head.partition)
+        return try store.folder.create(in: store.name(of: head.url, partition).shard, number: id)
     }
 
     /// Writes the last bytes and the record, and gives the file its name.
     private func finish(_ head: StoredHead) {
-        let (tail, size, index, opened, opening) = box.withLock {
-            ($0.tail, $0.size, $0.written, $0.file, $0.path)
-        }
+        guard let (blocks, index, size, opened) = box.withLock({ $0.rest() }) else { return }
         guard store.isCurrent(head.url, since: mark) else { return discard() }
         let record = DiskRecord(head, partition: DiskName.partitionHash(head.partition), count: size)
-        var bytes = opened == nil ? DiskFormat.preamble(id) : []
-        let position = opened == nil ? 0 : DiskFormat.position(ofBlock: index)
-        if !tail.isEmpty {
-            bytes.append(contentsOf: tail)
-            bytes.append(integer: tail.withUnsafeBytes { DiskFormat.checksum($0, index, id) })
-        }
-        bytes += DiskFormat.sealed(record.bytes, id)
         do throws(DiskFailure) {
             let (file, path): (DiskFile, String)
             if let opened {
-                (file, path) = (opened, opening)
+                (file, path) = opened
             } else {
-                (file, path) = try store.folder.create(in: DiskName.prefix(ofURL: head.url).shard)
+                (file, path) = try create()
                 box.withLock { ($0.file, $0.path) = (file, path) }
             }
-            try file.write(bytes, at: position)
-            try store.place(path, record, size: position + UInt64(bytes.count))
+            let end = try write(blocks, index, DiskFormat.sealed(record.bytes, id), to: file)
+            try store.place(path, record, size: end)
             let reserved = box.withLock { state in
-                defer { (state.reserved, state.tail, state.isCommitted) = (0, Data(), true) }
-                if !tail.isEmpty { state.written += 1 }
+                defer {
+                    (state.reserved, state.queue, state.tail, state.isCommitted) = (0, [], Data(), true)
+                    state.written = index + UInt64(blocks.count)
+                }
                 return state.reserved
             }
             store.release(reserved)
-            store.dequeue(tail.count)
-            flock(file.descriptor, LOCK_UN)
+            store.dequeue(blocks.reduce(0) { $0 + $1.count })
         } catch {
             fail(error)
         }
@@ -196,7 +236,7 @@ final class DiskWriter: CacheWriter {
                 guard let block = file.block(index, of: size, id), block.count > offset else {
                     return done(.failure(Self.lost))
                 }
-                done(.success(offset == 0 ? block : block.subdata(from: offset)))
+                done(.success(block.subdata(from: offset)))
             }
         }
     }
@@ -212,17 +252,45 @@ extension DiskWriter.State {
         case file(DiskFile, block: UInt64, of: UInt64)
     }
 
+    /// Adds bytes. Whole blocks, and the bytes of a response that comes in one piece, are not copied.
     mutating func add(_ bytes: Data) {
         size += UInt64(bytes.count)
-        var rest = bytes[...]
+        var rest = bytes
         while !rest.isEmpty {
+            if tail.isEmpty, rest.count < DiskFormat.blockSize {
+                (tail, isTailShared) = (rest, true)
+                return
+            }
             let piece = rest.prefix(DiskFormat.blockSize - tail.count)
-            tail.append(piece)
             rest = rest.dropFirst(piece.count)
+            if tail.isEmpty {
+                queue.append(piece)
+                continue
+            }
+            if isTailShared {
+                var own = Data(capacity: DiskFormat.blockSize)
+                own.append(tail)
+                (tail, isTailShared) = (own, false)
+            }
+            tail.append(piece)
             guard tail.count == DiskFormat.blockSize else { return }
             queue.append(tail)
             tail = Data()
         }
+    }
+
+    /// Returns the next blocks to be written and the index of the first one; nil if too few wait for it.
+    mutating func nextBatch() -> ([Data], UInt64)? {
+        guard !isDropped, queue.count >= DiskWriter.batch else {
+            isWriting = false
+            return nil
+        }
+        return (Array(queue.prefix(DiskWriter.largestBatch)), written)
+    }
+
+    /// Returns the blocks that are not in the file, with the last one; nil if the response was given up.
+    func rest() -> ([Data], index: UInt64, size: UInt64, (DiskFile, path: String)?)? {
+        isDropped ? nil : (tail.isEmpty ? queue : queue + [tail], written, size, file.map { ($0, path) })
     }
 
     /// Returns everything that was held. It is released after unlocking.
@@ -240,7 +308,7 @@ extension DiskWriter.State {
         let block = Int(index - written) < queue.count ? queue[Int(index - written)] : tail
         let offset = Int(position % UInt64(DiskFormat.blockSize))
         guard offset < block.count else { return .nowhere }
-        return .memory(offset == 0 ? block : block.subdata(from: offset))
+        return .memory(block.subdata(from: offset))
     }
 }
 

@@ -28,9 +28,9 @@ struct ExchangeEnding: Sendable {
 
 /// One task of a transport, whose response goes to several readers.
 ///
-/// The base's task is as fast as the fastest reader. A reader that keeps pace gets the bytes as they arrive. A slower
-/// one reads the bytes from where they are being stored, so it holds up no other reader. The base's task ends when the
-/// last reader leaves.
+/// The base's task is as fast as the fastest reader, and no faster than the writer of the store. A reader that keeps
+/// pace gets the bytes as they arrive. A slower one reads the bytes from where they are being stored, so it holds up no
+/// other reader. The base's task ends when the last reader leaves.
 ///
 /// The task that began the exchange is its owner. It decides about the response, once for all readers, even if it has
 /// ended itself. All tasks, the owner included, are readers. A reader's functions are called on the threads of the
@@ -65,6 +65,11 @@ final class SharedExchange: TransportDelegate {
         /// The last pace and the last position that the base's task was given.
         var isPaused = false
         var granted: UInt64 = 0
+        /// The number of times that the writer was behind, less those that it has caught up.
+        var writerDelays = 0
+
+        /// Whether the base's task has to pause.
+        var hasToPause: Bool { seats.isPaused || writerDelays > 0 }
 
         /// Whether the only reader gets the events as they come. It does if it has always been the only one, and if the
         /// response is not stored: then all others have left at the head.
@@ -75,8 +80,8 @@ final class SharedExchange: TransportDelegate {
         /// - Parameter last: The pace that the calling thread has set last. Another thread may have set a newer one
         ///   in between, so the calling thread sets the pace until its last one is the right one.
         mutating func nextPace(after last: Bool?) -> (any TransportTask, isPaused: Bool)? {
-            guard let inner, seats.isPaused != last ?? isPaused else { return nil }
-            isPaused = seats.isPaused
+            guard let inner, hasToPause != last ?? isPaused else { return nil }
+            isPaused = hasToPause
             return (inner, isPaused)
         }
 
@@ -224,6 +229,7 @@ final class SharedExchange: TransportDelegate {
         guard let writer = box.withLock({ $0.stage == .delivering ? .some($0.writer) : nil }) else { return }
         // The bytes are stored before a reader can learn of them.
         writer?.append(bytes)
+        if let writer, writer.isBehind({ [weak self] in self?.delay(-1) }) { delay(1) }
         let (position, only, readers, isDirect) = box.withLock { state in
             let only = state.seats.onlyReader
             return (state.seats.receive(bytes.count), only, only == nil ? state.seats.readers : [], state.isDirect)
@@ -231,6 +237,13 @@ final class SharedExchange: TransportDelegate {
         only?.receive(bytes, at: position, from: self, isDirect: true)
         guard !readers.isEmpty else { return }
         for reader in readers { reader.receive(bytes, at: position, from: self, isDirect: isDirect) }
+        adjust()
+    }
+
+    /// Counts the delays of the writer. The base's task pauses while the number is positive. The number is negative for
+    /// a moment if the writer catches up before its delay is counted.
+    private func delay(_ change: Int) {
+        box.withLock { $0.writerDelays += change }
         adjust()
     }
 

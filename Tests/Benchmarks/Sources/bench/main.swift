@@ -3,7 +3,7 @@ import Measuring
 
 // bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
 // bench json|codings FILE
-// bench sse|ends|cache-disk
+// bench sse|ends|cache-disk|cache-large
 // bench cache [hit|miss_not_stored|miss_stored]
 // bench cache-folder FOLDER SECONDS
 // bench load|cancel|memory|sessions URL [OPTIONS]
@@ -40,6 +40,7 @@ case "json", "codings":
 case "sse": try await EventsBenchmark().run()
 case "cache": try await CacheBenchmark().run(only: arguments.dropFirst().first)
 case "cache-disk": try await DiskCacheBenchmark().run()
+case "cache-large": try await DiskCacheBenchmark().large()
 case "cache-folder":
     guard let path = arguments.dropFirst().first, let seconds = arguments.dropFirst(2).first.flatMap(Double.init) else {
         print("usage: bench cache-folder FOLDER SECONDS")

@@ -54,7 +54,8 @@ func checkEntries(_ bytes: [UInt8]) throws {
     try opened.write(file, at: 0)
     guard let entry = DiskEntry(opened, path, size: UInt64(file.count)) else { return }
     try require(entry.end <= entry.size, "the body is within the file")
-    try require(entry.data.map { UInt64($0.count) == entry.record.count } ?? true, "a body has its length")
+    let length = entry.blocks?.reduce(0) { $0 + UInt64($1.count) }
+    try require(length ?? entry.record.count == entry.record.count, "a body has its length")
     try require(abs(entry.record.received) < 1e12 && entry.record.initialAge >= 0, "times are in a safe range")
     _ = entry.record.stored(partition: "", Selection(names: entry.record.selection.names, in: [])).served(age: 1)
 }
