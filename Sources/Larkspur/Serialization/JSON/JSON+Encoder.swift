@@ -111,7 +111,7 @@ final class JSONContents {
 
     /// Returns the position of a key; nil if it is new, and then notes it.
     private func position(of key: String) -> Int? {
-        if keys.count >= JSON.Object.searchLimit {
+        if keys.count >= JSON.Object.Keys.searchLimit {
             if positions.isEmpty { for (index, key) in keys.enumerated() { positions[key] = index } }
             if let position = positions[key] { return position }
             positions[key] = keys.count
