@@ -39,6 +39,22 @@ extension RequestContent {
         .body(.sequence(length: length, make))
     }
 
+    /// Returns content with the elements of a sequence as a JSON array, encoded while they are sent. The closure
+    /// creates a sequence each time the body is sent.
+    ///
+    ///     let upload = await session.upload(.jsonArray { database.records() }, to: url)
+    ///
+    /// The array is never in memory as a whole. The content type is `application/json`, unless the request has another.
+    public static func jsonArray<Elements: AsyncSequence & SendableMetatype>(
+        encoder: JSON.Encoder = JSON.Encoder(), _ make: @escaping @Sendable () async throws -> Elements
+    ) -> RequestContent where Elements.Element: Encodable {
+        let body = TransportBody.jsonArray(encoder: encoder, make)
+        return RequestContent {
+            $0.body = body
+            if $0.headers["Content-Type"] == nil { $0.headers["Content-Type"] = "application/json" }
+        }
+    }
+
     /// Returns content from the bytes of a Foundation stream. The content can be sent only once. A separate thread
     /// reads the stream while the body is sent.
     public static func inputStream(_ stream: sending InputStream, length: UInt64? = nil) -> RequestContent {

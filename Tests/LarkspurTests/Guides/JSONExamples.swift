@@ -38,4 +38,21 @@ struct JSONExamples {
         let names = document["items"].elements.compactMap { $0["name"].string }
         #expect(names == ["a", "b"])
     }
+
+    @Sendable private static func records() -> AsyncStream<[String: Int]> {
+        AsyncStream { records in
+            for number in 1...3 { records.yield(["number": number]) }
+            records.finish()
+        }
+    }
+
+    @Test("Many values are encoded while they are sent")
+    func array() async throws {
+        let server = try MockServer()
+        server.on("POST", "/records") { request in .json(String(decoding: request.body, as: UTF8.self)) }
+        let (session, url, records) = (Session(), server.url + "/records", Self.records)
+        let upload = await session.upload(.jsonArray { records() }, to: url)
+        let reply = try await upload.serializingJSON().value
+        #expect(reply == [["number": 1], ["number": 2], ["number": 3]])
+    }
 }

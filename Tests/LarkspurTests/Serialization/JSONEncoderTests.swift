@@ -69,7 +69,8 @@ private enum EncodedValues {
             Scalars(), Cased(), Nothing(), [Nothing()], ["a": Nothing()], Int?.none, [Int?.none], Interleaved(),
             [Double.nan], ["a": [1, -Double.infinity]], Float.infinity, "x", true, 1, 1.5, Data([9]), Decimal(-5),
             Date(timeIntervalSince1970: 5), [1: "a"], DecodedTypes.Payload.two(a: 1, b: nil), DecodedTypes.Payload.none,
-            DecodedTypes.Name.a, DecodedTypes.Level.two, Set([1]), ["a": ["b": ["c": 1]]], [[String]](), Int8(-1),
+            DecodedTypes.Name.a, DecodedTypes.Level.two, Set([1]), ["a": ["b": ["c": 1]]], [[String]](),
+            ["e\u{301}": 1, "f": 2, "z": 3, "\u{FF21}": 4, "😀": 5], Int64(5), UInt8(34), [UInt8(10)], Int8(-1),
             Float(16_777_216), "\u{0}\u{1f}", DecodedTypes.Plain(a: 3), [String: Int](), JSON.null, UInt64.max,
         ]
     }

@@ -81,10 +81,13 @@ extension JSON {
 
 /// A key of a coding path.
 struct JSONKey: CodingKey {
-    let stringValue: String
+    private let name: String?
     let intValue: Int?
 
-    init(stringValue: String) { (self.stringValue, intValue) = (stringValue, nil) }
-    init(intValue: Int) { (stringValue, self.intValue) = ("Index \(intValue)", intValue) }
+    init(stringValue: String) { (name, intValue) = (stringValue, nil) }
+    init(intValue: Int) { (name, self.intValue) = (nil, intValue) }
     static let `super` = JSONKey(stringValue: "super")
+
+    // Created only when it is asked for: an index has one for each element.
+    var stringValue: String { name ?? "Index \(intValue ?? 0)" }
 }

@@ -1,6 +1,6 @@
 extension JSON {
     /// A parsed document whose values are read only when they are asked for. Use it to read a few values of a large
-    /// body: parsing is about twice as fast as for a ``JSON`` value, and takes less memory.
+    /// body: parsing is more than twice as fast as for a ``JSON`` value, and takes less memory.
     ///
     /// ```swift
     /// let document = try JSON.Document(data: body)

@@ -36,110 +36,39 @@ extension JSON {
         ///
         /// - Throws: An `EncodingError`, or an error that the value's `encode(to:)` throws.
         public func encode<Value: Encodable>(_ value: Value) throws -> Data {
-            guard let part = try JSONPartEncoder.part(of: value, JSONEncoding(self), nil) else {
+            let output = JSONOutput(JSONEncoding(self))
+            guard try output.write(value) else {
                 throw EncodingError.invalidValue(
                     value, .init(codingPath: [], debugDescription: "the \(Value.self) did not encode any value"))
             }
-            var writer = JSONPartWriter(outputFormatting)
-            try writer.write(part)
-            return Data(writer.bytes)
+            return try output.data()
         }
     }
 }
 
-/// The options of one encoding. A class, so that each value's encoder copies one reference.
+/// The options of one encoding. A class, so that each output copies one reference.
 final class JSONEncoding {
     let options: JSON.Encoder
+    let style: JSONTextStyle
     let convertsKeys: Bool
 
     init(_ options: JSON.Encoder) {
         self.options = options
+        style = JSONTextStyle(
+            isPretty: options.outputFormatting.contains(.prettyPrinted),
+            isSorted: options.outputFormatting.contains(.sortedKeys),
+            escapesSlashes: !options.outputFormatting.contains(.withoutEscapingSlashes),
+            isFoundation: true, maximumDepth: JSONOutput.maximumDepth)
         if case .useDefaultKeys = options.keyEncodingStrategy { convertsKeys = false } else { convertsKeys = true }
     }
-}
 
-/// A value on its way to text.
-enum JSONPart {
-    /// A number's text, or another word.
-    case word(String)
-    case string(String)
-    case json(JSON)
-    case contents(JSONContents)
-    /// A value that a super encoder may still fill.
-    case slot(JSONSlot)
-}
-
-/// The value that an encoder has encoded so far.
-final class JSONSlot {
-    var part: JSONPart?
-}
-
-/// The elements of an array, or the members of an object.
-final class JSONContents {
-    let isObject: Bool
-    private(set) var keys: [String] = []
-    private(set) var parts: [JSONPart] = []
-    /// The bits that the keys select. A key whose bit is not set yet is new, and needs no search.
-    private var tags: UInt64 = 0
-    private var positions: [String: Int] = [:]
-
-    init(isObject: Bool) { self.isObject = isObject }
-
-    func append(_ part: JSONPart) { parts.append(part) }
-
-    /// Adds a member, or replaces the value of its key.
-    func set(_ key: String, _ part: JSONPart) {
-        if let position = position(of: key) {
-            parts[position] = part
-        } else {
-            keys.append(key)
-            parts.append(part)
+    /// Returns the name of a key that the encoder converts.
+    func converted(_ key: some CodingKey, path: @autoclosure () -> [any CodingKey]) -> String {
+        switch options.keyEncodingStrategy {
+        case .useDefaultKeys: key.stringValue
+        case .convertToSnakeCase: JSONSnakeCase.snakeCase(key.stringValue)
+        case .custom(let convert): convert(path() + [key]).stringValue
+        @unknown default: key.stringValue
         }
-    }
-
-    /// Returns the value of a key if it is an array or an object of that kind, to be continued; otherwise replaces it.
-    func contents(_ key: String, isObject: Bool) -> JSONContents {
-        if let position = keys.firstIndex(of: key), case .contents(let contents) = parts[position],
-            contents.isObject == isObject
-        {
-            return contents
-        }
-        let contents = JSONContents(isObject: isObject)
-        set(key, .contents(contents))
-        return contents
-    }
-
-    /// Returns the position of a key; nil if it is new, and then notes it.
-    private func position(of key: String) -> Int? {
-        if keys.count >= JSON.Object.searchLimit {
-            if positions.isEmpty { for (index, key) in keys.enumerated() { positions[key] = index } }
-            if let position = positions[key] { return position }
-            positions[key] = keys.count
-            return nil
-        }
-        let utf8 = key.utf8
-        let ends = Int(utf8.first ?? 0) &* 7 &+ Int(utf8.last ?? 0) &* 31 &+ utf8.count
-        let tag: UInt64 = 1 << UInt64(ends & 63)
-        defer { tags |= tag }
-        // Keys beyond ASCII can be equal although their bytes differ.
-        let isUsual = (utf8.first ?? 0) < 0x80 && (utf8.last ?? 0) < 0x80
-        return tags & tag != 0 || !isUsual ? keys.firstIndex(of: key) : nil
-    }
-}
-
-/// The coding path of a value, as a list from its end.
-final class JSONPath {
-    private let parent: JSONPath?
-    private let key: any CodingKey
-
-    init(_ parent: JSONPath?, _ key: any CodingKey) { (self.parent, self.key) = (parent, key) }
-
-    static func keys(_ path: JSONPath?) -> [any CodingKey] {
-        var (keys, next): ([any CodingKey], JSONPath?) = ([], path)
-        while let current = next {
-            keys.append(current.key)
-            next = current.parent
-        }
-        return keys.reversed()
     }
 }

@@ -145,12 +145,9 @@ public enum JSON: Sendable, Hashable {
         switch self {
         case .null, .bool, .number, .string: self
         case .array(let elements): .array(elements.map { $0.removingNulls() })
+        // `Optional.none`, because `nil` would be the JSON value null here.
         case .object(let members):
-            .object(
-                Object(
-                    distinct: members.filter { !$0.value.isNull }.map {
-                        .init(key: $0.key, value: $0.value.removingNulls())
-                    }))
+            .object(members.compactMapValues { $0.isNull ? Optional.none : $0.removingNulls() })
         }
     }
 }

@@ -3,74 +3,61 @@ extension JSON {
     ///
     /// Keys are Swift strings: canonically equivalent spellings, such as `é` composed or decomposed, are one key.
     public struct Object: Sendable {
-        struct Member {
-            let key: String
-            var value: JSON
-        }
-
-        /// The maximum number of members among which a key is searched linearly. Most objects are small, and for a
-        /// small object an index by hash costs more than a linear search.
-        static let searchLimit = 16
-
-        private var members: [Member] = []
-        /// The index in `members` of each key; empty while there are at most `searchLimit` members.
-        private var positions: [String: Int] = [:]
+        private var keys = Keys()
+        private var values: [JSON] = []
 
         /// Creates an object. A duplicate key keeps the position of its first occurrence, and gets its last value.
         public init(_ members: some Sequence<(String, JSON)>) {
             for (key, value) in members { self[adding: key] = value }
         }
 
-        init(distinct members: [Member]) {
-            self.members = members
-            indexMembers()
-        }
+        init() {}
+
+        /// Creates an object with as many values as keys.
+        init(_ keys: Keys, _ values: [JSON]) { (self.keys, self.values) = (keys, values) }
     }
 }
 
 extension JSON.Object {
     /// The value of the key; nil if the key is missing.
-    public subscript(key: String) -> JSON? { position(of: key).map { members[$0].value } }
+    public subscript(key: String) -> JSON? { keys.position(of: key).map { values[$0] } }
 
     /// The value of the key, to change in place. If the key is missing, a member with the value `null` is added first.
     subscript(adding key: String) -> JSON {
         get { self[key] ?? .null }
         _modify {
-            let position = position(of: key) ?? count
+            let position = keys.position(of: key) ?? count
             if position == count {
-                members.append(Member(key: key, value: .null))
-                indexMembers()
+                keys.append(key)
+                values.append(.null)
             }
-            yield &members[position].value
+            yield &values[position]
         }
     }
 
     mutating func removeValue(forKey key: String) -> JSON? {
-        guard let position = position(of: key) else { return nil }
-        positions = [:]
-        defer { indexMembers() }
-        return members.remove(at: position).value
+        guard let position = keys.position(of: key) else { return nil }
+        keys.remove(at: position)
+        return values.remove(at: position)
     }
 
-    private func position(of key: String) -> Int? {
-        positions.isEmpty ? members.firstIndex { $0.key == key } : positions[key]
-    }
-
-    /// Adds the last member to `positions`, or all members if `positions` is empty. Does nothing for at most
-    /// `searchLimit` members.
-    private mutating func indexMembers() {
-        guard count > Self.searchLimit else { return }
-        for position in (positions.isEmpty ? 0 : count - 1)..<count { positions[members[position].key] = position }
+    /// Returns the object with its values changed by the closure, without those for which it returns nil.
+    func compactMapValues(_ transform: (JSON) -> JSON?) -> Self {
+        var result = JSON.Object()
+        for (key, value) in self {
+            guard let value = transform(value) else { continue }
+            result.keys.append(key)
+            result.values.append(value)
+        }
+        return result
     }
 }
 
 extension JSON.Object: RandomAccessCollection {
     public var startIndex: Int { 0 }
-    public var endIndex: Int { members.count }
+    public var endIndex: Int { values.count }
 
-    public subscript(position: Int) -> (key: String, value: JSON) {
-        (members[position].key, members[position].value)
-    }
+    public subscript(position: Int) -> (key: String, value: JSON) { (keys[position], values[position]) }
 }
 
 extension JSON.Object: Hashable, ExpressibleByDictionaryLiteral {
@@ -91,4 +78,87 @@ extension JSON.Object: Hashable, ExpressibleByDictionaryLiteral {
     }
 
     public init(dictionaryLiteral elements: (String, JSON)...) { self.init(elements) }
+}
+
+extension JSON.Object {
+    /// The keys of an object in order. Each occurs once.
+    ///
+    /// Objects with the same keys can share them, because they are copied only when one of the objects changes. The
+    /// keys have one word in an object, which keeps all `JSON` values small.
+    struct Keys: Sendable {
+        /// The maximum number of keys among which a key is searched linearly. Most objects are small, and for a small
+        /// object an index by hash costs more than a linear search.
+        static let searchLimit = 16
+
+        private struct Index: Sendable {
+            var keys: [String]
+            var positions: [String: Int]
+
+            init(_ keys: [String]) {
+                self.keys = keys
+                positions = [:]
+                positions.reserveCapacity(keys.count)
+                for (position, key) in keys.enumerated() { positions[key] = position }
+            }
+        }
+
+        private enum Storage: Sendable {
+            /// At most `searchLimit` keys.
+            case few([String])
+            /// More keys. The array has one element: it gives the index value semantics and the size of one word.
+            case many([Index])
+        }
+
+        private var storage = Storage.few([])
+
+        init() {}
+
+        /// Creates keys from strings of which no two are equal.
+        init(distinct keys: [String]) {
+            storage = keys.count <= Self.searchLimit ? .few(keys) : .many([Index(keys)])
+        }
+
+        subscript(position: Int) -> String {
+            switch storage {
+            case .few(let keys): keys[position]
+            case .many(let index): index[0].keys[position]
+            }
+        }
+
+        func position(of key: String) -> Int? {
+            switch storage {
+            case .few(let keys): keys.firstIndex(of: key)
+            case .many(let index): index[0].positions[key]
+            }
+        }
+
+        /// Appends a key that is not yet there.
+        mutating func append(_ key: String) {
+            // Each case takes its array out of the storage, so that it is changed in place.
+            switch storage {
+            case .few(var keys):
+                storage = .few([])
+                keys.append(key)
+                self = Keys(distinct: keys)
+            case .many(var index):
+                storage = .few([])
+                index[0].positions[key] = index[0].keys.count
+                index[0].keys.append(key)
+                storage = .many(index)
+            }
+        }
+
+        mutating func remove(at position: Int) {
+            switch storage {
+            case .few(var keys):
+                storage = .few([])
+                keys.remove(at: position)
+                storage = .few(keys)
+            case .many(let index):
+                var keys = index[0].keys
+                keys.remove(at: position)
+                self = Keys(distinct: keys)
+            }
+        }
+    }
 }

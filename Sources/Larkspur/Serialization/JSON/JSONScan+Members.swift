@@ -104,3 +104,28 @@ enum JSONSnakeCase {
         return result + key[key.index(after: last)...]
     }
 }
+
+extension JSONSnakeCase {
+    /// Returns the key in snake case: `myURLProperty` becomes `my_url_property`. A word begins at an uppercase letter
+    /// after another character, and at the last of several uppercase letters before a lowercase letter.
+    static func snakeCase(_ key: String) -> String {
+        let characters = Array(key)
+        guard characters.count > 1 else { return key.lowercased() }
+        var words: [ArraySlice<Character>] = []
+        var start = 0
+        var next = 1
+        while let upper = characters[next...].firstIndex(where: \.isUppercase) {
+            words.append(characters[start..<upper])
+            start = upper
+            guard let lower = characters[upper...].firstIndex(where: \.isLowercase) else { break }
+            if lower > upper + 1 {
+                words.append(characters[upper..<lower - 1])
+                start = lower - 1
+            }
+            next = lower + 1
+            if next >= characters.count { break }
+        }
+        words.append(characters[start...])
+        return words.map { String($0).lowercased() }.joined(separator: "_")
+    }
+}

@@ -18,6 +18,31 @@ enum JSONKeyHash {
         let mixed = (first ^ last &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(count) << 56) &* 0xD6E8_FEB8_6659_FD93
         return UInt32(truncatingIfNeeded: mixed >> 32)
     }
+
+    /// Returns whether two texts of this length have the same bytes. For short texts, a call of `memcmp` would take
+    /// most of the time.
+    @inline(__always)
+    static func areEqual(_ left: UnsafePointer<UInt8>, _ right: UnsafePointer<UInt8>, _ count: Int) -> Bool {
+        if count > 16 { return memcmp(left, right, count) == 0 }
+        let (left, right) = (UnsafeRawPointer(left), UnsafeRawPointer(right))
+        if count >= 8 {
+            let last = count &- 8
+            return left.loadUnaligned(as: UInt64.self) == right.loadUnaligned(as: UInt64.self)
+                && left.loadUnaligned(fromByteOffset: last, as: UInt64.self)
+                    == right.loadUnaligned(fromByteOffset: last, as: UInt64.self)
+        }
+        if count >= 4 {
+            let last = count &- 4
+            return left.loadUnaligned(as: UInt32.self) == right.loadUnaligned(as: UInt32.self)
+                && left.loadUnaligned(fromByteOffset: last, as: UInt32.self)
+                    == right.loadUnaligned(fromByteOffset: last, as: UInt32.self)
+        }
+        for index in 0..<count
+        where left.load(fromByteOffset: index, as: UInt8.self) != right.load(fromByteOffset: index, as: UInt8.self) {
+            return false
+        }
+        return true
+    }
 }
 
 extension JSONTape {
@@ -78,7 +103,7 @@ extension JSONTape {
         guard node.length == text.count, !node.has(JSONNode.isShadowed), let start = text.baseAddress else {
             return false
         }
-        return memcmp(bytes + node.offset, start, text.count) == 0
+        return JSONKeyHash.areEqual(bytes + node.offset, start, text.count)
     }
 
     /// Returns the index of the key node with this text among the keys from `first` up to `end`; nil if none has it.

@@ -75,14 +75,25 @@ struct JSONTape {
     @inline(__always)
     func string(_ index: Int) -> String {
         let node = nodes[index]
-        if node.kind == .escaped { return unescaped(node) }
-        return String(decoding: text(of: node), as: UTF8.self)
+        return node.kind == .escaped ? unescaped(node) : checked(text(of: node), isASCII: node.kind == .plain)
     }
 
     @inline(never)
     private func unescaped(_ node: JSONNode) -> String {
         let text = text(of: node)
-        return String(unsafeUninitializedCapacity: text.count) { JSONEscapes.decode(text, into: $0) }
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: text.count) { output in
+            let count = JSONEscapes.decode(text, into: output)
+            return checked(UnsafeBufferPointer(rebasing: output[..<count]), isASCII: false)
+        }
+    }
+
+    /// Returns a string of UTF-8 that the builder has checked. It is not checked again where the system allows that.
+    @inline(__always)
+    private func checked(_ text: UnsafeBufferPointer<UInt8>, isASCII: Bool) -> String {
+        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            return String(copying: UTF8Span(unchecked: text.span, isKnownASCII: isASCII))
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Returns the text of a number.

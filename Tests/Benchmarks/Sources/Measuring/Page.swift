@@ -1,7 +1,7 @@
 /// The document of `.ci/document.py`, as a program would declare it.
-public struct Page: Decodable, Sendable {
-    public struct Item: Decodable, Sendable {
-        public struct Location: Decodable, Sendable {
+public struct Page: Codable, Sendable {
+    public struct Item: Codable, Sendable {
+        public struct Location: Codable, Sendable {
             public let latitude: Double
             public let longitude: Double
         }
