@@ -120,7 +120,7 @@ package final class DiskStore: CacheStore {
             box.withLock { $0.isWithoutFolder = false }
             return true
         } catch {
-            failed(error)
+            failed(error, isOfFolder: true)
             box.withLock { $0.isWithoutFolder = true }
             return false
         }
@@ -182,16 +182,22 @@ package final class DiskStore: CacheStore {
         let space = (size + 4095) / 4096 * 4096
         account(name.shard, old == nil ? 1 : 0, Int64(clamping: space) - Int64(clamping: old?.space ?? 0))
         let isDue = box.withLock { state in
-            (state.isFailing, state.written) = (false, state.written + space)
+            (state.isFailing, state.wasRemoved, state.written) = (false, false, state.written + space)
             return state.bytes > limit || state.written > max(limit / 8, 1 << 20)
         }
         if isDue { scan() } else { scanOnce() }
     }
 
     /// Notes a failure. Nothing is stored for a while, and the next request reports the first failure of a row.
-    func failed(_ failure: DiskFailure) {
+    ///
+    /// - Parameter isOfFolder: Whether the folder itself cannot be used.
+    func failed(_ failure: DiskFailure, isOfFolder: Bool = false) {
         if failure.isLocal { return }
-        if failure.code == ENOENT { folder.forget() }
+        if failure.code == ENOENT {
+            folder.forget()
+            // Another process may have removed everything. The next response finds the folder as it is now.
+            if !isOfFolder, box.withLock({ $0.wasRemoved.setOnce() }) { return }
+        }
         box.withLock { state in
             state.pausedUntil = .now + settings.pause
             if state.isFailing.setOnce() { state.problem = failure.message }
@@ -330,6 +336,8 @@ struct DiskState {
 
     // Failures
     var isFailing = false
+    /// Whether a file or the folder was missing since the last success.
+    var wasRemoved = false
     var isWithoutFolder = false
     /// The first failure of a row, until a request has reported it.
     var problem: String?
