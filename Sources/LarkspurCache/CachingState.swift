@@ -42,8 +42,15 @@ struct CachingState {
     /// The receiver of the events; nil after the end.
     private(set) var delegate: (any TransportDelegate)?
     var phase = Phase.waiting {
-        didSet { if phase == .ended { (delegate, playback, exchange, stored, seat) = (nil, nil, nil, nil, nil) } }
+        didSet {
+            guard phase == .ended else { return }
+            remains = (playback, exchange, stored)
+            (delegate, playback, exchange, stored, seat) = (nil, nil, nil, nil, nil)
+        }
     }
+    /// What the task has held until its end, to be released after unlocking (rule R1 in Concurrency.md).
+    private var remains: Remains?
+    typealias Remains = (Playback?, SharedExchange?, StoredResponse?)
     /// The error with which the task's user, or the transport, has ended the task.
     private(set) var endError: TransportError?
     /// Whether the transport keeps the task to be able to end it.
@@ -70,6 +77,8 @@ struct CachingState {
         self.delegate = delegate
         pace = ExchangePace(isSuspended: true, allowed: allowed)
     }
+
+    mutating func takeRemains() -> Remains? { remains.take() }
 
     // MARK: Control
 
@@ -143,13 +152,13 @@ struct CachingState {
         return pace == known ? .none : .set(pace)
     }
 
-    /// Goes on without the exchange. Returns the seat that has to be left there, and nil if the task has ended, has a
+    /// Goes on without the exchange. Returns the seat that has to be left there and what was held, and nil if the task has ended, has a
     /// response or has another exchange.
-    mutating func goAlone(_ exchange: SharedExchange?) -> (seat: Int?, stored: StoredResponse?)? {
+    mutating func goAlone(_ exchange: SharedExchange?) -> (seat: Int?, stored: StoredResponse?, Playback?)? {
         guard self.exchange === exchange, endError == nil else { return nil }
         guard phase == .asking || phase == .playing && playback?.head != nil else { return nil }
         defer { (phase, self.exchange, seat, playback, isBusy) = (.looking, nil, nil, nil, false) }
-        return (seat, stored)
+        return (seat, stored, playback)
     }
 
     /// Leaves the exchange, which has ended without a response. The task goes on with a stored response or with another
@@ -208,7 +217,7 @@ struct CachingState {
         if phase == .playing {
             playback?.end = available
             guard !isBusy, playback?.isAt(position) == true,
-                isDirect || !pace.isSuspended && position < pace.allowed
+                !pace.isSuspended && position < pace.allowed
             else { return nil }
             playback?.position = available
         } else if phase != .passing {
@@ -227,7 +236,7 @@ struct CachingState {
     enum FinishAction {
         case none, play
         /// Delivers the end.
-        case complete(TransportError?, any TransportDelegate, TransportMetrics)
+        case complete(TransportError?, any TransportDelegate, TransportMetrics, isKept: Bool)
     }
 
     /// Notes the end of the exchange.
@@ -238,7 +247,7 @@ struct CachingState {
                 let error = ending.error ?? (pace.isSuspended ? endError : nil)
                 let metrics = (isOwner ? ending.metrics : nil) ?? Self.metrics(since: started, available)
                 phase = .ended
-                return .complete(error, delegate, metrics)
+                return .complete(error, delegate, metrics, isKept: isKept)
             }
             playPassed()
         }

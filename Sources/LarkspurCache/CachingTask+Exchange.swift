@@ -162,7 +162,7 @@ extension CachingTask {
     /// false if the task has ended or has left the exchange already.
     @discardableResult
     func goAlone(_ exchange: SharedExchange?) -> Bool {
-        guard let (seat, stored) = box.withLock({ $0.goAlone(exchange) }) else { return false }
+        guard let (seat, stored, _) = box.withLock({ $0.goAlone(exchange) }) else { return false }
         if let exchange, let seat { _ = exchange.leave(seat, waitsForEnd: false) }
         ask(stored, at: cache.now(), joins: false)
         return true
@@ -189,14 +189,18 @@ extension CachingTask {
     func finish(_ exchange: SharedExchange, _ ending: ExchangeEnding) {
         let isOwner = exchange.owner === self
         if case .passed? = ending.verdict {
-            // A task that joined a moment ago may not have begun to follow.
-            if let verdict = ending.verdict, !ending.isDirect { follow(exchange, verdict, isDirect: false) }
+            // A task that joined a moment ago, perhaps after `isDirect` was noted, may not have begun to follow.
+            if let verdict = ending.verdict, box.withLock({ $0.phase == .asking }) {
+                follow(exchange, verdict, isDirect: false)
+            }
             switch box.withLock({ $0.finish(exchange, ending, isOwner: isOwner) }) {
             case .none: break
             case .play:
                 pump()
-                if !ending.isDirect { keep() }
-            case .complete(let error, let delegate, let metrics):
+                keep()
+            case .complete(let error, let delegate, let metrics, let isKept):
+                if isKept { transport.forget(self) }
+                releaseRemains()
                 delegate.received(.metrics(metrics), for: id)
                 delegate.received(.completed(error), for: id)
             }

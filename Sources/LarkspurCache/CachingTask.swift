@@ -67,11 +67,15 @@ final class CachingTask: TransportTask {
             perform(box.withLock { $0.endAlone(error, exchange) }, error)
         case .complete(let delegate, let metrics):
             if box.withLock({ $0.isKept }) { transport.forget(self) }
+            releaseRemains()
             if let metrics { delegate.received(.metrics(metrics), for: id) }
             delegate.received(.completed(error), for: id)
         case .pump: pump()
         }
     }
+
+    /// Releases what the task has held, without its lock.
+    func releaseRemains() { _ = box.withLock { $0.takeRemains() } }
 
     // MARK: Looking
 
@@ -118,15 +122,20 @@ final class CachingTask: TransportTask {
             if mayFollow(other), enter(other, stored) { return }
             return ask(stored, at: now, joins: false)
         }
+        let hasEntered = enter(exchange, stored)
         // If the task has ended, others may have joined its exchange in between.
-        guard enter(exchange, stored) || exchange.isNeeded else { return }
-        var asked = request
-        asked.cache = nil
-        if let stored { asked.fields += CacheRules.conditions(for: stored.head) }
-        if let directive = CacheWishes.directive(for: request, instructions, isInBackground: isInBackground) {
-            asked.fields.append(directive)
+        if hasEntered || exchange.isNeeded {
+            var asked = request
+            asked.cache = nil
+            if let stored { asked.fields += CacheRules.conditions(for: stored.head) }
+            if let directive = CacheWishes.directive(for: request, instructions, isInBackground: isInBackground) {
+                asked.fields.append(directive)
+            }
+            exchange.start(transport.base.task(for: asked, id: id, delegate: exchange))
         }
-        exchange.start(transport.base.task(for: asked, id: id, delegate: exchange))
+        // A task that had joined before may have cancelled the exchange. An exchange that is not listed refuses only a
+        // task that has ended.
+        if !hasEntered, isListed { ask(stored, at: now, joins: false) }
     }
 
     /// Takes a seat in the exchange. Returns false if it takes no more readers, or if it is this task's own
@@ -197,6 +206,7 @@ final class CachingTask: TransportTask {
                 if isLater { return }
             case .complete(let error, let delegate, let metrics, let isKept):
                 if isKept { transport.forget(self) }
+                releaseRemains()
                 delegate.received(.metrics(metrics), for: id)
                 delegate.received(.completed(error), for: id)
                 return

@@ -177,6 +177,21 @@ struct DiskFolderTests {
         #expect(await retrying.find("http://h/a") != nil)
     }
 
+    @Test("A validation that names more fields than an entry can hold removes the entry")
+    func countlessNames() async throws {
+        _ = await prepare()
+        let stored = try #require(await stage.find("http://h/a"))
+        let names = (0..<70_000).map { "n\($0)" }
+        let head = stored.head
+        stage.store.update(
+            stored,
+            to: StoredHead(
+                url: head.url, partition: head.partition, selection: Selection(names: names, in: []), head: head.head,
+                requested: 3, received: 4))
+        await stage.store.settle()
+        #expect(await stage.find("http://h/a") == nil && stage.files.allSatisfy { !$0.contains("new-") })
+    }
+
     @Test("If another process removes everything while a response is being written, the next responses are stored")
     func removedWhileWriting() async throws {
         let large = Data(count: 20 * 65_536)

@@ -357,6 +357,7 @@ struct DiskStoreTests {
     @Test("All entries are listed with their sizes, and those that a closure refuses are removed")
     func filter() async throws {
         for number in 0..<30 { stage.add(stage.head("http://h/\(number)", "p\(number % 3)"), bytes(number)) }
+        await stage.store.settle()
         let seen = Protected<[String: UInt64]>([:])
         try await stage.store.filter { head, size in
             seen.withLock { $0[head.url] = size }

@@ -32,7 +32,7 @@ struct DiskRecord: Equatable {
         for time in [requested, received, initialAge] { bytes.append(seconds: time) }
         bytes.append(counted: url.utf8)
         bytes.append(contentsOf: partition)
-        bytes.append(integer: UInt16(head.status))
+        bytes.append(integer: UInt16(clamping: head.status))
         bytes.append(head.bodyIsDecoded ? 1 : 0)
         bytes.append(counted: head.version.utf8)
         bytes.append(counted: head.rawFields)

@@ -176,21 +176,34 @@ extension DiskStore {
     package func filter(_ isKept: @escaping @Sendable (StoredHead, UInt64) -> Bool) async throws {
         for shard in DiskName.shards {
             try Task.checkCancellation()
-            // The user's code runs in the caller's task, and never on a file thread.
-            for entry in await list(shard) {
-                let record = entry.record
-                let selection = Selection(names: record.selection.names, in: [])
-                let head = record.stored(partition: record.partition.hexadecimal, selection)
-                if !isKept(head, record.count) { remove(entry, of: record.url) }
+            let names = await entryNames(in: shard)
+            for start in stride(from: 0, to: names.count, by: Self.openAtOnce) {
+                // The user's code runs in the caller's task, and never on a file thread.
+                for entry in await load(names[start..<min(start + Self.openAtOnce, names.count)], in: shard) {
+                    let record = entry.record
+                    let selection = Selection(names: record.selection.names, in: [])
+                    let head = record.stored(partition: record.partition.hexadecimal, selection)
+                    if !isKept(head, record.count) { remove(entry, of: record.url) }
+                }
             }
         }
     }
 
-    private func list(_ shard: String) async -> [DiskEntry] {
+    /// The number of entries that are open at the same time while all are listed.
+    private static let openAtOnce = 32
+
+    private func entryNames(in shard: String) async -> [String] {
+        await withCheckedContinuation { done in
+            FileThread.assigned().perform { [self] in
+                done.resume(returning: folder.names(in: shard).filter { DiskName.kind(of: $0) == .entry })
+            }
+        }
+    }
+
+    private func load(_ names: ArraySlice<String>, in shard: String) async -> [DiskEntry] {
         await withCheckedContinuation { done in
             FileThread.assigned().perform { [self] in
                 guard !box.withLock({ $0.isClearing }) else { return done.resume(returning: []) }
-                let names = folder.names(in: shard).filter { DiskName.kind(of: $0) == .entry }
                 done.resume(returning: names.compactMap { load("\(shard)/\($0)") })
             }
         }

@@ -129,15 +129,20 @@ package final class DiskStore: CacheStore {
     // MARK: Storing
 
     package func begin(_ head: StoredHead, length: UInt64?) -> (any CacheWriter)? {
-        let names = head.selection.names.reduce(0) { $0 + $1.utf8.count + 4 }
-        let size = head.head.rawFields.count + head.url.utf8.count + 64 * head.selection.names.count + names + 256
-        guard size <= DiskFormat.maximumRecordSize, names <= DiskVariants.maximumSize / 8 else { return nil }
         // A server may declare any length.
-        guard accepts(length ?? 0) else { return nil }
+        guard let size = Self.space(of: head), accepts(length ?? 0) else { return nil }
         let space = UInt64(size) + (length ?? 0)
         guard accepts(space), box.withLock({ !$0.isPaused }), reserve(space) else { return nil }
         return DiskWriter(
             head, overhead: UInt64(size), reserved: space, mark: box.withLock { $0.removals.last }, store: self)
+    }
+
+    /// Returns the most space that a head can take; nil if it is too large to be stored. A server may send any number of
+    /// names in `Vary`.
+    private static func space(of head: StoredHead) -> Int? {
+        let names = head.selection.names.reduce(0) { $0 + $1.utf8.count + 4 }
+        let size = head.head.rawFields.count + head.url.utf8.count + 64 * head.selection.names.count + names + 256
+        return size <= DiskFormat.maximumRecordSize && names <= DiskVariants.maximumSize / 8 ? size : nil
     }
 
     func accepts(_ size: UInt64) -> Bool { size <= maximumEntrySize }
@@ -152,12 +157,13 @@ package final class DiskStore: CacheStore {
 
     func release(_ count: UInt64) { box.withLock { $0.reserved -= count } }
 
-    /// Returns whether bytes may wait to be written, and counts them.
-    func enqueue(_ count: Int) -> Bool {
+    /// Counts bytes that wait to be written. Returns whether more than half of the queue is in use; nil if the bytes may
+    /// not wait.
+    func enqueue(_ count: Int) -> Bool? {
         box.withLock { state in
-            guard state.queued + UInt64(count) <= settings.queueLimit else { return false }
+            guard state.queued + UInt64(count) <= settings.queueLimit else { return nil }
             state.queued += UInt64(count)
-            return true
+            return state.queued > settings.queueLimit / 2
         }
     }
 
@@ -169,8 +175,11 @@ package final class DiskStore: CacheStore {
         box.withLock { $0.removals.isCurrent(url, since: mark) }
     }
 
-    /// Gives a complete temporary file its name. On its URL's file thread.
-    func place(_ temporary: String, _ record: DiskRecord, size: UInt64) throws(DiskFailure) {
+    /// Gives a complete temporary file its name, unless its URL was removed since the mark was made. On its URL's file
+    /// thread.
+    func place(
+        _ temporary: String, _ record: DiskRecord, size: UInt64, _ file: DiskFile, since mark: UInt64
+    ) throws(DiskFailure) {
         let name = name(of: record.url, record.partition)
         let path = name.entry(record.selection)
         // The search before the request has usually looked for the names already. If another process has noted other
@@ -185,6 +194,8 @@ package final class DiskStore: CacheStore {
             (state.isFailing, state.wasRemoved, state.written) = (false, false, state.written + space)
             return state.bytes > limit || state.written > max(limit / 8, 1 << 20)
         }
+        // `removeAll` works on another thread, and may have run in between.
+        if !isCurrent(record.url, since: mark), let status = file.status { remove(path, ifSameAs: status) }
         if isDue { scan() } else { scanOnce() }
     }
 
@@ -210,8 +221,10 @@ package final class DiskStore: CacheStore {
 
     package func update(_ stored: StoredResponse, to head: StoredHead) {
         guard let body = stored.body as? DiskBody else { return }
+        let mark = box.withLock { $0.removals.last }
         perform(for: body.url) { [self] in
             let entry = body.entry
+            guard Self.space(of: head) != nil else { return remove(entry, of: body.url) }
             let record = DiskRecord(head, partition: entry.record.partition, count: entry.record.count)
             guard let file = folder.openToAppend(entry.path, ifSameAs: entry.file) else { return }
             let bytes = DiskFormat.sealed(record.bytes, entry.id)
@@ -228,13 +241,14 @@ package final class DiskStore: CacheStore {
                 try? folder.note(record.selection, of: name)
                 try? folder.rename(entry.path, to: path)
             }
-            if let size = file.status?.st_size { compact(entry, record, path, size: UInt64(clamping: size)) }
+            guard let size = file.status?.st_size else { return }
+            compact(entry, record, path, size: UInt64(clamping: size), since: mark)
         }
     }
 
     /// Writes an entry again, without its old records, if they take much of its space.
-    private func compact(_ entry: DiskEntry, _ record: DiskRecord, _ path: String, size: UInt64) {
-        guard size - entry.end > max(64 << 10, entry.end / 4) else { return }
+    private func compact(_ entry: DiskEntry, _ record: DiskRecord, _ path: String, size: UInt64, since mark: UInt64) {
+        guard size > entry.end, size - entry.end > max(64 << 10, entry.end / 4) else { return }
         do throws(DiskFailure) {
             let (file, temporary) = try folder.create(in: String(path.prefix(2)))
             do throws(DiskFailure) {
@@ -247,7 +261,12 @@ package final class DiskStore: CacheStore {
                 }
                 let bytes = DiskFormat.sealed(record.bytes, entry.id)
                 try file.write(bytes, at: position)
-                try place(temporary, record, size: position + UInt64(bytes.count))
+                // Another process may have stored a newer response in between.
+                guard let own = entry.file.status, folder.status(of: path)?.isSame(as: own) == true else {
+                    folder.remove(temporary)
+                    return
+                }
+                try place(temporary, record, size: position + UInt64(bytes.count), file, since: mark)
             } catch {
                 folder.remove(temporary)
                 throw error

@@ -53,12 +53,14 @@ final class DiskWriter: CacheWriter {
     // MARK: Receiving
 
     func append(_ bytes: Data) {
-        guard !bytes.isEmpty, store.enqueue(bytes.count) else { return bytes.isEmpty ? () : drop() }
+        if bytes.isEmpty { return }
+        guard let isCrowded = store.enqueue(bytes.count) else { return drop() }
         let result = box.withLock { state -> (missing: UInt64, isDue: Bool)? in
             guard state.isOpen else { return nil }
             state.add(bytes)
             let needed = state.size + overhead
-            let isDue = state.queue.count >= Self.batch && state.isWriting.setOnce()
+            // A response that is received slowly must not hold much of a crowded queue.
+            let isDue = state.queue.count >= (isCrowded ? 1 : Self.batch) && state.isWriting.setOnce()
             return (needed > state.reserved ? needed - state.reserved : 0, isDue)
         }
         guard let result else { return store.dequeue(bytes.count) }
@@ -125,7 +127,9 @@ final class DiskWriter: CacheWriter {
     /// Writes the complete blocks that wait.
     private func writeQueue() {
         defer { box.withLock { $0.caughtUp.take() }?() }
-        while let (blocks, index) = box.withLock({ $0.nextBatch() }) {
+        while case let isCrowded = store.isQueueHalfFull,
+            let (blocks, index) = box.withLock({ $0.nextBatch(of: isCrowded ? 1 : Self.batch) })
+        {
             do throws(DiskFailure) {
                 let file = try openFile()
                 try write(blocks, index, to: file)
@@ -200,7 +204,7 @@ final class DiskWriter: CacheWriter {
                 box.withLock { ($0.file, $0.path) = (file, path) }
             }
             let end = try write(blocks, index, DiskFormat.sealed(record.bytes, id), to: file)
-            try store.place(path, record, size: end)
+            try store.place(path, record, size: end, file, since: mark)
             let reserved = box.withLock { state in
                 defer {
                     (state.reserved, state.queue, state.tail, state.isCommitted) = (0, [], Data(), true)
@@ -280,8 +284,8 @@ extension DiskWriter.State {
     }
 
     /// Returns the next blocks to be written and the index of the first one; nil if too few wait for it.
-    mutating func nextBatch() -> ([Data], UInt64)? {
-        guard !isDropped, queue.count >= DiskWriter.batch else {
+    mutating func nextBatch(of count: Int) -> ([Data], UInt64)? {
+        guard !isDropped, queue.count >= count else {
             isWriting = false
             return nil
         }

@@ -21,7 +21,8 @@ struct ExchangeSeats: Sendable {
     }
 
     private var seats: [Seat?] = []
-    private var free: [Int] = []
+    /// The number of readers.
+    private(set) var count = 0
     /// The number of readers that are not suspended.
     private var running = 0
     /// Whether the exchange has received more than the readers that are not suspended allow.
@@ -35,13 +36,11 @@ struct ExchangeSeats: Sendable {
 
     init() {}
 
-    var count: Int { seats.count - free.count }
-
     /// The readers, in the order of their seats.
     var readers: [CachingTask] { seats.compactMap { $0?.reader } }
 
     /// The only reader of an exchange that never had several.
-    var onlyReader: CachingTask? { isShared ? nil : seats.first??.reader }
+    var onlyReader: CachingTask? { isShared ? nil : seats.last??.reader }
 
     /// Whether the base's task has to pause.
     var isPaused: Bool { running == 0 || isAhead }
@@ -49,9 +48,10 @@ struct ExchangeSeats: Sendable {
     /// Adds a reader. Returns the number of its seat.
     mutating func add(_ reader: CachingTask, _ pace: ExchangePace) -> Int {
         isShared = isShared || count > 0
-        let seat = free.popLast() ?? seats.count
-        if seat == seats.count { seats.append(nil) }
-        seats[seat] = Seat(reader: reader, pace: pace)
+        // A seat is not taken again: late calls of a reader that has left must find its own seat empty.
+        let seat = seats.count
+        seats.append(Seat(reader: reader, pace: pace))
+        count += 1
         if !pace.isSuspended { running += 1 }
         note(pace)
         return seat
@@ -61,16 +61,18 @@ struct ExchangeSeats: Sendable {
     mutating func remove(_ seat: Int) -> CachingTask? {
         guard let old = seats[seat] else { return nil }
         seats[seat] = nil
-        free.append(seat)
+        count -= 1
         if !old.pace.isSuspended { running -= 1 }
         return old.reader
     }
 
     /// Removes all readers and returns them.
     mutating func removeAll() -> [CachingTask] {
-        defer { (seats, free, running) = ([], [], 0) }
+        defer { (seats, count, running) = ([], 0, 0) }
         return readers
     }
+
+    func isTaken(_ seat: Int) -> Bool { seats.indices.contains(seat) && seats[seat] != nil }
 
     mutating func set(_ pace: ExchangePace, of seat: Int) {
         guard seats.indices.contains(seat), let old = seats[seat]?.pace, old.version < pace.version else { return }

@@ -123,11 +123,12 @@ final class SharedExchange: TransportDelegate {
         return ticket
     }
 
-    /// Whether there are readers. If there are none, no reader may join any more.
+    /// Whether there are readers, or one that waits for the end of the cancelled exchange. If there are none, no reader
+    /// may join any more.
     var isNeeded: Bool {
         let isNeeded = box.withLock { state in
             if state.seats.count == 0 { state.isClosed = true }
-            return !state.isClosed
+            return state.seats.count > 0
         }
         if !isNeeded, isListed { owner.close(self) }
         return isNeeded
@@ -155,7 +156,7 @@ final class SharedExchange: TransportDelegate {
     func leave(_ seat: Int, waitsForEnd: Bool) -> Bool {
         let (hasLeft, isLast, inner, reader) = box.withLock {
             state -> (Bool, Bool, (any TransportTask)?, CachingTask?) in
-            guard state.stage != .ended else { return (true, false, nil, nil) }
+            guard state.stage != .ended, state.seats.isTaken(seat) else { return (true, false, nil, nil) }
             let isLast = state.seats.count == 1
             if isLast { (state.isClosed, state.isCancelled) = (true, true) }
             if isLast, waitsForEnd { return (false, true, state.inner, nil) }

@@ -15,10 +15,14 @@ final class SharingStage: Sendable {
         weak let reader: CheckedReader?
     }
 
-    init(limit: UInt64 = 1 << 20, entry: UInt64 = 1 << 20, _ options: HTTPCache.Options = HTTPCache.Options()) {
+    /// - Parameter wrap: Returns the store of the cache, which passes calls on to the store in memory.
+    init(
+        limit: UInt64 = 1 << 20, entry: UInt64 = 1 << 20, _ options: HTTPCache.Options = HTTPCache.Options(),
+        wrap: (MemoryStore) -> any CacheStore = { $0 }
+    ) {
         let time = time
         store = MemoryStore(limit: limit, maximumEntrySize: entry)
-        cache = HTTPCache(store, options: options, now: { time.withLock { $0 } })
+        cache = HTTPCache(wrap(store), options: options, now: { time.withLock { $0 } })
         transport = CachingTransport(base, cache: cache)
     }
 

@@ -1,0 +1,113 @@
+import Testing
+
+@testable import LarkspurCache
+
+/// Orders of calls that threads reach seldom, played one after the other.
+@Suite("Equal requests: rare orders", .timeLimit(.minutes(3)))
+struct SharingRaceTests {
+    @Test("A reader that joins while the response of the only reader is being stored gets all of it, or is ended")
+    func joinsDuringCommit() throws {
+        let commits = Protected<(@Sendable () -> Void)?>(nil)
+        let stage = SharingStage(wrap: { WatchedStore($0) { commits.withLock { $0.take() }?() } })
+        let first = try stage.readers(1)[0]
+        let (second, tight, waiting) = try (stage.reader(), stage.reader(allowed: 0), stage.reader(allowed: 0))
+        let task = try stage.task()
+        task.head(200, fresh)
+        task.body(10)
+        commits.withLock {
+            $0 = {
+                for reader in [second, tight, waiting] { reader.resume() }
+            }
+        }
+        task.end()
+        #expect(first.ended(nil, 10) && second.ended(nil, 10) && stage.base.tasks.count == 1)
+        tight.allow(upTo: .max)
+        #expect(tight.ended(nil, 10))
+        stage.transport.invalidate()
+        #expect(waiting.ended(.invalidated, 0))
+    }
+
+    @Test("A task that was kept and then sent a request of its own is released at its end")
+    func keptAndAlone() throws {
+        weak var released: CachingTransport?
+        try {
+            let stage = SharingStage(limit: 4_096, entry: 2_048)
+            released = stage.transport
+            let (fast, suspended) = try (stage.readers(1)[0], stage.readers(1)[0])
+            suspended.suspend()
+            let task = try stage.task()
+            task.head(200, fresh)
+            for _ in 0..<40 { task.body(100) }
+            task.end()
+            suspended.resume()
+            let own = try stage.task(1)
+            own.head(200, fresh)
+            own.end()
+            #expect(fast.ended(nil, 4_000) && suspended.ended(nil, 0))
+        }()
+        #expect(released == nil)
+    }
+
+    @Test("A late call of a reader that has left changes no other reader")
+    func lateCalls() throws {
+        let stage = SharingStage()
+        let url = try RequestURL("http://h/")
+        let tasks = (0..<3).map { number in
+            CachingTask(
+                TransportRequest(url: url), id: TransportTaskID(UInt64(number)), delegate: CheckedReader(),
+                transport: stage.transport)
+        }
+        var seats = ExchangeSeats()
+        let first = seats.add(tasks[0], ExchangePace(allowed: 1))
+        let second = seats.add(tasks[1], ExchangePace(isSuspended: true, allowed: 1))
+        _ = seats.remove(first)
+        let third = seats.add(tasks[2], ExchangePace(isSuspended: true, allowed: 1))
+        #expect(Set([first, second, third]).count == 3 && !seats.isTaken(first) && seats.isTaken(third))
+        seats.set(ExchangePace(allowed: 9, version: 5), of: first)
+        #expect(seats.isPaused && seats.allowed == 1 && seats.count == 2)
+        _ = seats.remove(first)
+        #expect(seats.count == 2 && seats.readers.map(\.id) == tasks.dropFirst().map(\.id))
+    }
+}
+
+/// A store that calls a closure before it commits a response.
+private final class WatchedStore: CacheStore {
+    private let base: MemoryStore
+    private let commits: @Sendable () -> Void
+
+    init(_ base: MemoryStore, _ commits: @escaping @Sendable () -> Void) {
+        (self.base, self.commits) = (base, commits)
+    }
+
+    func find(
+        _ key: CacheKey, for fields: [HeaderField], _ done: @escaping @Sendable (StoredResponse?) -> Void
+    ) { base.find(key, for: fields, done) }
+
+    func begin(_ head: StoredHead, length: UInt64?) -> (any CacheWriter)? {
+        base.begin(head, length: length).map { Writer(base: $0, commits: commits) }
+    }
+
+    func update(_ stored: StoredResponse, to head: StoredHead) { base.update(stored, to: head) }
+    func remove(_ stored: StoredResponse) { base.remove(stored) }
+    func remove(url: String) { base.remove(url: url) }
+    func removeAll() { base.removeAll() }
+    func filter(_ isKept: @escaping @Sendable (StoredHead, UInt64) -> Bool) async throws {
+        try await base.filter(isKept)
+    }
+    var usage: (entries: Int, bytes: UInt64, evicted: Int) { base.usage }
+
+    private struct Writer: CacheWriter {
+        let base: any CacheWriter
+        let commits: @Sendable () -> Void
+
+        func append(_ bytes: Data) { base.append(bytes) }
+        func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
+            base.read(at: position, done)
+        }
+        func commit(head: ResponseHead?, body: Data?) {
+            commits()
+            base.commit(head: head, body: body)
+        }
+        func drop() { base.drop() }
+    }
+}
