@@ -48,7 +48,7 @@ struct CachingState {
             (delegate, playback, exchange, stored, seat) = (nil, nil, nil, nil, nil)
         }
     }
-    /// What the task has held until its end, to be released after unlocking (rule R1 in Concurrency.md).
+    /// The objects that the task held until its end. They are released after unlocking (rule R1 in Concurrency.md).
     private var remains: Remains?
     typealias Remains = (Playback?, SharedExchange?, StoredResponse?)
     /// The error with which the task's user, or the transport, has ended the task.
@@ -152,8 +152,8 @@ struct CachingState {
         return pace == known ? .none : .set(pace)
     }
 
-    /// Goes on without the exchange. Returns the seat that has to be left there and what was held, and nil if the task has ended, has a
-    /// response or has another exchange.
+    /// Goes on without the exchange. Returns the seat that has to be left there, and the objects that were held. Returns
+    /// nil if the task has ended, has a response or has another exchange.
     mutating func goAlone(_ exchange: SharedExchange?) -> (seat: Int?, stored: StoredResponse?, Playback?)? {
         guard self.exchange === exchange, endError == nil else { return nil }
         guard phase == .asking || phase == .playing && playback?.head != nil else { return nil }

@@ -74,7 +74,7 @@ final class CachingTask: TransportTask {
         }
     }
 
-    /// Releases what the task has held, without its lock.
+    /// Releases the objects that the task held, without its lock.
     func releaseRemains() { _ = box.withLock { $0.takeRemains() } }
 
     // MARK: Looking

@@ -137,7 +137,7 @@ package final class DiskStore: CacheStore {
             head, overhead: UInt64(size), reserved: space, mark: box.withLock { $0.removals.last }, store: self)
     }
 
-    /// Returns the most space that a head can take; nil if it is too large to be stored. A server may send any number of
+    /// Returns the most space that a head can take; nil if it is too large to store. A server may send any number of
     /// names in `Vary`.
     private static func space(of head: StoredHead) -> Int? {
         let names = head.selection.names.reduce(0) { $0 + $1.utf8.count + 4 }
@@ -157,8 +157,8 @@ package final class DiskStore: CacheStore {
 
     func release(_ count: UInt64) { box.withLock { $0.reserved -= count } }
 
-    /// Counts bytes that wait to be written. Returns whether more than half of the queue is in use; nil if the bytes may
-    /// not wait.
+    /// Counts bytes that wait to be written. Returns whether more than half of the queue is in use; nil if there is no
+    /// room for the bytes.
     func enqueue(_ count: Int) -> Bool? {
         box.withLock { state in
             guard state.queued + UInt64(count) <= settings.queueLimit else { return nil }

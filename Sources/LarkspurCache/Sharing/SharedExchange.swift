@@ -123,8 +123,8 @@ final class SharedExchange: TransportDelegate {
         return ticket
     }
 
-    /// Whether there are readers, or one that waits for the end of the cancelled exchange. If there are none, no reader
-    /// may join any more.
+    /// Whether there are readers. A reader that waits for the end of the cancelled exchange is one of them. Without
+    /// readers, the exchange takes no more.
     var isNeeded: Bool {
         let isNeeded = box.withLock { state in
             if state.seats.count == 0 { state.isClosed = true }

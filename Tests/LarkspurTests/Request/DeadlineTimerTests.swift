@@ -104,7 +104,8 @@ struct DeadlineTimerTests {
             #expect(try await request.serializingString().value == "body")
         }
         for _ in 0..<100 { try await perform() }
-        #expect(core == nil && clock.sleepers == 0)
+        // Another thread may still be leaving the last request.
+        await poll { core == nil && clock.sleepers == 0 }
     }
 
     @Test("Limits on the system's clocks pass in time, and the others go on", arguments: [true, false])
