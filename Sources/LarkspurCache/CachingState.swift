@@ -152,7 +152,7 @@ struct CachingState {
         return pace == known ? .none : .set(pace)
     }
 
-    /// Goes on without the exchange. Returns the seat that has to be left there, and the objects that were held. Returns
+    /// Goes on without the exchange. Returns the seat that has to be left there, and the objects that were held; or
     /// nil if the task has ended, has a response or has another exchange.
     mutating func goAlone(_ exchange: SharedExchange?) -> (seat: Int?, stored: StoredResponse?, Playback?)? {
         guard self.exchange === exchange, endError == nil else { return nil }
