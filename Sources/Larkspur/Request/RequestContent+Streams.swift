@@ -39,12 +39,13 @@ extension RequestContent {
         .body(.sequence(length: length, make))
     }
 
-    /// Returns content with the elements of a sequence as a JSON array, encoded while they are sent. The closure
-    /// creates a sequence each time the body is sent.
+    /// Returns content with the elements of a sequence as a JSON array, encoded while they are sent. The closure must
+    /// return a new sequence each time the body is sent.
     ///
     ///     let upload = await session.upload(.jsonArray { database.records() }, to: url)
     ///
-    /// The array is never in memory as a whole. The content type is `application/json`, unless the request has another.
+    /// The array is never in memory as a whole. With `.prettyPrinted`, each element is formatted by itself. The content
+    /// type is `application/json`, unless the request has another.
     public static func jsonArray<Elements: AsyncSequence & SendableMetatype>(
         encoder: JSON.Encoder = JSON.Encoder(), _ make: @escaping @Sendable () async throws -> Elements
     ) -> RequestContent where Elements.Element: Encodable {

@@ -30,6 +30,34 @@ struct JSONArrayBodyTests {
         #expect(error?.code == .bodyFailed)
     }
 
+    @Test("The error of an element has its index and path, but not its contents")
+    func privacy() async {
+        struct Account: Encodable, Sendable {
+            let secret: String
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.unkeyedContainer()
+                try container.encode(1)
+                let context = EncodingError.Context(codingPath: container.codingPath, debugDescription: "no rate")
+                if secret != "a" { throw EncodingError.invalidValue(self, context) }
+            }
+        }
+        let elements = ["a", "hunter2"].map { ["account": Account(secret: $0)] }
+        let body = TransportBody.jsonArray { Pieces(elements: elements) }
+        let error = await #expect(throws: TransportError.self) { try await body.pulled() }
+        let shown = error.map { "\($0) \(String(reflecting: $0))" } ?? ""
+        #expect(shown.contains(#"element 1 cannot be encoded at "/account": no rate"#))
+        #expect(!shown.contains("hunter2"))
+    }
+
+    @Test("An array whose task is cancelled fails, and does not look complete", arguments: [0, 1, 3])
+    func cancellation(count: Int) async {
+        let body = TransportBody.jsonArray {
+            Pieces(elements: Array(0..<count), onNext: { withUnsafeCurrentTask { $0?.cancel() } })
+        }
+        let error = await #expect(throws: TransportError.self) { try await body.pulled() }
+        #expect(error?.code == .bodyFailed)
+    }
+
     @Test("The content type is JSON, unless the request has another")
     func contentType() async throws {
         let log = TransportLog()

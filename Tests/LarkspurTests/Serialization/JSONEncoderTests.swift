@@ -132,6 +132,22 @@ struct JSONEncoderTests {
         }
     }
 
+    @Test(
+        "Dates that are not finite have Foundation's errors and bytes", arguments: [Double.infinity, -.infinity, .nan])
+    func dates(seconds: Double) {
+        let dates = [Date(timeIntervalSinceReferenceDate: seconds)]
+        for strategy in [.deferredToDate, .secondsSince1970, .millisecondsSince1970]
+            as [JSONEncoder.DateEncodingStrategy]
+        {
+            let encoder = JSONEncoder()
+            encoder.dateEncodingStrategy = strategy
+            #expect(outcome { try JSON.Encoder(encoder).encode(dates) } == outcome { try encoder.encode(dates) })
+            encoder.nonConformingFloatEncodingStrategy = .convertToString(
+                positiveInfinity: "+", negativeInfinity: "-", nan: "?")
+            #expect(outcome { try JSON.Encoder(encoder).encode(dates) } == outcome { try encoder.encode(dates) })
+        }
+    }
+
     @Test("Members keep the order in which they are encoded, and JSON values keep their digits")
     func order() throws {
         let text = try JSON.Encoder().encode(EncodedValues.Cased.Inner())

@@ -16,7 +16,7 @@ struct JSONKeyedEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     /// Encodes a member with a value that cannot fail.
     @inline(__always)
     private func set(_ key: some CodingKey, _ write: (inout JSONText) -> Void) throws {
-        try place.check()
+        try place.check(.object)
         output.beginMember(name(key), place.frame)
         write(&output.state.pointee.text)
         output.endMember(place.frame)
@@ -25,7 +25,7 @@ struct JSONKeyedEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     mutating func encodeNil(forKey key: Key) throws { try set(key) { $0.append("null") } }
 
     mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
-        try place.check()
+        try place.check(.object)
         try output.undoing(place.frame) { output, frame in
             output.state.pointee.frames[frame].key = key
             output.beginMember(name(key), frame)
@@ -36,7 +36,7 @@ struct JSONKeyedEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     /// Begins a member whose value has an output of its own.
     private func child(_ key: some CodingKey) -> JSONOutput {
-        guard place.isCurrent else { return JSONOutput(output.encoding, prefix: codingPath + [key]) }
+        guard place.isOpen(.object) else { return JSONOutput(output.encoding, prefix: codingPath + [key]) }
         output.state.pointee.frames[place.frame].key = key
         output.beginMember(name(key), place.frame)
         let child = output.addChild(at: place.frame)
@@ -47,7 +47,7 @@ struct JSONKeyedEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     /// Opens the array or object of a key. If the key has one already, it is continued.
     private func nested(_ key: Key, _ kind: JSONOutput.Frame.Kind) -> JSONValueEncoder {
         let child = child(key)
-        guard place.isCurrent, let earlier = output.earlierMember(place.frame) else {
+        guard place.isOpen(.object), let earlier = output.earlierMember(place.frame) else {
             return child.begin().opened(kind)
         }
         return output.continued(earlier, kind, place.frame) ?? child.begin().opened(kind)
@@ -73,12 +73,12 @@ struct JSONUnkeyedEncoder: UnkeyedEncodingContainer {
 
     private var output: JSONOutput { place.output }
     var codingPath: [any CodingKey] { place.codingPath }
-    var count: Int { place.isCurrent ? output.state.pointee.frames[place.frame].count : 0 }
+    var count: Int { place.isOpen(.array) ? output.state.pointee.frames[place.frame].count : 0 }
 
     /// Encodes an element by the closure.
     @inline(__always)
     private func add(_ write: (JSONOutput) throws -> Void) throws {
-        try place.check()
+        try place.check(.array)
         try output.undoing(place.frame) { output, frame in
             output.beginElement(frame)
             try write(output)
@@ -91,7 +91,7 @@ struct JSONUnkeyedEncoder: UnkeyedEncodingContainer {
 
     /// Begins an element that has an output of its own.
     private func child() -> JSONOutput {
-        guard place.isCurrent else { return JSONOutput(output.encoding, prefix: codingPath) }
+        guard place.isOpen(.array) else { return JSONOutput(output.encoding, prefix: codingPath) }
         output.beginElement(place.frame)
         let child = output.addChild(at: place.frame)
         output.state.pointee.frames[place.frame].count += 1
@@ -129,6 +129,10 @@ extension JSONKeyedEncoder {
     mutating func encode(_ value: UInt16, forKey key: Key) throws { try set(key) { $0.appendInteger(value) } }
     mutating func encode(_ value: UInt32, forKey key: Key) throws { try set(key) { $0.appendInteger(value) } }
     mutating func encode(_ value: UInt64, forKey key: Key) throws { try set(key) { $0.appendInteger(value) } }
+    @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+    mutating func encode(_ value: Int128, forKey key: Key) throws { try set(key) { $0.appendInteger(value) } }
+    @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+    mutating func encode(_ value: UInt128, forKey key: Key) throws { try set(key) { $0.appendInteger(value) } }
 
     private func set<Number: BinaryFloatingPoint & CustomStringConvertible & Sendable & Encodable>(
         number value: Number, _ key: Key
@@ -154,4 +158,8 @@ extension JSONUnkeyedEncoder {
     mutating func encode(_ value: UInt16) throws { try add { $0.state.pointee.text.appendInteger(value) } }
     mutating func encode(_ value: UInt32) throws { try add { $0.state.pointee.text.appendInteger(value) } }
     mutating func encode(_ value: UInt64) throws { try add { $0.state.pointee.text.appendInteger(value) } }
+    @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+    mutating func encode(_ value: Int128) throws { try add { $0.state.pointee.text.appendInteger(value) } }
+    @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+    mutating func encode(_ value: UInt128) throws { try add { $0.state.pointee.text.appendInteger(value) } }
 }

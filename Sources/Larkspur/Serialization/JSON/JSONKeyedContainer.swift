@@ -2,18 +2,24 @@
 struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private let scan: JSONScan
     private let object: Int
-    /// The values by converted key, if the decoder converts keys.
+    /// The values by converted key, if the decoder converts keys or the object has many unusual keys.
     private let converted: [String: Int]?
+
+    /// The maximum number of members of which unusual keys are searched without an index.
+    private static var searchLimit: Int { 16 }
 
     init(_ scan: JSONScan, _ object: Int) {
         (self.scan, self.object) = (scan, object)
-        converted = scan.convertsKeys ? scan.convertedMembers(of: object) : nil
+        let node = scan.nodes[object]
+        // A search for an unusual key compares strings. Without an index, a dictionary would search all keys for each.
+        let hasIndex = scan.convertsKeys || node.has(JSONNode.hasUnusualKeys) && node.count > Self.searchLimit
+        converted = hasIndex ? scan.convertedMembers(of: object) : nil
     }
 
     var codingPath: [any CodingKey] { scan.path(to: object) }
 
     var allKeys: [Key] {
-        if let converted { return converted.keys.compactMap { Key(stringValue: $0) } }
+        if scan.convertsKeys, let converted { return converted.keys.compactMap { Key(stringValue: $0) } }
         var keys: [Key] = []
         keys.reserveCapacity(scan.nodes[object].count)
         scan.forEachMember(of: object) { name, _ in
@@ -84,6 +90,10 @@ extension JSONKeyedContainer {
     func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try scan.integer(type, at: value(key)) }
     func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try scan.integer(type, at: value(key)) }
     func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try scan.integer(type, at: value(key)) }
+    @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try scan.integer(type, at: value(key)) }
+    @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try scan.integer(type, at: value(key)) }
 
     func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
         try present(key).map { try scan.bool(at: $0) }
@@ -112,4 +122,8 @@ extension JSONKeyedContainer {
     func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) throws -> UInt16? { try ifPresent(key) }
     func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? { try ifPresent(key) }
     func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? { try ifPresent(key) }
+    @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+    func decodeIfPresent(_ type: Int128.Type, forKey key: Key) throws -> Int128? { try ifPresent(key) }
+    @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+    func decodeIfPresent(_ type: UInt128.Type, forKey key: Key) throws -> UInt128? { try ifPresent(key) }
 }

@@ -55,14 +55,19 @@ extension JSONOutput {
 
     /// Returns the last earlier member with the key of the member that has just begun.
     func earlierMember(_ index: Int) -> Member? {
-        let members = state.pointee.members[state.pointee.frames[index].firstMember...]
-        guard let new = members.last else { return nil }
-        let name = key(new)
-        let isUsual = name.utf8.allSatisfy { $0 < 0x80 }
-        // Most keys are told apart by their lengths, without creating strings.
-        return members.dropLast().last { member in
-            (!isUsual || member.value - member.key == new.value - new.key) && key(member) == name
+        let frame = state.pointee.frames[index]
+        let members = state.pointee.members[frame.firstMember...]
+        guard frame.mayRepeat || frame.keepsKeys, let new = members.last else { return nil }
+        let (bytes, length) = (state.pointee.text.bytes, new.value - new.key)
+        let isUsual = UnsafeBufferPointer(start: bytes + new.key, count: length).allSatisfy { $0 < 0x80 }
+        guard !isUsual else {
+            return members.dropLast().last { member in
+                member.value - member.key == length
+                    && JSONKeyHash.areEqual(bytes + member.key, bytes + new.key, length)
+            }
         }
+        let name = key(new)
+        return members.dropLast().last { key($0) == name }
     }
 
     /// Sorts the members of an object if the encoder does so, and removes values of keys that occur again.
@@ -91,7 +96,7 @@ extension JSONOutput {
     /// Replaces the members from the offset on by others: the key of one, and the value of one.
     private func rewrite(_ members: [(key: Member, value: Member)], from start: Int) {
         let old = Array(state.pointee.text.buffer[start...])
-        let firstChild = state.pointee.children.firstIndex { $0.offset >= start } ?? state.pointee.children.count
+        let firstChild = firstChild(from: start)
         let oldChildren = Array(state.pointee.children[firstChild...])
         state.pointee.children.removeSubrange(firstChild...)
         state.pointee.text.truncate(to: start)
@@ -100,7 +105,8 @@ extension JSONOutput {
             append(old[(key.key - start)..<(key.value - start)])
             let offset = state.pointee.text.count
             append(old[(value.value - start)..<(value.end - start)])
-            for child in oldChildren where (value.value...value.end).contains(child.offset) {
+            let first = Self.first(in: oldChildren, from: value.value)
+            for child in oldChildren[first...].prefix(while: { $0.offset <= value.end }) {
                 state.pointee.children.append(
                     Child(offset: offset + child.offset - value.value, output: child.output))
             }

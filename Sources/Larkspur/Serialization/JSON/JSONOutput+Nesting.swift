@@ -5,7 +5,7 @@ extension JSONOutput {
         state.pointee.text.separate(state.pointee.frames[index].count, encoding.style, depth: state.pointee.depth)
     }
 
-    /// Encodes an element or a member by the closure. If that fails, it is as if it had not been encoded.
+    /// Encodes an element or a member by the closure. On an error, removes everything that the closure has written.
     @inline(__always)
     func undoing(_ index: Int, _ encode: (JSONOutput, Int) throws -> Void) throws {
         let (offset, depth) = (state.pointee.text.count, state.pointee.depth)
@@ -28,29 +28,47 @@ extension JSONOutput {
             state.pointee.children.removeAll { $0.output === child.output && $0.offset == earlier.value }
             return JSONValueEncoder(child.output, 0, frame.id)
         }
-        // A value that has been encoded as text is read again.
-        let text = UnsafeBufferPointer(rebasing: state.pointee.text.buffer[earlier.value..<earlier.end])
-        guard !state.pointee.children.contains(where: { (earlier.value...earlier.end).contains($0.offset) }),
-            let value = try? JSON(data: Data(text))
-        else { return nil }
-        let encoder = last.output.begin()
-        switch value {
-        case .array(let elements) where kind == .array:
-            _ = encoder.opened(.array)
-            for element in elements {
-                last.output.beginElement(0)
-                _ = last.output.json(element)
-                last.output.state.pointee.frames[0].count += 1
-            }
-        case .object(let members) where kind == .object:
-            _ = encoder.opened(.object)
-            for (key, member) in members {
-                last.output.beginMember(key, 0)
-                _ = last.output.json(member)
-                last.output.endMember(0)
-            }
-        default: return encoder.opened(kind)
-        }
+        let value = parsed(kind, earlier.value, earlier.end)
+        let encoder = last.output.begin().opened(kind)
+        last.output.fill(0, with: value)
         return encoder
+    }
+
+    /// Opens an array or an object as the value of a frame. If the frame has one of this type already, which was
+    /// encoded as a single value, that is continued.
+    func reopen(_ kind: Frame.Kind, _ index: Int) {
+        let value = parsed(kind, state.pointee.frames[index].start, state.pointee.text.count)
+        open(kind, index)
+        fill(index, with: value)
+    }
+
+    /// Returns an array or an object that has been encoded as text; null if the text has another type.
+    private func parsed(_ kind: Frame.Kind, _ start: Int, _ end: Int) -> JSON {
+        let bracket = kind == .array ? UInt8(ascii: "[") : UInt8(ascii: "{")
+        guard start < end, state.pointee.text.bytes[start] == bracket else { return .null }
+        var text = JSONText()
+        defer { text.free() }
+        do {
+            try append(start, end, to: &text)
+            return try JSON(data: Data(text.buffer))
+        } catch {
+            // The text is valid JSON, so it can only be too deep. Its contents must not be lost without an error.
+            state.pointee.isTooDeep = true
+            return .null
+        }
+    }
+
+    /// Encodes the contents of an array or an object into an open frame of the same type.
+    private func fill(_ index: Int, with value: JSON) {
+        for element in value.array ?? [] {
+            beginElement(index)
+            _ = json(element)
+            state.pointee.frames[index].count &+= 1
+        }
+        for (key, member) in value.object ?? [:] {
+            beginMember(key, index)
+            _ = json(member)
+            endMember(index)
+        }
     }
 }

@@ -24,7 +24,7 @@ extension JSONOutput {
         if type == Date.self { return try date(same(value)) }
         if type == Data.self { return try data(same(value)) }
         if type == URL.self { return string((same(value) as URL).absoluteString) }
-        if type == Decimal.self { return word { $0.append((same(value) as Decimal).description) } }
+        if type == Decimal.self { return try decimal(same(value)) }
         if type == JSON.self { return json(same(value)) }
         let keepsKeys = encoding.convertsKeys && type is any JSONStringKeys.Type
         return try encoded(keepsKeys: keepsKeys) { try value.encode(to: $0) }
@@ -34,7 +34,9 @@ extension JSONOutput {
     @inline(__always)
     private func same<Value, Result>(_ value: Value) -> Result { unsafeBitCast(value, to: Result.self) }
 
-    private func encoded(keepsKeys: Bool = false, _ encode: (any Swift.Encoder) throws -> Void) rethrows -> Bool {
+    private func encoded(keepsKeys: Bool = false, _ encode: (any Swift.Encoder) throws -> Void) throws -> Bool {
+        // Objects that contain each other would otherwise use up the stack.
+        guard state.pointee.depth <= Self.maximumDepth else { throw tooDeep() }
         try encode(begin(keepsKeys: keepsKeys))
         defer { end() }
         return state.pointee.frames.last?.kind != Frame.Kind.none
@@ -78,18 +80,34 @@ extension JSONOutput {
         if value.isFinite { return word { $0.appendNumber(value) } }
         let strategy = encoding.options.nonConformingFloatEncodingStrategy
         guard case .convertToString(let positive, let negative, let nan) = strategy else {
-            let path = path(to: state.pointee.frames.count)
-            throw EncodingError.invalidValue(
-                value, .init(codingPath: path, debugDescription: "JSON cannot represent \(value)"))
+            throw unrepresentable(value, "\(value)")
         }
         return string(value.isNaN ? nan : value > 0 ? positive : negative)
+    }
+
+    @inline(never)
+    private func unrepresentable(_ value: Any, _ name: String) -> EncodingError {
+        let path = path(to: state.pointee.frames.count)
+        return .invalidValue(value, .init(codingPath: path, debugDescription: "JSON cannot represent \(name)"))
+    }
+
+    private func decimal(_ value: Decimal) throws -> Bool {
+        guard !value.isNaN else { throw unrepresentable(value, "NaN") }
+        return word { $0.append(value.description) }
+    }
+
+    /// Appends the seconds or milliseconds of a date. The strategy for infinities and NaN is for numbers only, as in
+    /// Foundation.
+    private func time(_ value: Double) throws -> Bool {
+        guard value.isFinite else { throw unrepresentable(value, "the date \(value)") }
+        return try number(value)
     }
 
     private func date(_ date: Date) throws -> Bool {
         switch encoding.options.dateEncodingStrategy {
         case .deferredToDate: return try number(date.timeIntervalSinceReferenceDate)
-        case .secondsSince1970: return try number(date.timeIntervalSince1970)
-        case .millisecondsSince1970: return try number(1_000 * date.timeIntervalSince1970)
+        case .secondsSince1970: return try time(date.timeIntervalSince1970)
+        case .millisecondsSince1970: return try time(1_000 * date.timeIntervalSince1970)
         case .iso8601: return string(date.formatted(.iso8601))
         case .custom(let encode): return try hasEncoded { try encode(date, $0) }
         #if canImport(Darwin)
@@ -114,7 +132,7 @@ extension JSONOutput {
     }
 
     /// Appends what the closure encodes, or an empty object.
-    private func hasEncoded(_ encode: (any Swift.Encoder) throws -> Void) rethrows -> Bool {
+    private func hasEncoded(_ encode: (any Swift.Encoder) throws -> Void) throws -> Bool {
         _ = try encoded(encode)
         return true
     }

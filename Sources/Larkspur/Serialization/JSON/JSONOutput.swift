@@ -1,8 +1,8 @@
 /// The text of an encoded value. Values are written in the order in which they are encoded, so there is no tree of
 /// them.
 ///
-/// An encoder that a value keeps while it goes on, such as that of a nested container, writes to an output of its own,
-/// a child. The text of a child is inserted at the end.
+/// A nested container or super encoder can be filled after later members. It writes to a child output. `finish` inserts
+/// the child's text.
 ///
 /// All changing state is in raw memory, as in `JSONScan`. An output is used by one thread at a time.
 final class JSONOutput {
@@ -129,10 +129,11 @@ final class JSONOutput {
 
     private func removeText(from offset: Int) {
         state.pointee.text.truncate(to: offset)
-        while let last = state.pointee.children.last, last.offset >= offset { state.pointee.children.removeLast() }
+        // A child at the offset itself is the element or member before the removed text.
+        while let last = state.pointee.children.last, last.offset > offset { state.pointee.children.removeLast() }
     }
 
-    /// Undoes an element or a member whose encoding has failed: frames of it that are open, and its text.
+    /// Removes the open frames and the text of a failed element or member.
     func undo(to index: Int, _ offset: Int, _ members: Int, depth: Int) {
         state.pointee.frames.removeSubrange((index + 1)...)
         state.pointee.members.removeSubrange(members...)
@@ -152,19 +153,41 @@ final class JSONOutput {
     /// Ends all values, and appends the text to another one.
     func finish(into result: inout JSONText) throws {
         while !state.pointee.frames.isEmpty { end() }
-        guard !state.pointee.isTooDeep else {
-            throw EncodingError.invalidValue(
-                Self.maximumDepth,
-                .init(
-                    codingPath: [],
-                    debugDescription: "the value is nested deeper than \(Self.maximumDepth) levels"))
-        }
-        var start = 0
-        for child in state.pointee.children {
+        guard !state.pointee.isTooDeep else { throw tooDeep() }
+        try append(0, state.pointee.text.count, to: &result)
+    }
+
+    /// Appends a part of the text to another one, with the texts of the children in it.
+    func append(_ start: Int, _ end: Int, to result: inout JSONText) throws {
+        var start = start
+        let first = firstChild(from: start)
+        for child in state.pointee.children[first...].prefix(while: { $0.offset <= end }) {
             result.append(UnsafeBufferPointer(rebasing: state.pointee.text.buffer[start..<child.offset]))
             try child.output.finish(into: &result)
             start = child.offset
         }
-        result.append(UnsafeBufferPointer(rebasing: state.pointee.text.buffer[start...]))
+        result.append(UnsafeBufferPointer(rebasing: state.pointee.text.buffer[start..<end]))
+    }
+
+    /// Returns the index of the first child at the offset or behind it.
+    func firstChild(from offset: Int) -> Int { Self.first(in: state.pointee.children, from: offset) }
+
+    /// Returns the index of the first child at the offset or behind it in a list that is sorted by offset.
+    static func first(in children: [Child], from offset: Int) -> Int {
+        var (low, high) = (0, children.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if children[middle].offset < offset { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    @inline(never)
+    func tooDeep() -> EncodingError {
+        let description =
+            "the value is nested deeper than \(Self.maximumDepth) levels, or than \(JSON.maximumDepth) in an array or "
+            + "object that several containers encode"
+        return .invalidValue(
+            Self.maximumDepth, .init(codingPath: path(to: state.pointee.frames.count), debugDescription: description))
     }
 }

@@ -20,22 +20,38 @@ struct JSONValueEncoder: Swift.Encoder, SingleValueEncodingContainer {
         return count == frame &+ 1 && output.state.pointee.frames[frame].id == id
     }
 
+    /// Whether this value is being encoded as an array or an object. A container of it cannot be used if the value has
+    /// another type by now.
+    @inline(__always)
+    func isOpen(_ kind: JSONOutput.Frame.Kind) -> Bool {
+        isCurrent && output.state.pointee.frames[frame].kind == kind
+    }
+
     /// Throws if a value uses an encoder or a container at the wrong time: while a value inside it is encoded, or after
     /// its end.
     @inline(__always)
     func check() throws { if !isCurrent { throw misuse() } }
 
+    @inline(__always)
+    func check(_ kind: JSONOutput.Frame.Kind) throws { if !isOpen(kind) { throw misuse() } }
+
     @inline(never)
     private func misuse() -> EncodingError {
         .invalidValue(
-            "", .init(codingPath: codingPath, debugDescription: "an encoder is used after the end of its value"))
+            "",
+            .init(
+                codingPath: codingPath, debugDescription: "an encoder or container is used after the end of its value"))
     }
 
     /// Opens the array or object of this value, or continues it if it is open.
     func opened(_ kind: JSONOutput.Frame.Kind) -> JSONValueEncoder {
         // These functions cannot throw. The text of a misused encoder is dropped.
         guard isCurrent else { return JSONOutput(output.encoding, prefix: codingPath).begin().opened(kind) }
-        if output.state.pointee.frames[frame].kind != kind { output.open(kind, frame) }
+        switch output.state.pointee.frames[frame].kind {
+        case kind: break
+        case .scalar: output.reopen(kind, frame)
+        case .none, .array, .object: output.open(kind, frame)
+        }
         return self
     }
 
@@ -85,4 +101,8 @@ extension JSONValueEncoder {
     func encode(_ value: UInt16) throws { try set(word: value) }
     func encode(_ value: UInt32) throws { try set(word: value) }
     func encode(_ value: UInt64) throws { try set(word: value) }
+    @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+    func encode(_ value: Int128) throws { try set(word: value) }
+    @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+    func encode(_ value: UInt128) throws { try set(word: value) }
 }
