@@ -196,17 +196,19 @@ package struct CacheRules: Sendable {
     /// Returns the URLs whose stored responses are no longer valid after this response to an unsafe request (RFC 9111,
     /// section 4.4).
     package static func invalidated(by head: ResponseHead, to request: TransportRequest) -> [RequestURL] {
-        guard request.method != "GET", !isSafe(request.method), (200..<400).contains(head.status) else { return [] }
+        guard !isSafe(request.method), (200..<400).contains(head.status) else { return [] }
         let others = ["Location", "Content-Location"].compactMap { name in
             head[name].flatMap { try? request.url.resolving($0) }
         }
         return [request.url] + others.filter { $0.origin == request.url.origin }
     }
 
+    private static let safe: Set<String> = [
+        "GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH",
+    ]
+
     /// Returns whether a method changes nothing at the server.
-    package static func isSafe(_ method: String) -> Bool {
-        ["GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH"].contains(method)
-    }
+    package static func isSafe(_ method: String) -> Bool { safe.contains(method) }
 }
 
 extension HeaderField {

@@ -59,7 +59,7 @@ struct CachingState {
     /// The time of the first `resume()`.
     private var started: ContinuousClock.Instant?
 
-    /// The exchange with the base, in the phases `asking` and `playing`.
+    /// The exchange with the base, in the phases `asking`, `passing` and `playing`.
     private(set) var exchange: SharedExchange?
     /// The task's seat in the exchange; nil while the task joins.
     private var seat: Int?

@@ -1,8 +1,8 @@
 /// A task of a transport with a cache: it serves a stored response, or the response of an exchange with the base.
 ///
 /// The task goes through these phases: `waiting` for `resume()`, `looking` in the store, `asking` in an exchange, which
-/// it may share with equal tasks, and `playing` a response. A stored response is also played after the base has
-/// confirmed it, or has failed.
+/// it may share with equal tasks, and then `passing` or `playing` the response. The only reader of an exchange passes
+/// the events on as they come. A stored response is played, also after the base has confirmed it or has failed.
 final class CachingTask: TransportTask {
     // Immutable
     let id: TransportTaskID

@@ -2,21 +2,14 @@ import Foundation
 import Larkspur
 import Testing
 
-@Suite("Rules of JSON.Encoder beyond those of JSONEncoder", .timeLimit(.minutes(1)))
+@Suite("Rules of JSON.Encoder beyond those of JSONEncoder", .timeLimit(.minutes(3)))
 struct JSONEncoderRulesTests {
     private typealias Key = DecodedTypes.FreeKey
-
-    /// A value that is encoded by a closure.
-    private struct Value: Encodable {
-        let body: (any Encoder) throws -> Void
-        init(_ body: @escaping (any Encoder) throws -> Void) { self.body = body }
-        func encode(to encoder: any Encoder) throws { try body(encoder) }
-    }
 
     private struct Failure: Error {}
 
     private func text(_ body: @escaping (any Encoder) throws -> Void) throws -> String {
-        String(decoding: try JSON.Encoder().encode(Value(body)), as: UTF8.self)
+        String(decoding: try JSON.Encoder().encode(EncodedByClosure(body)), as: UTF8.self)
     }
 
     @Test("The last value of a key counts, at the place of the first")
@@ -71,7 +64,7 @@ struct JSONEncoderRulesTests {
         let written = try text { encoder in
             var container = encoder.unkeyedContainer()
             try container.encode(
-                Value { encoder in
+                EncodedByClosure { encoder in
                     var object = encoder.container(keyedBy: Key.self)
                     try object.encode(1, forKey: Key("a"))
                     _ = object.superEncoder()
@@ -79,7 +72,7 @@ struct JSONEncoderRulesTests {
                     try list.encode([true])
                 })
             try container.encode(
-                Value { encoder in
+                EncodedByClosure { encoder in
                     var single = encoder.singleValueContainer()
                     try single.encode("first")
                     try single.encode(["last": 1])
@@ -90,12 +83,12 @@ struct JSONEncoderRulesTests {
 
     @Test("A member or an element that fails is not there, and the others stay")
     func failedMembers() throws {
-        let failing = Value { encoder in
+        let failing = EncodedByClosure { encoder in
             var container = encoder.container(keyedBy: Key.self)
             try container.encode(1, forKey: Key("lost"))
             var nested = container.nestedUnkeyedContainer(forKey: Key("nested"))
             try nested.encode(1)
-            try container.encode([Value { _ in throw Failure() }], forKey: Key("list"))
+            try container.encode([EncodedByClosure { _ in throw Failure() }], forKey: Key("list"))
         }
         let written = try text { encoder in
             var container = encoder.container(keyedBy: Key.self)
@@ -107,7 +100,7 @@ struct JSONEncoderRulesTests {
             try list.encode(list.count)
             try? list.encode(Double.infinity)
             try container.encode(
-                Value { encoder in
+                EncodedByClosure { encoder in
                     var single = encoder.singleValueContainer()
                     try? single.encode(failing)
                     try single.encode(5)
@@ -122,7 +115,7 @@ struct JSONEncoderRulesTests {
             var container = encoder.container(keyedBy: Key.self)
             var kept: (any Encoder)?
             var keptObject: KeyedEncodingContainer<Key>?
-            let keeper = Value { encoder in
+            let keeper = EncodedByClosure { encoder in
                 kept = encoder
                 keptObject = encoder.container(keyedBy: Key.self)
             }
@@ -138,7 +131,7 @@ struct JSONEncoderRulesTests {
             try nested?.encode(1)
             let other = container
             try container.encode(
-                Value { encoder in
+                EncodedByClosure { encoder in
                     var other = other
                     #expect(throws: EncodingError.self) { try other.encode(1, forKey: Key("early")) }
                     var single = encoder.singleValueContainer()
@@ -150,8 +143,8 @@ struct JSONEncoderRulesTests {
 
     @Test("Values deeper than 512 levels fail")
     func depth() throws {
-        func nested(_ depth: Int) -> Value {
-            Value { encoder in
+        func nested(_ depth: Int) -> EncodedByClosure {
+            EncodedByClosure { encoder in
                 var container = encoder.unkeyedContainer()
                 for _ in 1..<depth { container = container.nestedUnkeyedContainer() }
                 try container.encode(true)

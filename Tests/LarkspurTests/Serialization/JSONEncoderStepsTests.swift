@@ -2,21 +2,14 @@ import Foundation
 import Larkspur
 import Testing
 
-@Suite("Values that are encoded to JSON in several steps", .timeLimit(.minutes(1)))
+@Suite("Values that are encoded to JSON in several steps", .timeLimit(.minutes(3)))
 struct JSONEncoderStepsTests {
     private typealias Key = DecodedTypes.FreeKey
-
-    /// A value that is encoded by a closure.
-    private struct Value: Encodable {
-        let body: (any Encoder) throws -> Void
-        init(_ body: @escaping (any Encoder) throws -> Void) { self.body = body }
-        func encode(to encoder: any Encoder) throws { try body(encoder) }
-    }
 
     /// Returns the text of the value, compact and with sorted keys.
     private func text(_ body: @escaping (any Encoder) throws -> Void) throws -> String {
         let encoder = JSON.Encoder { $0.outputFormatting = .sortedKeys }
-        return String(decoding: try encoder.encode(Value(body)), as: UTF8.self)
+        return String(decoding: try encoder.encode(EncodedByClosure(body)), as: UTF8.self)
     }
 
     /// Returns the text of the value, and expects the bytes of Foundation's encoder.
@@ -24,14 +17,14 @@ struct JSONEncoderStepsTests {
         for format in [.sortedKeys, [.sortedKeys, .prettyPrinted]] as [JSONEncoder.OutputFormatting] {
             let encoder = JSONEncoder()
             encoder.outputFormatting = format
-            #expect(try JSON.Encoder(encoder).encode(Value(body)) == encoder.encode(Value(body)))
+            #expect(try JSON.Encoder(encoder).encode(EncodedByClosure(body)) == encoder.encode(EncodedByClosure(body)))
         }
         return try text(body)
     }
 
     /// An object with a nested container.
-    private var base: Value {
-        Value { encoder in
+    private var base: EncodedByClosure {
+        EncodedByClosure { encoder in
             var container = encoder.container(keyedBy: Key.self)
             var nested = container.nestedContainer(keyedBy: Key.self, forKey: Key("n"))
             try nested.encode(1, forKey: Key("x"))
@@ -86,7 +79,7 @@ struct JSONEncoderStepsTests {
         let written = try text { encoder in
             var list = encoder.unkeyedContainer()
             try list.encode(
-                Value { encoder in
+                EncodedByClosure { encoder in
                     var single = encoder.singleValueContainer()
                     try single.encode([base])
                     var list = encoder.unkeyedContainer()
@@ -94,7 +87,7 @@ struct JSONEncoderStepsTests {
                 })
             for first in [true, false] {
                 try list.encode(
-                    Value { encoder in
+                    EncodedByClosure { encoder in
                         var single = encoder.singleValueContainer()
                         try first ? single.encode("[1]") : single.encode(["a": 1])
                         var list = encoder.unkeyedContainer()
@@ -120,12 +113,12 @@ struct JSONEncoderStepsTests {
 
     @Test("A value that is too deep to be continued fails, and is not lost")
     func continuedDepth() throws {
-        func value(_ depth: Int) -> Value {
-            let deep = Value { encoder in
+        func value(_ depth: Int) -> EncodedByClosure {
+            let deep = EncodedByClosure { encoder in
                 var list = encoder.unkeyedContainer()
                 for _ in 2..<depth { list = list.nestedUnkeyedContainer() }
             }
-            return Value { encoder in
+            return EncodedByClosure { encoder in
                 var single = encoder.singleValueContainer()
                 try single.encode(["a": deep])
                 var container = encoder.container(keyedBy: Key.self)

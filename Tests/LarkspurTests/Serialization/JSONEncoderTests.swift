@@ -106,16 +106,6 @@ struct JSONEncoderTests {
         },
     ]
 
-    private func outcome(_ encode: () throws -> Data) -> String {
-        do {
-            return String(decoding: try encode(), as: UTF8.self)
-        } catch EncodingError.invalidValue(_, let context) {
-            return "invalid at " + context.codingPath.map { "/" + $0.stringValue }.joined()
-        } catch {
-            return "\(error)"
-        }
-    }
-
     @Test("Bytes and errors equal Foundation's for all values and options", arguments: options.indices)
     func sameBytes(index: Int) {
         let formats: [JSONEncoder.OutputFormatting] = [
@@ -127,7 +117,7 @@ struct JSONEncoderTests {
             Self.options[index](encoder)
             let larkspur = JSON.Encoder(encoder)
             for value in EncodedValues.all {
-                #expect(outcome { try larkspur.encode(value) } == outcome { try encoder.encode(value) })
+                #expect(encodingOutcome { try larkspur.encode(value) } == encodingOutcome { try encoder.encode(value) })
             }
         }
     }
@@ -141,10 +131,14 @@ struct JSONEncoderTests {
         {
             let encoder = JSONEncoder()
             encoder.dateEncodingStrategy = strategy
-            #expect(outcome { try JSON.Encoder(encoder).encode(dates) } == outcome { try encoder.encode(dates) })
+            #expect(
+                encodingOutcome { try JSON.Encoder(encoder).encode(dates) }
+                    == encodingOutcome { try encoder.encode(dates) })
             encoder.nonConformingFloatEncodingStrategy = .convertToString(
                 positiveInfinity: "+", negativeInfinity: "-", nan: "?")
-            #expect(outcome { try JSON.Encoder(encoder).encode(dates) } == outcome { try encoder.encode(dates) })
+            #expect(
+                encodingOutcome { try JSON.Encoder(encoder).encode(dates) }
+                    == encodingOutcome { try encoder.encode(dates) })
         }
     }
 

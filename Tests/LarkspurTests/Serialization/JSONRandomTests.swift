@@ -46,16 +46,6 @@ struct JSONRandomTests {
         #expect(valid > rounds(300, nightly: 10_000) / 4)
     }
 
-    private func outcome(_ encode: () throws -> Data) -> String {
-        do {
-            return String(decoding: try encode(), as: UTF8.self)
-        } catch EncodingError.invalidValue(_, let context) {
-            return "invalid at " + context.codingPath.map { "/" + $0.stringValue }.joined()
-        } catch {
-            return "\(error)"
-        }
-    }
-
     /// Returns whether both are errors, and Foundation's path lacks keys of the other: those of dictionaries and nested
     /// containers. No key of a path contains the text "/".
     private func lacksKeys(_ expected: String, _ actual: String) -> Bool {
@@ -77,8 +67,8 @@ struct JSONRandomTests {
                 round % 2 == 0 ? .sortedKeys : [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
             if round % 3 == 0 { foundation.keyEncodingStrategy = .convertToSnakeCase }
             let plan = grammar.plan()
-            let expected = outcome { try foundation.encode(plan) }
-            let actual = outcome { try JSON.Encoder(foundation).encode(plan) }
+            let expected = encodingOutcome { try foundation.encode(plan) }
+            let actual = encodingOutcome { try JSON.Encoder(foundation).encode(plan) }
             if !actual.hasPrefix("invalid") { valid += 1 }
             if expected != actual, !lacksKeys(expected, actual) {
                 Issue.record("seed \(seed), round \(round), \(plan): \(expected) but \(actual)")

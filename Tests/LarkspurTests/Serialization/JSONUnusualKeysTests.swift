@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-@Suite("Objects with many unusual keys", .timeLimit(.minutes(1)))
+@Suite("Objects with many unusual keys", .timeLimit(.minutes(3)))
 struct JSONUnusualKeysTests {
     /// The keys of an object in the order of the container.
     private struct Keys: Decodable {

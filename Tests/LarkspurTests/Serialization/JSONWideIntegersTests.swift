@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Testing
 
-@Suite("Integers of 128 bits in JSON", .timeLimit(.minutes(1)))
+@Suite("Integers of 128 bits in JSON", .timeLimit(.minutes(3)))
 struct JSONWideIntegersTests {
     @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
     private struct Wide: Codable, Equatable {
