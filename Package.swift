@@ -21,6 +21,16 @@ let package = Package(
         .library(name: "LarkspurCurl", targets: ["LarkspurCurl"]),
         .library(name: "LarkspurTesting", targets: ["LarkspurTesting"]),
     ],
+    traits: [
+        .default(enabledTraits: ["Foundation"]),
+        // The compiler defines the condition `Foundation`. Apple's platforms have the whole of Foundation in any case.
+        .trait(
+            name: "Foundation",
+            description: """
+                Members with types of the whole of Foundation, such as URLRequest and InputStream. Without this trait, \
+                a program on Linux links FoundationEssentials only.
+                """),
+    ],
     // Each module depends on those above it alone. The guide "Contributing" says what each holds.
     targets: [
         .target(name: "CLarkspur"),

@@ -6,8 +6,9 @@ let package = Package(
     platforms: [.macOS(.v13)],
     dependencies: [.package(name: "Larkspur", path: "..")],
     targets: [
-        "quickstart", "background", "chat", "custom-middleware", "download", "event-stream", "multipart-upload",
-        "observe", "offline", "pinning", "reachability", "redirect-policy", "token-refresh", "typed-endpoints",
+        "quickstart", "background", "batch", "chat", "custom-middleware", "download", "duplex", "event-stream",
+        "multipart-upload", "observe", "offline", "pages", "pinning", "reachability", "redirect-policy",
+        "token-refresh", "typed-endpoints",
         "typed-errors",
     ].map { name in
         .executableTarget(

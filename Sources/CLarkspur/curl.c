@@ -54,6 +54,7 @@ enum { oldest_version = 0x074a00 };  // 7.74, the oldest version that the tests 
     F(curl_easy_send, int, (void *, const void *, size_t, size_t *)) \
     F(curl_easy_recv, int, (void *, void *, size_t, size_t *)) \
     F(curl_easy_strerror, const char *, (int)) \
+    F(curl_slist_append, void *, (void *, const char *)) \
     F(curl_url, void *, (void)) \
     F(curl_url_cleanup, void, (void *)) \
     F(curl_url_set, int, (void *, int, const char *, unsigned)) \
@@ -73,7 +74,7 @@ static struct {
 
 // curl_multi_wakeup; NULL if libcurl's shared library was not found, as in a static build.
 static int (*wake_multi)(void *);
-static char problem[256];
+static char problem[512];
 static void *loaded;
 static void *openssl;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -93,13 +94,51 @@ static void skip_openssl_exit_handlers(void *library, const version_info *versio
     if (init) { init(OPENSSL_INIT_NO_ATEXIT, NULL); }
 }
 
+// The path of the libcurl to load instead of the system's, or an empty text. `clarkspur_curl_choose` sets it once.
+static char chosen_path[4096];
+static bool is_chosen;
+static pthread_mutex_t choice = PTHREAD_MUTEX_INITIALIZER;
+
+bool clarkspur_curl_choose(const char *path) {
+    const char *wanted = path ? path : "";
+    if (strlen(wanted) >= sizeof chosen_path) { return false; }
+    pthread_mutex_lock(&choice);
+    if (!is_chosen) { strcpy(chosen_path, wanted); }
+    is_chosen = true;
+    bool is_same = strcmp(chosen_path, wanted) == 0;
+    pthread_mutex_unlock(&choice);
+    return is_same;
+}
+
+#if defined(RTLD_DEEPBIND) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+static bool is_allocator_of_libc(void) {
+    Dl_info allocator, other;
+    void *allocate = dlsym(RTLD_DEFAULT, "malloc"), *function = dlsym(RTLD_DEFAULT, "qsort");
+    return allocate && function && dladdr(allocate, &allocator) && dladdr(function, &other)
+        && allocator.dli_fbase == other.dli_fbase;
+}
+
+// The program may contain another libcurl already, for example because Foundation links it. A library from a path must
+// not use the functions of that one, so it looks for functions in itself and its own libraries first. With an allocator
+// other than libc's, that would mix two allocators.
+static int flags_for_chosen(void) {
+    bool is_isolated = dlsym(RTLD_DEFAULT, "curl_easy_init") && is_allocator_of_libc();
+    return RTLD_NOW | RTLD_LOCAL | (is_isolated ? RTLD_DEEPBIND : 0);
+}
+#else
+static int flags_for_chosen(void) { return RTLD_NOW | RTLD_LOCAL; }
+#endif
+
 static void load(void) {
-    void *library = open_library(LIBRARY_NAME("libcurl", "4"));
-    if (!library && !WEAK(curl_easy_init)) {
-        snprintf(problem, sizeof problem, "libcurl is not installed: %s", dlerror());
+    clarkspur_curl_choose(NULL);  // no effect if a path was chosen before
+    bool has_path = chosen_path[0];
+    void *library = has_path ? dlopen(chosen_path, flags_for_chosen()) : open_library(LIBRARY_NAME("libcurl", "4"));
+    if (!library && (has_path || !WEAK(curl_easy_init))) {
+        const char *what = has_path ? "libcurl cannot be loaded" : "libcurl is not installed";
+        snprintf(problem, sizeof problem, "%s: %s", what, dlerror());
         return;
     }
-#define FIND(name, result, parameters) *(void **)&curl.name = find(library, #name, WEAK(name));
+#define FIND(name, result, parameters) *(void **)&curl.name = find(library, #name, has_path ? NULL : WEAK(name));
     FUNCTIONS(FIND)
     if (problem[0]) { return; }
     *(void **)&wake_multi = library ? dlsym(library, "curl_multi_wakeup") : NULL;
@@ -129,7 +168,9 @@ clarkspur_curl_version clarkspur_curl_get_version(void) {
     return (clarkspur_curl_version){
         .number = version->version_num,
         .text = version->version,
+        .tls = version->ssl_version,
         .has_http2 = version->features & CURL_VERSION_HTTP2,
+        .has_http3 = version->features & CURL_VERSION_HTTP3,
     };
 }
 
@@ -241,6 +282,17 @@ void clarkspur_easy_on_sockets(
     curl.curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, open_context);
     curl.curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close);
     curl.curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, close_context);
+}
+
+void clarkspur_easy_on_trailers(void *easy, clarkspur_trailers_function function, void *context) {
+    curl.curl_easy_setopt(easy, CURLOPT_TRAILERDATA, context);
+    curl.curl_easy_setopt(easy, CURLOPT_TRAILERFUNCTION, function);
+}
+
+bool clarkspur_list_append(void **list, const char *line) {
+    void *longer = curl.curl_slist_append(*list, line);
+    if (longer) { *list = longer; }
+    return longer;
 }
 
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context) {

@@ -11,7 +11,13 @@
     F(EVP_DigestUpdate, int, (void *, const void *, size_t)) \
     F(EVP_DigestFinal_ex, int, (void *, uint8_t *, unsigned *))
 
-DEFINE_OPENSSL_BINDING()
+// A hash has nothing to do with libcurl's handles, so any OpenSSL is fine if libcurl uses another TLS library.
+static void *open_any(void) {
+    void *openssl = clarkspur_curl_openssl();
+    return openssl ? openssl : open_library(LIBRARY_NAME("libcrypto", "3"));
+}
+
+DEFINE_TABLE(open_any(), BIND)
 
 void *clarkspur_hash_open(const char *name) {
     const void *kind = is_bound() ? bound.EVP_get_digestbyname(name) : NULL;

@@ -102,8 +102,16 @@ static int refuse(void *session) {
     return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
+// Tells the watcher if the peer gives up a stream before it has ended its side.
+static void notice_reset(void *session, const frame_head *head) {
+    if (!watcher || head->type != NGHTTP2_RST_STREAM) { return; }
+    void *easy = nghttp2.nghttp2_session_get_stream_user_data(session, head->stream);
+    if (easy && !clarkspur_http2_has_ended(session, head->stream)) { watcher->did_reset(watcher->context, easy); }
+}
+
 static int on_begin_frame(void *session, const frame_head *head, void *user_data) {
     (void)user_data;
+    notice_reset(session, head);
     if (!watcher || watcher->may_receive(watcher->context, session, is_progress(session, head))) { return 0; }
     return refuse(session);
 }
@@ -140,6 +148,10 @@ static int before_frame_send(void *session, const frame_head *head, void *user_d
 bool clarkspur_http2_has_ended(void *session, int32_t stream) {
     // nghttp2 returns -1 for a stream that is already closed in both directions.
     return nghttp2.nghttp2_session_get_stream_remote_close(session, stream) != 0;
+}
+
+bool clarkspur_http2_is_half_closed(void *session, int32_t stream) {
+    return nghttp2.nghttp2_session_get_stream_remote_close(session, stream) == 1;
 }
 
 // MARK: Replacements of nghttp2's functions
@@ -304,6 +316,11 @@ const clarkspur_http2_watcher *clarkspur_http2_watch(const clarkspur_http2_watch
     return NULL;
 }
 bool clarkspur_http2_is_watched(void) { return false; }
+bool clarkspur_http2_is_half_closed(void *session, int32_t stream) {
+    (void)session;
+    (void)stream;
+    return false;
+}
 bool clarkspur_http2_has_ended(void *session, int32_t stream) {
     (void)session;
     (void)stream;

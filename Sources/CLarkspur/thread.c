@@ -2,11 +2,13 @@
 #include "thread.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct {
     char name[16];
@@ -49,6 +51,15 @@ bool clarkspur_thread_start(const char *name, void (*function)(void *context), v
     pthread_attr_destroy(&attributes);
     if (status != 0) { free(argument); }
     return status == 0;
+}
+
+int clarkspur_processor_count(void) {
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) { return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1; }
+#endif
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (int)count : 1;
 }
 
 struct clarkspur_turn {

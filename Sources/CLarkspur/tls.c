@@ -40,6 +40,9 @@ enum {
     F(SSL_CTX_set_keylog_callback, void, (void *, void (*)(const void *, const char *))) \
     F(SSL_get_SSL_CTX, void *, (const void *)) \
     F(SSL_CTX_set_cert_verify_callback, void, (void *, int (*)(void *, void *), void *)) \
+    F(SSL_CIPHER_get_name, const char *, (const void *)) \
+    F(SSL_get_current_cipher, const void *, (const void *)) \
+    F(SSL_get_version, const char *, (const void *)) \
     F(SSL_get0_verified_chain, void *, (const void *)) \
     F(SSL_get_ex_data, void *, (const void *, int)) \
     F(SSL_get_ex_data_X509_STORE_CTX_idx, int, (void)) \
@@ -105,6 +108,13 @@ static void *session_of(void *easy) {
     return clarkspur_tls_load() && info && info->backend == CURLSSLBACKEND_OPENSSL ? info->ssl : NULL;
 }
 
+const char *clarkspur_tls_version(void *easy, const char **cipher) {
+    void *ssl = session_of(easy);
+    if (!ssl) { return NULL; }
+    *cipher = bound.SSL_CIPHER_get_name(bound.SSL_get_current_cipher(ssl));
+    return bound.SSL_get_version(ssl);
+}
+
 bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *context) {
     void *ssl = session_of(easy);
     void *chain = ssl ? bound.SSL_get0_verified_chain(ssl) : NULL;
@@ -168,6 +178,8 @@ bool clarkspur_tls_speaks_http2(void *easy) {
     bound.SSL_get0_alpn_selected(ssl, &name, &length);
     return length == 2 && memcmp(name, "h2", 2) == 0;
 }
+
+bool clarkspur_tls_speaks_http1(void *easy) { return session_of(easy) && !clarkspur_tls_speaks_http2(easy); }
 
 bool clarkspur_tls_is_silent(void *easy, int descriptor) {
     void *ssl = session_of(easy);

@@ -1,12 +1,16 @@
-// Users need to import only Larkspur. On Linux `URLRequest` and related types are in FoundationNetworking; without
-// these exports users would have to import that module under an `#if`. The files of the Larkspur module also see the
-// exported modules.
-@_exported import Foundation
+// Users need to import only Larkspur. The files of the Larkspur module also see the exported modules.
+//
+// The trait `Foundation` adds the whole of Foundation. On Linux `URLRequest` and related types are in
+// FoundationNetworking; without this export users would have to import that module under an `#if`. Without the trait,
+// the module and its users see FoundationEssentials alone, as `LarkspurHTTP` exports it, and link nothing more.
 @_exported public import LarkspurCache
 @_exported import LarkspurTransport
 
-#if canImport(FoundationNetworking)
-    @_exported import FoundationNetworking
+#if Foundation || canImport(Darwin)
+    @_exported import Foundation
+    #if canImport(FoundationNetworking)
+        @_exported import FoundationNetworking
+    #endif
 #endif
 
 #if canImport(Darwin)

@@ -46,7 +46,14 @@ extension CurlTransport.Configuration {
         if isInMemory, !library.takesAuthorities {
             return TransportError(
                 .unavailable,
-                "libcurl \(library.name) takes certificate authorities only from a file; since 7.77 also from memory")
+                """
+                libcurl \(library.name) takes certificate authorities only from a file; since 7.77 also from memory, if \
+                it uses OpenSSL
+                """)
+        }
+        if identity != nil, !library.takesIdentity {
+            return TransportError(
+                .unavailable, "libcurl \(library.name) uses \(library.tls), which takes no client identity from memory")
         }
         if keyLogFile != nil, !clarkspur_tls_load() {
             return TransportError(

@@ -1,7 +1,7 @@
 /// A decoder of the transfer coding `chunked` (RFC 9112, section 7.1), for bodies whose chunks libcurl does not decode.
 ///
 /// The decoder accepts the same input as libcurl: a bare LF as line end, chunk extensions and trailers. It drops
-/// extensions and trailers.
+/// extensions.
 struct CurlChunks {
     private enum Part { case size, sizeLineEnd, data, dataEnd, trailerStart, trailer, over, broken }
 
@@ -14,6 +14,8 @@ struct CurlChunks {
     private var size = 0
     private var digits = 0
     private var bytesOfLines = 0
+    /// The lines of the fields after the last chunk.
+    private(set) var trailers: [UInt8] = []
 
     /// Whether the last chunk and its trailers have arrived.
     var isOver: Bool { part == .over }
@@ -49,8 +51,14 @@ struct CurlChunks {
             return isLineEnd ? endSize() : .sizeLineEnd
         case .sizeLineEnd: return isLineEnd ? endSize() : .sizeLineEnd
         case .dataEnd: return isLineEnd ? .size : byte == UInt8(ascii: "\r") ? .dataEnd : .broken
-        case .trailerStart: return isLineEnd ? .over : byte == UInt8(ascii: "\r") ? .trailerStart : .trailer
-        case .trailer: return isLineEnd ? .trailerStart : .trailer
+        case .trailerStart:
+            if isLineEnd { return .over }
+            if byte == UInt8(ascii: "\r") { return .trailerStart }
+            trailers.append(byte)
+            return .trailer
+        case .trailer:
+            trailers.append(byte)
+            return isLineEnd ? .trailerStart : .trailer
         case .data, .over, .broken: return part
         }
     }

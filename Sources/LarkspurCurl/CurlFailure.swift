@@ -12,16 +12,18 @@ struct CurlFailure {
 
     /// Whether the code can mean that the connection was lost.
     var isLoss: Bool {
-        [CURLE_HTTP2, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM]
-            .contains(code)
+        [
+            CURLE_HTTP2, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM,
+            CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR,
+        ].contains(code)
     }
 
     /// Whether sending over the connection failed.
     var isOfSending: Bool { code == CURLE_SEND_ERROR }
 
-    /// Whether HTTP/2 failed. When an HTTP/2 connection ends, all requests on it fail, and the server may have
+    /// Whether HTTP/2 or HTTP/3 failed. When such a connection ends, all requests on it fail, and the server may have
     /// processed none of them.
-    var isHTTP2: Bool { code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM }
+    var isMultiplexed: Bool { [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR].contains(code) }
 
     /// Returns whether the code can mean that libcurl could not send the request again after a 417 response: libcurl
     /// found no connection, or a callback prevented the sending. In both cases, at least the head of the 417 response
@@ -142,7 +144,8 @@ struct CurlFailure {
         case CURLE_RECV_ERROR where phase == .receiving && message.contains("unexpected eof"): .truncated
         case CURLE_HTTP2 where phase != .connecting: .connectionLost
         case CURLE_HTTP2: .protocolViolation
-        case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR: .connectionLost
+        case CURLE_QUIC_CONNECT_ERROR: phase == .connecting || phase == .securing ? .unreachable : .connectionLost
+        case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP3: .connectionLost
         case CURLE_HTTP2_STREAM: message.contains("PROTOCOL_ERROR") ? .protocolViolation : .connectionLost
         default: .other
         }

@@ -5,6 +5,8 @@
 struct CurlHead {
     enum Progress {
         case more
+        /// The head of an interim response other than 100.
+        case information(ResponseHead)
         case head(ResponseHead)
         case broken(TransportError)
     }
@@ -26,6 +28,8 @@ struct CurlHead {
     private var size = 0
     private var interims = 0
     private(set) var contentLength: Int64?
+    /// The lines of the fields after the body.
+    private(set) var trailers: [UInt8] = []
     /// Whether this parser refuses a field without a colon, because this version of libcurl accepts such a field.
     let checksFields: Bool
     private(set) var codings = CurlTransferCodings()
@@ -49,12 +53,14 @@ struct CurlHead {
     var hasFields: Bool { !fields.isEmpty }
 
     var isHTTP2: Bool { version == "HTTP/2" }
+    var isHTTP1: Bool { version == "HTTP/1.1" || version == "HTTP/1.0" }
 
     /// The protocol's name in ALPN.
     var protocolName: String? {
         switch version {
         case "": nil
         case "HTTP/2": "h2"
+        case "HTTP/3": "h3"
         case "HTTP/1.1": "http/1.1"
         default: version.lowercased()
         }
@@ -64,9 +70,13 @@ struct CurlHead {
     mutating func add(_ line: UnsafeBufferPointer<UInt8>) -> Progress {
         size += line.count + Self.weightOfLine
         guard size <= Self.limit else { return .broken(Self.violation("the response's head or trailers have no end")) }
-        guard let bytes = line.baseAddress, part != .over else { return .more }  // later lines are trailers
+        guard let bytes = line.baseAddress else { return .more }
         guard memchr(bytes, 0, line.count) == nil else {
-            return .broken(Self.violation("the response's head has a NUL byte"))
+            return .broken(Self.violation("the response's head or trailers have a NUL byte"))
+        }
+        if part == .over {
+            if bytes[0] != 0x0D, bytes[0] != 0x0A { trailers.append(contentsOf: line) }
+            return .more
         }
         if part == .statusLine {
             guard readStatus(line) else {
@@ -107,11 +117,12 @@ struct CurlHead {
             guard interims <= Self.interimLimit else {
                 return .broken(Self.violation("the peer sent too many interim responses"))
             }
-            fields.removeAll(keepingCapacity: true)
+            defer { fields.removeAll(keepingCapacity: true) }
             contentLength = nil
             codings = CurlTransferCodings()
             part = .statusLine
-            return .more
+            if status == 100 { return .more }
+            return .information(ResponseHead(status: status, version: version, rawFields: fields))
         }
         guard !codings.isCompressed || contentLength == nil else {
             return .broken(Self.violation("the response has a Content-Length and a compressed Transfer-Encoding"))

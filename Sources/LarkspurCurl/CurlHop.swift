@@ -2,7 +2,7 @@
 final class CurlHop {
     let task: CurlTask
     let delegate: any TransportDelegate
-    let origin: CurlOrigins.Index
+    let place: CurlOrigins.Place
     let route: CurlRoute?
     let submitted: CurlClock.Instant
     let start: CurlClock.Instant
@@ -26,6 +26,7 @@ final class CurlHop {
     /// The head that was received and not yet delivered. `pending` has the body bytes that follow the head.
     @exclusivity(unchecked) var pendingHead: ResponseHead?
     @exclusivity(unchecked) var pending: CurlBuffer
+    private var turnsHeldBack = 0
     /// The exchange of an upgrade's handshake over the hop's own connection; nil for other requests.
     var exchange: CurlExchange?
     /// The decoder of the body's chunks, if libcurl does not decode them.
@@ -40,6 +41,15 @@ final class CurlHop {
     /// field. The callbacks prevent that, because a task performs exactly one hop (T2 in `Transport`).
     var isExpectationRefused = false
     var needsFreshConnection = false
+    /// Whether the hop's sending may use HTTP/3.
+    var prefersHTTP3 = false
+    /// The server over HTTP/3 that the hop uses instead of the host itself; nil for most hops.
+    @exclusivity(unchecked) var alternative: CurlAlternatives.Endpoint?
+    /// The time at which the hop stops waiting for a connection to the alternative.
+    var fallbackTime = CurlClock.never
+    /// Whether libcurl wanted to send the request a second time by itself, over another connection. Over HTTP/3, it
+    /// would do so although the peer may have processed the request.
+    var isRepeatedByLibcurl = false
     /// Whether the reused connection that libcurl chose has waiting bytes, which no request has asked for.
     var isConnectionNoisy = false
     /// The HTTP/2 session that carries the hop, and the number of its stream.
@@ -60,6 +70,8 @@ final class CurlHop {
     private(set) var sends = 0
 
     var isConnected = false
+    /// The names of the connection's TLS version and cipher, which libcurl's TLS library keeps; nil without TLS.
+    var tls: (version: UnsafePointer<CChar>?, cipher: UnsafePointer<CChar>?)
     /// The last socket that was opened for the hop; negative if no socket was opened.
     var socket: Int32 = -1
     var lastActivity: CurlClock.Instant
@@ -67,19 +79,28 @@ final class CurlHop {
     /// The start of the request's upload.
     var uploadStart: CurlClock.Instant
     var uploadEnd: CurlClock.Instant?
+    /// Whether the server has reset the HTTP/2 stream before the end of the response. Before 8.1, libcurl reports such
+    /// a response as complete if the reset has no error code.
+    var isReset = false
+    /// Whether the response may have a body; known from its head on.
+    var hasBody = true
+    /// Whether the response over HTTP/2 was complete when the request's body ended. libcurl 8.14 then fails to send the
+    /// end of the body, and reports an error.
+    var isAnsweredBeforeEnd = false
 
     init(
-        _ task: CurlTask, _ beginning: CurlTask.Start, origin: CurlOrigins.Index, route: CurlRoute?,
+        _ task: CurlTask, _ beginning: CurlTask.Start, at place: CurlOrigins.Place, route: CurlRoute?,
         now: CurlClock.Instant, blocks: CurlBlockPool
     ) {
         self.task = task
         head = CurlHead(room: beginning.room, checksFields: !CurlLibrary.current.refusesOddFields)
         pending = CurlBuffer(pool: blocks)
         delegate = beginning.delegate
-        self.origin = origin
+        self.place = place
         self.route = route
         submitted = beginning.submitted
-        start = now
+        // A task that waited for a connection slot may be younger than the loop's current time.
+        start = max(now, beginning.submitted)
         lastActivity = now
         lastSend = now
         uploadStart = now
@@ -130,6 +151,9 @@ final class CurlHop {
     /// the outer TLS has decrypted are neither in the socket nor in the inner TLS.
     var nestsTLS: Bool { route?.proxy?.kind == .https && request.url.isHTTPS }
 
+    /// Whether a repetition of the request does no harm.
+    var isIdempotent: Bool { ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(request.method) }
+
     /// Whether the request asks the server to switch to another protocol.
     var asksForUpgrade: Bool { request.fields.contains { $0.name.lowercased() == "upgrade" } }
 
@@ -168,8 +192,23 @@ final class CurlHop {
 
     var hasPending: Bool { pendingHead != nil || !pending.isEmpty }
 
+    /// Returns whether the loop holds the pending bytes back for its next turn, in which it may deliver them together
+    /// with the rest of the body. The receiver of a whole body then need not copy the parts. Only a body that fits into
+    /// one block is held back, and only for a few turns.
+    func holdsBack() -> Bool {
+        guard pending.count >= CurlBlockPool.smallestSize / 2, turnsHeldBack < Self.limitOfTurnsHeldBack, !isBodyPaused,
+            chunks == nil, request.initialAllowance == .max, let rest, rest > 0,
+            pending.count + rest <= CurlBuffer.limit
+        else { return false }
+        turnsHeldBack += 1
+        return true
+    }
+
+    private static let limitOfTurnsHeldBack = 4
+
     /// Delivers the head and the collected body bytes that are pending: one event for each.
     func deliverPending() {
+        turnsHeldBack = 0
         if let head = pendingHead.take() { delegate.received(.head(head), for: task.id) }
         guard !pending.isEmpty else { return }
         delegate.received(.body(pending.take()), for: task.id)
@@ -180,9 +219,10 @@ final class CurlHop {
         sends += 1
         awaitsField = CurlLibrary.current.readsFreedFields
         isConnected = false
+        tls = (nil, nil)
         reportsOfTunnel = 0
         connectionsBefore = 0
-        stream = nil
+        (stream, isReset) = (nil, false)
         socketError = 0
         lastSend = now
     }

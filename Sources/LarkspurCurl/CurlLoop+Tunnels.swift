@@ -5,7 +5,7 @@ extension CurlLoop {
     /// Sets libcurl's limit for connections, which counts idle connections and connections in use together. Without the
     /// connections in use, libcurl would close an idle connection for each of them.
     func limitConnections() {
-        let kept = transfers.count + tunnels.count + max(1, configuration.maximumIdleConnections)
+        let kept = transfers.count + tunnels.count + shared.idleConnections(of: index)
         clarkspur_multi_set_long(multi, CURLMOPT_MAXCONNECTS, kept)
     }
 
@@ -17,7 +17,8 @@ extension CurlLoop {
         _ = hop.task.record(.open(tunnel.slot))
         free.append(transfer.slot)
         limitConnections()
-        if let next = origins.leave(hop.origin) { start(next, hop.origin) }
+        shared.origins.withLock { $0.countUpgraded(1, in: index) }
+        leave(hop.place)
         tunnel.begin()
     }
 
@@ -32,6 +33,7 @@ extension CurlLoop {
     /// Releases a tunnel that has ended.
     func didEnd(_ tunnel: CurlTunnel) {
         tunnels.remove(tunnel)
+        shared.origins.withLock { $0.countUpgraded(-1, in: index) }
         limitConnections()
     }
 

@@ -1,6 +1,6 @@
 internal import CLarkspur
 
-/// The event loop of a transport. The loop's thread owns libcurl's handles, and lends them to other threads while it
+/// An event loop of a transport. The loop's thread owns libcurl's handles, and lends them to other threads while it
 /// sleeps.
 ///
 /// A thread uses the handles only while it has the loop's turn, which is a lock. All other threads post tasks to the
@@ -9,9 +9,8 @@ internal import CLarkspur
 /// other post only wakes the loop.
 final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protected` guards each mutable property
     // Immutable
-    let configuration: CurlTransport.Configuration
-    let routes: CurlRoutes
-    let blocks = CurlBlockPool()
+    let index: Int
+    let shared: CurlShared
     let poller = UnsafeMutablePointer<clarkspur_poller>.allocate(capacity: 1)
 
     /// The loop's turn; nil if there was no memory for it. Without a turn, every request fails.
@@ -29,29 +28,33 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     private(set) var authorities: CurlCertificates?
     @exclusivity(unchecked) var sockets = CurlSockets()
     @exclusivity(unchecked) var sessions = CurlSessions()
+    @exclusivity(unchecked) var alternatives = CurlAlternatives()
     /// The transfers that may use HTTP/2, by their easy handles.
     @exclusivity(unchecked) private var owners: [UnsafeMutableRawPointer: CurlTransfer.Slot] = [:]
-    @exclusivity(unchecked) private var posted: [CurlTask] = []
+    @exclusivity(unchecked) private var posted: [CurlTaskQueue.Entry] = []
     @exclusivity(unchecked) private var timer = CurlClock.never
     /// The time until which the loop's thread sleeps, if no event wakes it earlier.
     @exclusivity(unchecked) private var wakeTime = CurlClock.zero
     @exclusivity(unchecked) private var alarms = CurlAlarms()
-    @exclusivity(unchecked) private(set) var transfers: [CurlTransfer] = []
+    @exclusivity(unchecked) var transfers: [CurlTransfer] = []
     @exclusivity(unchecked) var tunnels = CurlTunnels()
     @exclusivity(unchecked) var free: [CurlTransfer.Slot] = []
-    @exclusivity(unchecked) var origins: CurlOrigins
     @exclusivity(unchecked) private var pending: [CurlTransfer.Slot] = []
     @exclusivity(unchecked) private var ended: [(hop: CurlHop, error: TransportError?, metrics: TransportMetrics)] = []
-    @exclusivity(unchecked) private var admitted: [(CurlTask, CurlOrigins.Index)] = []
+    @exclusivity(unchecked) var lastCipher: (text: UnsafePointer<CChar>, name: String)?
+    /// The tasks that start as soon as libcurl has returned.
+    @exclusivity(unchecked) var admitted: [CurlOrigins.Start] = []
     /// Whether a thread other than the loop's own has the turn.
     @exclusivity(unchecked) private var isLent = false
     /// The number of transfers whose bodies are read from a file or a stream.
     @exclusivity(unchecked) private var readers = 0
 
-    init(configuration: CurlTransport.Configuration) {
-        self.configuration = configuration
-        routes = CurlRoutes(configuration)
-        origins = CurlOrigins(limit: max(1, configuration.maximumConnectionsPerHost))
+    var configuration: CurlTransport.Configuration { shared.configuration }
+    var routes: CurlRoutes { shared.routes }
+
+    init(index: Int, _ shared: CurlShared) {
+        self.index = index
+        self.shared = shared
         poller.initialize(to: clarkspur_poller(queue: -1, waker: -1))
         watcher.initialize(to: makeHTTP2Watcher())
     }
@@ -67,11 +70,11 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
 
     // MARK: Any thread
 
-    /// Adds a new task. Returns the reason if the loop refuses it.
-    func submit(_ task: CurlTask) -> TransportError? {
-        switch queue.withLock({ $0.submit(task) }) {
+    /// Adds an admitted task. Returns the reason if the loop refuses it.
+    func submit(_ start: CurlOrigins.Start, mayTakeTurn: Bool) -> TransportError? {
+        switch queue.withLock({ $0.submit(start) }) {
         case .taken(let isFirst):
-            if isFirst, !(task.isPrompt && takeTurn()) { clarkspur_poller_wake(poller) }
+            if isFirst, !(mayTakeTurn && start.task.isPrompt && takeTurn()) { clarkspur_poller_wake(poller) }
             return nil
         case .begins:
             begin()
@@ -99,14 +102,20 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     private func begin() {
         guard let failure = open() ?? startThread() else { return }
         queue.withLock { $0.reason = failure }
-        end(failure)
+        guard index > 0 else { return end(failure) }
+        // The first loop does the work of a loop that could not be started.
+        let rest = queue.withLock { $0.end() }
+        releaseHandles()
+        for start in shared.origins.withLock({ $0.giveUp(index) }) { start.task.transport.start(start) }
+        for entry in rest {
+            if let place = entry.place { leave(place) }
+            entry.task.transport.start(entry.task)
+        }
     }
 
     private func open() -> TransportError? {
         guard turn != nil else { return TransportError(.unavailable, "there is no memory for a transport") }
-        if let problem = clarkspur_curl_load() {
-            return TransportError(.unavailable, String(cString: problem))
-        }
+        if let problem = CurlLibrary.load(from: configuration.libraryPath) { return problem }
         _ = clarkspur_http2_is_watched()  // must be called before the first connection
         guard clarkspur_poller_open(poller) else {
             return TransportError(.unavailable, "the process has no file descriptor left for a poller")
@@ -171,9 +180,11 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
                 case .tunnel(let slot): tunnels[slot]?.isReady(event.interest)
                 }
             }
-            harvest()
+            // If no socket is ready, the rest of a body that was held back has not arrived yet.
+            harvest(holdsBack: count > 0)
         }
         end(queue.withLock { $0.reason })
+        clarkspur_http2_watch(nil)
         clarkspur_turn_end(turn)
     }
 
@@ -182,7 +193,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     private func work() -> Bool {
         guard let lifecycle = queue.withLock({ $0.take(into: &posted, isLent: isLent) }) else { return false }
         tick()
-        for task in posted { look(at: task) }
+        for entry in posted { look(at: entry) }
         posted.removeAll(keepingCapacity: true)
         guard lifecycle == .running else {
             deliver()
@@ -198,7 +209,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
             harvest()
         }
         if !admitted.isEmpty { startAdmitted() }
-        deliver()
+        deliver(holdsBack: !isLent)
         return true
     }
 
@@ -247,6 +258,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     /// Returns how many milliseconds the loop's thread may sleep: -1 means no limit, 0 means that there is work to do.
     /// Marks the loop as asleep unless the result is 0.
     private func sleepLimit() -> Int32 {
+        if !pending.isEmpty { return 0 }
         wakeTime = min(timer, alarms.next, sockets.releaseTime)
         let limit = wakeTime == CurlClock.never ? -1 : CurlClock.milliseconds(from: CurlClock.now, to: wakeTime)
         guard limit != 0 else { return 0 }
@@ -256,61 +268,37 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     /// Ends every task with the error, and releases libcurl's handles.
     private func end(_ error: TransportError) {
         let rest = queue.withLock { $0.end() }
-        // Waiting tasks end before running tasks. Otherwise a running task that ends would give its connection slot to
-        // a waiting task, which would then start.
-        for task in admitted.map(\.0) + origins.takeAllWaiting() { task.end(error, metrics: TransportMetrics()) }
+        let starting = admitted
+        admitted = []
+        for start in starting { start.task.end(error, metrics: TransportMetrics()) }
         for transfer in transfers { transfer.fail(error) }
         for tunnel in tunnels.all { tunnel.end(error) }
         deliver()
-        for task in rest { task.end(error, metrics: TransportMetrics()) }
+        releaseHandles()
+        for entry in rest {
+            entry.task.end(error, metrics: TransportMetrics())
+            if let place = entry.place { leave(place) }
+        }
+    }
+
+    private func releaseHandles() {
         for transfer in transfers { transfer.close() }
         (transfers, owners) = ([], [:])
         multi.map(clarkspur_multi_close)
         multi = nil
         if keyLog >= 0 { clarkspur_socket_close(keyLog) }
         keyLog = -1
-        clarkspur_http2_watch(nil)
     }
 
     // MARK: Tasks
 
-    private func look(at task: CurlTask) {
-        guard let orders = task.takeOrders() else { return }
+    private func look(at entry: CurlTaskQueue.Entry) {
+        if let place = entry.place { return start(CurlOrigins.Start(task: entry.task, place: place)) }
+        guard let orders = entry.task.takeOrders(in: index) else { return }
         switch orders.progress {
-        case .new:
-            if let error = orders.end ?? CurlTransfer.refusal(of: task.request, configuration, routes) {
-                return task.end(error, metrics: TransportMetrics())
-            }
-            guard let origin = origins.admit(task) else {
-                _ = task.record(.waiting)
-                return
-            }
-            start(task, origin)
-        case .waiting:
-            if let error = orders.end { task.end(error, metrics: TransportMetrics()) }
+        case .new, .waiting: break
         case .running(let slot): transfers[slot].obey(orders)
         case .open(let slot): tunnels[slot]?.obey(orders)
-        }
-    }
-
-    /// Starts a task that has a connection slot. If the task has ended meanwhile, its slot goes to the next waiting
-    /// task.
-    func start(_ task: CurlTask, _ origin: CurlOrigins.Index) {
-        var next: CurlTask? = task
-        while let task = next {
-            let slot = free.popLast() ?? transfers.count
-            if slot == transfers.count {
-                guard let transfer = CurlTransfer(slot: slot, loop: self) else {
-                    task.end(TransportError(.unavailable, "libcurl has no memory left"), metrics: TransportMetrics())
-                    next = origins.leave(origin)
-                    continue
-                }
-                transfers.append(transfer)
-                limitConnections()
-            }
-            if transfers[slot].begin(task, origin: origin) { return }
-            free.append(slot)
-            next = origins.leave(origin)
         }
     }
 
@@ -328,31 +316,19 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
         if !hop.task.isPrompt { readers -= 1 }
         free.append(slot)
         ended.append((hop, error, metrics))
-        if let next = origins.leave(hop.origin) { start(next, hop.origin) }
-    }
-
-    /// Admits more of the origin's waiting tasks, because all requests to the origin share one connection from now on.
-    /// A callback of libcurl calls this function, so the tasks start only after libcurl has returned.
-    func speaksHTTP2(_ origin: CurlOrigins.Index) {
-        for task in origins.multiplex(origin) { admitted.append((task, origin)) }
-    }
-
-    private func startAdmitted() {
-        let starting = admitted
-        admitted.removeAll()
-        for (task, origin) in starting { start(task, origin) }
+        leave(hop.place)
     }
 
     func setAlarm(_ time: CurlClock.Instant, for slot: CurlTransfer.Slot) {
         alarms.set(time, for: slot)
     }
 
-    private func harvest() {
+    private func harvest(holdsBack: Bool = false) {
         var code: Int32 = 0
         while let easy = clarkspur_multi_next_ended(multi, &code) {
             clarkspur_easy_pointer(easy, CURLINFO_PRIVATE).map { CurlTransfer.at($0) { $0.didEnd(code) } }
         }
-        deliver()
+        deliver(holdsBack: holdsBack)
     }
 
     /// Notes that a transfer has a head or body bytes to deliver.
@@ -360,13 +336,27 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
 
     /// Delivers the pending events of all transfers, after libcurl has done its work for all of them. To alternate
     /// between libcurl and the delegates would be slower, because the processor's cache does not hold the code of both.
-    private func deliver() {
-        for slot in pending { transfers[slot].hop?.deliverPending() }
-        pending.removeAll(keepingCapacity: true)
-        var next = 0
+    ///
+    /// - Parameter holdsBack: Whether parts of bodies may wait for the loop's next turn. The loop does not sleep
+    ///   meanwhile.
+    private func deliver(holdsBack: Bool = false) {
+        var (next, held) = (0, 0)
+        while next < pending.count {
+            let slot = pending[next]
+            next += 1
+            guard let hop = transfers[slot].hop else { continue }
+            if holdsBack, hop.holdsBack() {
+                pending[held] = slot
+                held += 1
+            } else {
+                hop.deliverPending()
+            }
+        }
+        pending.removeLast(pending.count - held)
+        next = 0
         while next < ended.count {
             let (hop, error, metrics) = ended[next]
-            hop.deliverPending()
+            hop.deliverRest(after: error)
             hop.task.end(error, metrics: metrics)
             next += 1
         }

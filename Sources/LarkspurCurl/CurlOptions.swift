@@ -8,6 +8,8 @@ struct CurlOptions {
     private var asksForTrust = false
     private var route: CurlRoute?
     private var lookup: CurlLine?
+    private var connectTo: CurlLine?
+    private var alternative: CurlAlternatives.Endpoint?
     private let noProxyConnection = CurlLine("Proxy-Connection:")
     /// Whether TLS sessions are resumed. In a resumed session, the server sends no certificate and no stapled status.
     private var resumesTLS = true
@@ -53,10 +55,18 @@ struct CurlOptions {
         set(CURLOPT_NOPROXY, "")  // if not set, libcurl reads the environment for this option too
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         if let interface = configuration.interface { set(CURLOPT_INTERFACE, interface) }
+        if let delay = configuration.addressDelay {
+            set(
+                CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS,
+                Int(min(max(delay, .milliseconds(1)), .seconds(60)) / .milliseconds(1)))
+        }
         set(CURLOPT_TCP_KEEPALIVE, 1)
         if let limit = configuration.peerTimeout {
-            set(CURLOPT_TCP_KEEPIDLE, seconds(limit / 2))
-            set(CURLOPT_TCP_KEEPINTVL, seconds(limit / 6))
+            set(CURLOPT_TCP_KEEPIDLE, seconds(configuration.keepAliveInterval ?? limit / 2))
+            set(CURLOPT_TCP_KEEPINTVL, seconds(configuration.keepAliveInterval ?? limit / 6))
+        } else if let interval = configuration.keepAliveInterval {
+            set(CURLOPT_TCP_KEEPIDLE, seconds(interval))
+            set(CURLOPT_TCP_KEEPINTVL, seconds(interval))
         }
         set(CURLOPT_SSL_VERIFYPEER, 1)
         set(CURLOPT_SSL_VERIFYHOST, 2)
@@ -207,6 +217,14 @@ struct CurlOptions {
 }
 
 extension CurlOptions {
+    /// Sets the server to connect to instead of the URL's host; nil for the host itself.
+    mutating func connect(to endpoint: CurlAlternatives.Endpoint?) {
+        guard endpoint != alternative else { return }
+        alternative = endpoint
+        connectTo = endpoint.map { CurlLine($0.connectTo) }
+        set(CURLOPT_CONNECT_TO, pointer: connectTo?.pointer)
+    }
+
     /// Makes libcurl only connect: through a tunnel if there is a proxy, and over a connection of its own, which is
     /// never reused. The handle is not used for another request afterwards.
     func connectOnly() {
@@ -246,14 +264,19 @@ enum CurlVersion: Int {
     case http1 = 2
     case negotiated = 4
     case http2 = 5
+    /// HTTP/3, or what the peer speaks over TCP.
+    case http3 = 30
+    /// HTTP/3 and nothing else.
+    case onlyHTTP3 = 31
 
     static func fit(for request: TransportRequest, negotiates: Bool, _ libcurl: CurlLibrary) -> CurlVersion {
         switch request.version {
         case .http1: return .http1
         case .http2: return .http2
-        case .negotiated:
+        case .http3, .negotiated:
             let isFit = negotiates && request.url.isHTTPS && libcurl.hasHTTP2
-            return isFit && libcurl.receivesOverHTTP2(request) ? .negotiated : .http1
+            // libcurl sends trailers only over HTTP/1.1.
+            return isFit && libcurl.receivesOverHTTP2(request) && !request.body.hasTrailers ? .negotiated : .http1
         }
     }
 }
@@ -261,7 +284,9 @@ enum CurlVersion: Int {
 struct CurlLibrary: Sendable {
     let number: UInt32
     let name: String
+    let tls: String
     let hasHTTP2: Bool
+    let hasHTTP3: Bool
 
     /// The loaded library. This property must be read only after libcurl is loaded.
     static let current = CurlLibrary()
@@ -270,7 +295,10 @@ struct CurlLibrary: Sendable {
         let version = clarkspur_curl_get_version()
         number = version.number
         name = version.text.map { String(cString: $0) } ?? ""
+        tls = version.tls.map { String(cString: $0) } ?? ""
         hasHTTP2 = version.has_http2
+        // Older versions treat HTTP/3 as an experiment.
+        hasHTTP3 = version.has_http3 && version.number >= 0x080200
     }
 
     /// Whether libcurl has a callback that it calls before it sends a request (7.80 or later). Only in this callback
@@ -291,7 +319,19 @@ struct CurlLibrary: Sendable {
     var readsFirstCodingOnly: Bool { number >= 0x080700 }
 
     /// Whether libcurl accepts the certificates of authorities as bytes (7.77 or later).
-    var takesAuthorities: Bool { number >= 0x074D00 }
+    var takesAuthorities: Bool { number >= 0x074D00 && Self.acceptsAuthorities }
+
+    /// Whether libcurl's TLS library can use certificates in memory.
+    private static let acceptsAuthorities: Bool = {
+        guard let easy = clarkspur_easy_open() else { return false }
+        defer { clarkspur_easy_close(easy) }
+        return "-".utf8.withContiguousStorageIfAvailable { bytes in
+            clarkspur_easy_set_blob(easy, CURLOPT_CAINFO_BLOB, bytes.baseAddress, bytes.count, true) == 0
+        } ?? false
+    }()
+
+    /// Whether libcurl's TLS library can use a client's certificate and key in memory.
+    var takesIdentity: Bool { !tls.hasPrefix("GnuTLS") }
 
     /// Whether libcurl obeys two options for requests that a proxy itself receives: the target in
     /// `CURLOPT_REQUEST_TARGET`, and the fields that `CURLOPT_HTTPHEADER` removes (7.75 or later).

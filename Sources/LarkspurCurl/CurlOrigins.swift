@@ -1,44 +1,74 @@
-/// The limit of concurrent transfers to each origin. Further tasks wait in the order of their arrival.
+/// The limits of concurrent requests to each origin, over all loops of a transport. The limits also decide which loop
+/// performs a request. Requests beyond a limit wait: a higher priority starts first, and equal priorities start in the
+/// order of their arrival.
+///
+/// Each loop has connections of its own. So that the connections of all loops together stay within an origin's limit,
+/// each loop has a share of that limit.
 struct CurlOrigins {
     typealias Index = Int
+    typealias Ticket = CurlWaitingTasks.Ticket
+
+    /// The connection that a request needs.
+    enum Need {
+        /// A connection that carries one request at a time.
+        case exclusive
+        /// A connection that may carry other requests too, if the server speaks HTTP/2.
+        case shareable
+        /// A connection that leaves HTTP and stays open.
+        case upgraded
+    }
+
+    /// The permission to perform one request to an origin, in one loop.
+    struct Place {
+        let origin: Index
+        let loop: Int
+        /// Whether the request's response tells the other loops that the server does not speak HTTP/2.
+        var teachesHTTP1 = false
+        /// Whether the origin was known to speak HTTP/2 when the request was admitted.
+        var isMultiplexed = false
+    }
+
+    /// A task that starts now.
+    struct Start {
+        let task: CurlTask
+        let place: Place
+    }
+
+    struct Wait {
+        let origin: Index
+        let ticket: Ticket
+    }
+
+    enum Admission {
+        case starts(Place)
+        case waits(Wait)
+        /// The transport was invalidated.
+        case refused
+    }
+
+    /// The versions of HTTP that an origin's server speaks, if a request may use both.
+    private enum Version { case unknown, http1, http2 }
 
     private struct Origin {
         let name: String
-        var running = 0
-        var isMultiplexed = false
-        var waiting: [CurlTask] = []
-        var nextWaiting = 0
-        var sweepAt = 64
+        /// The loop that performs the origin's requests as long as other loops have not much less to do. Only this loop
+        /// has an HTTP/2 connection.
+        var home: Int
+        var version = Version.unknown
+        var total = 0
+        /// The number of running requests in each loop.
+        var running: [Int]
+        var exclusive = CurlWaitingQueue()
+        var shareable = CurlWaitingQueue()
 
-        var isIdle: Bool { running == 0 && nextWaiting == waiting.count }
-
-        /// Appends a waiting task. From time to time, removes tasks that have ended while they waited.
-        mutating func append(_ task: CurlTask) {
-            if waiting.count >= sweepAt {
-                waiting = waiting[nextWaiting...].filter(\.isUnderWay)
-                nextWaiting = 0
-                sweepAt = max(64, 2 * waiting.count)
-            }
-            waiting.append(task)
-        }
-
-        /// Removes and returns the first task that has not ended while it waited.
-        mutating func takeWaiting() -> CurlTask? {
-            while nextWaiting < waiting.count {
-                let task = waiting[nextWaiting]
-                nextWaiting += 1
-                if nextWaiting > waiting.count / 2 {
-                    waiting.removeFirst(nextWaiting)
-                    nextWaiting = 0
-                }
-                if task.isUnderWay { return task }
-            }
-            return nil
-        }
+        var isIdle: Bool { total == 0 && exclusive.isEmpty && shareable.isEmpty }
     }
 
     /// The maximum number of streams that libcurl opens on one HTTP/2 connection.
     private static let streams = 100
+    /// The number of requests by which a loop may have more to do than another loop before it shares an origin's
+    /// requests with that loop. Few requests are faster in one loop, which reuses their connections.
+    static let unevenness = 8
 
     private let limit: Int
     private var origins: [Origin] = []
@@ -46,55 +76,166 @@ struct CurlOrigins {
     /// The origin of the last lookup: most requests have the same origin as the previous request.
     private var last: Index = 0
     private var sweepAt = 256
+    private var nextTicket: Ticket = 0
+    private var nextHome = 0
+    private var isClosed = false
+    private var loops: [Loop]
 
-    init(limit: Int) {
+    private struct Loop {
+        var running = 0
+        var upgraded = 0
+        /// Whether the loop's thread could not be started.
+        var isUnusable = false
+    }
+
+    init(limit: Int, loops count: Int = 1) {
         self.limit = limit
+        loops = Array(repeating: Loop(), count: count)
     }
 
-    /// Gives the task a connection slot and returns its origin. Returns nil if the task has to wait.
-    mutating func admit(_ task: CurlTask) -> Index? {
+    /// The number of running requests in each loop.
+    var running: [Int] { loops.map(\.running) }
+
+    /// Admits a task to a loop, or adds it to the tasks that wait.
+    mutating func admit(_ task: CurlTask, _ need: Need) -> Admission {
+        guard !isClosed else { return .refused }
         let index = index(of: task.request.url)
-        guard origins[index].running < limit(of: index) else {
-            origins[index].append(task)
-            return nil
+        if let loop = loop(for: need, to: index, near: nil) { return .starts(occupy(loop, index, need)) }
+        nextTicket += 1
+        if need == .shareable {
+            origins[index].shareable.append(task, nextTicket)
+        } else {
+            origins[index].exclusive.append(task, nextTicket)
         }
-        origins[index].running += 1
-        return index
+        return .waits(Wait(origin: index, ticket: nextTicket))
     }
 
-    /// Frees a connection slot. If tasks wait, gives the slot to the task that has waited longest, and returns that
-    /// task.
-    mutating func leave(_ index: Index) -> CurlTask? {
-        origins[index].running -= 1
-        return takeAdmitted(index)
+    /// Frees a place. If tasks wait, returns the task that starts instead, in the same loop if possible.
+    mutating func leave(_ place: Place) -> Start? {
+        origins[place.origin].total -= 1
+        origins[place.origin].running[place.loop] -= 1
+        loops[place.loop].running -= 1
+        return startWaiting(place.origin, near: place.loop)
     }
 
-    /// Notes that all requests to the origin share one HTTP/2 connection. Returns the waiting tasks that may start now.
-    mutating func multiplex(_ index: Index) -> [CurlTask] {
-        guard !origins[index].isMultiplexed else { return [] }
-        origins[index].isMultiplexed = true
-        var admitted: [CurlTask] = []
-        while let task = takeAdmitted(index) { admitted.append(task) }
-        return admitted
+    /// Removes a task that has ended while it waited. Returns the task, which the caller releases outside of the lock.
+    mutating func withdraw(_ wait: Wait) -> CurlTask? {
+        origins[wait.origin].exclusive.remove(wait.ticket) ?? origins[wait.origin].shareable.remove(wait.ticket)
     }
 
-    mutating func takeAllWaiting() -> [CurlTask] {
-        origins.indices.flatMap { index in
-            let waiting = origins[index].waiting.dropFirst(origins[index].nextWaiting)
-            (origins[index].waiting, origins[index].nextWaiting) = ([], 0)
-            return waiting
+    /// Notes that all requests to the origin share one HTTP/2 connection. Returns the waiting tasks that start now.
+    mutating func multiplex(_ index: Index) -> [Start] {
+        origins[index].version == .http2 ? [] : setVersion(.http2, of: index)
+    }
+
+    /// Notes that the origin does not speak HTTP/2, so all loops may connect to it. Returns the waiting tasks that now
+    /// start.
+    mutating func spread(_ index: Index) -> [Start] {
+        origins[index].version == .unknown ? setVersion(.http1, of: index) : []
+    }
+
+    /// Admits nothing from now on. Returns all waiting tasks.
+    mutating func close() -> [CurlTask] {
+        isClosed = true
+        return origins.indices.flatMap { origins[$0].exclusive.removeAll() + origins[$0].shareable.removeAll() }
+    }
+
+    /// Notes that a connection has left HTTP, or that such a connection has ended.
+    mutating func countUpgraded(_ change: Int, in loop: Int) { loops[loop].upgraded += change }
+
+    /// Gives the work of a loop that could not be started to the first loop. Returns the waiting tasks that start now.
+    mutating func giveUp(_ loop: Int) -> [Start] {
+        loops[loop].isUnusable = true
+        for index in origins.indices where origins[index].home == loop { origins[index].home = 0 }
+        return origins.indices.flatMap { startAllWaiting($0, near: 0) }
+    }
+
+    // MARK: Choosing a loop
+
+    private mutating func occupy(_ loop: Int, _ index: Index, _ need: Need) -> Place {
+        origins[index].total += 1
+        origins[index].running[loop] += 1
+        loops[loop].running += 1
+        let version = origins[index].version
+        return Place(
+            origin: index, loop: loop,
+            teachesHTTP1: loops.count > 1 && need == .shareable && version == .unknown,
+            isMultiplexed: version == .http2)
+    }
+
+    /// Returns the loop that may perform a request now; nil if the request has to wait.
+    private func loop(for need: Need, to index: Index, near: Int?) -> Int? {
+        guard origins[index].total < limit(of: index) else { return nil }
+        let home = origins[index].home
+        guard loops.count > 1 else { return home }
+        if need == .shareable, origins[index].version != .http1 {
+            // Until the server's version is known, other loops would each make an HTTP/2 connection.
+            return origins[index].version == .http2 || hasRoom(home, index) ? home : nil
         }
+        if let near, hasRoom(near, index) { return near }
+        let free = loops.indices.filter { hasRoom($0, index) }
+        if need == .upgraded { return free.min { loops[$0].upgraded < loops[$1].upgraded } }
+        guard let idlest = free.min(by: { loops[$0].running < loops[$1].running }) else { return nil }
+        let prefersHome = loops[home].running < loops[idlest].running + Self.unevenness
+        return prefersHome && hasRoom(home, index) ? home : idlest
     }
 
-    private mutating func takeAdmitted(_ index: Index) -> CurlTask? {
-        guard origins[index].running < limit(of: index), let task = origins[index].takeWaiting() else { return nil }
-        origins[index].running += 1
-        return task
+    private func hasRoom(_ loop: Int, _ index: Index) -> Bool {
+        origins[index].running[loop] < share(of: loop, index)
+    }
+
+    /// Returns the number of the origin's requests that the loop may perform at once. The shares of all loops add up to
+    /// the origin's limit.
+    private func share(of loop: Int, _ index: Index) -> Int {
+        func part(_ loop: Int) -> Int {
+            let distance = (loop - origins[index].home + loops.count) % loops.count
+            let limit = limit(of: index)
+            return limit / loops.count + (distance < limit % loops.count ? 1 : 0)
+        }
+        if loops[loop].isUnusable { return 0 }
+        guard loop == 0 else { return part(loop) }
+        return loops.indices.reduce(part(0)) { $0 + (loops[$1].isUnusable ? part($1) : 0) }
     }
 
     private func limit(of index: Index) -> Int {
-        origins[index].isMultiplexed ? Self.streams : limit
+        origins[index].version == .http2 ? Self.streams : limit
     }
+
+    // MARK: Waiting tasks
+
+    private mutating func setVersion(_ version: Version, of index: Index) -> [Start] {
+        origins[index].version = version
+        return startAllWaiting(index, near: origins[index].home)
+    }
+
+    private mutating func startAllWaiting(_ index: Index, near loop: Int) -> [Start] {
+        var starts: [Start] = []
+        while let start = startWaiting(index, near: loop) { starts.append(start) }
+        return starts
+    }
+
+    /// Admits the task that has waited longest among those that may start.
+    private mutating func startWaiting(_ index: Index, near: Int) -> Start? {
+        let waiting = [(Need.exclusive, origins[index].exclusive.first), (.shareable, origins[index].shareable.first)]
+        let inOrder = waiting.compactMap { need, rank in rank.map { (need: need, rank: $0) } }.sorted {
+            $0.rank > $1.rank
+        }
+        for (need, rank) in inOrder {
+            guard let loop = loop(for: need, to: index, near: near) else { continue }
+            let first: CurlTask?
+            if need == .shareable {
+                first = origins[index].shareable.removeFirst()
+                origins[index].exclusive.passOver(below: rank.level)
+            } else {
+                first = origins[index].exclusive.removeFirst()
+                origins[index].shareable.passOver(below: rank.level)
+            }
+            return first.map { Start(task: $0, place: occupy(loop, index, need)) }
+        }
+        return nil
+    }
+
+    // MARK: Origins
 
     private mutating func index(of url: RequestURL) -> Index {
         if last < origins.count, url.hasOrigin(origins[last].name) { return last }
@@ -105,9 +246,11 @@ struct CurlOrigins {
 
     private mutating func add(_ name: String) -> Index {
         if indices.count >= sweepAt { sweep() }
+        let origin = Origin(name: name, home: nextHome, running: Array(repeating: 0, count: loops.count))
+        repeat { nextHome = (nextHome + 1) % loops.count } while loops[nextHome].isUnusable
         // Reuses the entry of an origin that a sweep has removed, or adds an entry.
         let index = origins.firstIndex { $0.isIdle && indices[$0.name] == nil } ?? origins.count
-        if index == origins.count { origins.append(Origin(name: name)) } else { origins[index] = Origin(name: name) }
+        if index == origins.count { origins.append(origin) } else { origins[index] = origin }
         indices[name] = index
         return index
     }

@@ -52,7 +52,7 @@ struct CurlRoute: Equatable {
     func answersChallenge(to url: RequestURL) -> Bool { asker != nil && !url.isHTTPS }
 }
 
-final class CurlRoutes {
+final class CurlRoutes: Sendable {
     private let proxies: Proxies
     private let places: [String: CurlTransport.Configuration.HostPlace]
     private let isDirect: Bool

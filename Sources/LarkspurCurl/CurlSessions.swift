@@ -94,7 +94,10 @@ extension CurlLoop {
             },
             did_send_request: { loop, session, easy, stream in
                 guard let loop, let session, let easy else { return }
-                CurlLoop.at(loop) { $0.transfer(of: easy)?.hop?.stream = (session, stream) }
+                CurlLoop.at(loop) {
+                    guard let hop = $0.transfer(of: easy)?.hop else { return }
+                    (hop.stream, hop.isReset) = ((session, stream), false)
+                }
             },
             did_fail: { loop, session in
                 guard let loop, let session else { return }
@@ -107,6 +110,10 @@ extension CurlLoop {
                 CurlLoop.at(loop) {
                     $0.transfer(of: easy)?.breakOff("the server's response breaks the rules of HTTP/2")
                 }
+            },
+            did_reset: { loop, easy in
+                guard let loop, let easy else { return }
+                CurlLoop.at(loop) { $0.transfer(of: easy)?.hop?.isReset = true }
             })
     }
 

@@ -3,7 +3,7 @@ final class CurlTask: TransportTask {
     // Immutable
     let id: TransportTaskID
     let request: TransportRequest
-    private let transport: CurlTransport
+    let transport: CurlTransport
 
     // Mutable state, guarded by the lock of `Protected`
     private let box: Protected<State>
@@ -19,6 +19,9 @@ final class CurlTask: TransportTask {
         var isHeld = false
         var hasWoken = false
         var end: TransportError?
+        /// The loop that performs the hop; nil until that loop has looked at the task. Until then, orders are only
+        /// stored.
+        var loop: Int?
         /// Whether the task is posted to the loop, which has not read the orders yet.
         var isPosted = false
         /// Whether the peer has sent something since a caller last wrote to the upgraded connection. If so, the caller
@@ -31,10 +34,12 @@ final class CurlTask: TransportTask {
         /// the same thread usually releases it.
         var room: [UInt8] = []
 
-        /// Marks the task as posted. Returns true if the caller has to post the task to the loop.
-        mutating func post() -> Bool {
-            defer { isPosted = true }
-            return !isPosted
+        /// Marks the task as posted. Returns the loop to which the caller has to post the task; nil if the task is
+        /// posted already, or no loop has looked at it yet.
+        mutating func post() -> Int? {
+            guard let loop, !isPosted else { return nil }
+            isPosted = true
+            return loop
         }
 
         /// Marks the task as ended and returns its delegate. The caller informs the delegate of the end after
@@ -45,8 +50,8 @@ final class CurlTask: TransportTask {
         }
     }
 
-    /// The progress of the task in the loop. Only the loop reads this value.
-    enum Progress { case new, waiting, running(CurlTransfer.Slot), open(CurlTunnel.Slot) }
+    /// The progress of the task: new, waiting for a connection slot, or in a loop.
+    enum Progress { case new, waiting(CurlOrigins.Wait), running(CurlTransfer.Slot), open(CurlTunnel.Slot) }
 
     init(id: TransportTaskID, request: TransportRequest, delegate: any TransportDelegate, transport: CurlTransport) {
         self.id = id
@@ -69,7 +74,7 @@ final class CurlTask: TransportTask {
     // MARK: Any thread
 
     func resume() {
-        enum Action { case none, start, post }
+        enum Action { case none, start, post(Int) }
         let now = CurlClock.now
         let action = box.withLock { state -> Action in
             switch state.phase {
@@ -77,19 +82,17 @@ final class CurlTask: TransportTask {
                 state.phase = .submitted
                 state.submitted = now
                 state.isSuspended = false
-                state.isPosted = true
                 return .start
             case .submitted:
                 state.isSuspended = false
-                return state.post() ? .post : .none
+                return state.post().map { .post($0) } ?? .none
             case .ended: return .none
             }
         }
         switch action {
         case .none: break
-        case .post: transport.loop.post(self)
-        case .start:
-            if let refusal = transport.loop.submit(self) { end(refusal, metrics: TransportMetrics()) }
+        case .post(let loop): transport.loops[loop].post(self)
+        case .start: transport.start(self)
         }
     }
 
@@ -98,11 +101,11 @@ final class CurlTask: TransportTask {
     /// Raises the allowance. If the body is not paused, the loop is not woken, because the loop reads the allowance
     /// again before the next buffer.
     func allow(upTo position: UInt64) {
-        let posts = box.withLock { state -> Bool in
+        let loop = box.withLock { state -> Int? in
             state.allowance = max(state.allowance, position)
-            return state.phase == .submitted && state.isHeld && state.post()
+            return state.phase == .submitted && state.isHeld ? state.post() : nil
         }
-        if posts { transport.loop.post(self) }
+        if let loop { transport.loops[loop].post(self) }
     }
 
     func cancel() {
@@ -112,17 +115,40 @@ final class CurlTask: TransportTask {
         }
         if let delegate { return delegate.received(.completed(.cancelled), for: id) }
         order { $0.end = $0.end ?? .cancelled }
+        endWaiting()
     }
 
     private func order(_ change: (inout State) -> Void) {
-        let (posts, isCallersTurn) = box.withLock { state -> (Bool, Bool) in
-            guard state.phase != .ended else { return (false, false) }
+        let (loop, isCallersTurn) = box.withLock { state -> (Int?, Bool) in
+            guard state.phase != .ended else { return (nil, false) }
             change(&state)
-            guard state.phase == .submitted, state.post() else { return (false, false) }
+            guard state.phase == .submitted, let loop = state.post() else { return (nil, false) }
             defer { state.isCallersTurn = false }
-            return (true, state.isCallersTurn)
+            return (loop, state.isCallersTurn)
         }
-        if posts { transport.loop.post(self, mayTakeTurn: request.upgrades && isCallersTurn) }
+        if let loop { transport.loops[loop].post(self, mayTakeTurn: request.upgrades && isCallersTurn) }
+    }
+
+    /// Records that the task waits for a connection slot. Does nothing if a loop has looked at the task already.
+    func didWait(_ wait: CurlOrigins.Wait) {
+        box.withLock { state in
+            if state.loop == nil { state.progress = .waiting(wait) }
+        }
+        endWaiting()
+    }
+
+    /// Ends the task if it waits for a connection slot and was ordered to end. No loop knows such a task.
+    private func endWaiting() {
+        let ended = box.withLock { state -> (any TransportDelegate, TransportError, CurlOrigins.Wait)? in
+            guard state.phase == .submitted, case .waiting(let wait) = state.progress, let error = state.end else {
+                return nil
+            }
+            return state.finish().map { ($0, error, wait) }
+        }
+        guard let (delegate, error, wait) = ended else { return }
+        _ = transport.shared.origins.withLock { $0.withdraw(wait) }
+        delegate.received(.metrics(TransportMetrics()), for: id)
+        delegate.received(.completed(error), for: id)
     }
 
     // MARK: The thread that has the turn
@@ -134,10 +160,12 @@ final class CurlTask: TransportTask {
         var isSuspended: Bool
     }
 
-    /// Returns the orders that the loop must carry out now; nil if the task has ended.
-    func takeOrders() -> Orders? {
+    /// Returns the orders that the loop must carry out now; nil if the task has ended. From the first call on, orders
+    /// are posted to this loop.
+    func takeOrders(in loop: Int) -> Orders? {
         box.withLock { state in
             state.isPosted = false
+            state.loop = loop
             guard state.phase == .submitted else { return nil }
             defer { state.hasWoken = false }
             return Orders(
@@ -146,8 +174,6 @@ final class CurlTask: TransportTask {
     }
 
     var isSuspended: Bool { box.withLock { $0.isSuspended } }
-
-    var isUnderWay: Bool { box.withLock { $0.phase == .submitted } }
 
     struct Start {
         var delegate: any TransportDelegate

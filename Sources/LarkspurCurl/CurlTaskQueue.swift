@@ -5,9 +5,18 @@ struct CurlTaskQueue {
 
     private var lifecycle = Lifecycle.notStarted
     private var isAsleep = false
-    private var posted: [CurlTask] = []
+    private var posted: [Entry] = []
     /// The error of tasks that are submitted after the loop was told to end.
-    var reason = TransportError(.invalidated, "the transport was invalidated; make another one for new requests")
+    var reason = Self.invalidated
+
+    static let invalidated = TransportError(
+        .invalidated, "the transport was invalidated; make another one for new requests")
+
+    /// A task that the loop must look at. `place` is not nil if the task starts.
+    struct Entry {
+        let task: CurlTask
+        var place: CurlOrigins.Place?
+    }
 
     // MARK: Any thread
 
@@ -15,14 +24,14 @@ struct CurlTaskQueue {
 
     /// Adds a new task. If the task is the first since the loop fell asleep, the caller must take the loop's turn or
     /// wake the loop.
-    mutating func submit(_ task: CurlTask) -> Answer {
+    mutating func submit(_ start: CurlOrigins.Start) -> Answer {
         switch lifecycle {
         case .notStarted:
             lifecycle = .running
-            posted.append(task)
+            posted.append(Entry(task: start.task, place: start.place))
             return .begins
         case .running:
-            posted.append(task)
+            posted.append(Entry(task: start.task, place: start.place))
             return .taken(isFirst: wake())
         case .stopping, .ended: return .refused(reason)
         }
@@ -31,7 +40,7 @@ struct CurlTaskQueue {
     /// Adds a task with new orders. Returns true if the caller must wake the loop.
     mutating func post(_ task: CurlTask) -> Bool {
         guard lifecycle != .ended else { return false }
-        posted.append(task)
+        posted.append(Entry(task: task))
         return wake()
     }
 
@@ -52,12 +61,12 @@ struct CurlTaskQueue {
 
     // MARK: The thread that has the turn
 
-    /// Moves the posted tasks to `tasks`. Returns nil if the loop has ended. Also returns nil if the turn is lent to
+    /// Moves the posted tasks to `entries`. Returns nil if the loop has ended. Also returns nil if the turn is lent to
     /// another thread, but a task needs the loop's own thread.
-    mutating func take(into tasks: inout [CurlTask], isLent: Bool) -> Lifecycle? {
+    mutating func take(into entries: inout [Entry], isLent: Bool) -> Lifecycle? {
         isAsleep = false
-        guard lifecycle != .ended, !isLent || posted.allSatisfy(\.isPrompt) else { return nil }
-        swap(&posted, &tasks)
+        guard lifecycle != .ended, !isLent || posted.allSatisfy(\.task.isPrompt) else { return nil }
+        swap(&posted, &entries)
         return lifecycle
     }
 
@@ -68,7 +77,7 @@ struct CurlTaskQueue {
     }
 
     /// Ends the queue and returns the tasks that are still posted.
-    mutating func end() -> [CurlTask] {
+    mutating func end() -> [Entry] {
         lifecycle = .ended
         defer { posted = [] }
         return posted

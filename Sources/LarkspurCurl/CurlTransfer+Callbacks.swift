@@ -109,6 +109,10 @@ extension CurlTransfer {
             hop.isConnectionNoisy = true
             return false
         }
+        if hop.prefersHTTP3, hop.isConnected {
+            hop.isRepeatedByLibcurl = true
+            return false
+        }
         // libcurl answers the challenge with this request, so the challenge is no longer the hop's response.
         if hop.challenge != nil { (hop.challenge, hop.answersOldChallenge) = (nil, false) }
         if hop.request.asksForTrust, hop.request.url.isHTTPS {
@@ -118,6 +122,10 @@ extension CurlTransfer {
         // libcurl may have read bytes of the body for a connection that was lost before any of them was sent. libcurl
         // then uses another connection without asking for a rewind. The body is therefore rewound before each send.
         guard hop.upload == nil || seek(0, 0) == 0 else { return false }
+        // The TLS handshake tells whether the server speaks HTTP/2, so other loops need not wait for its response.
+        if hop.place.teachesHTTP1, hop.request.url.isHTTPS, !hop.nestsTLS, clarkspur_tls_speaks_http1(easy) {
+            loop.speaksHTTP1(at: hop.place)
+        }
         didConnect()
         return true
     }
@@ -125,6 +133,7 @@ extension CurlTransfer {
     func didConnect() {
         guard let hop, !hop.isConnected else { return }
         hop.isConnected = true
+        if hop.request.url.isHTTPS { hop.tls.version = clarkspur_tls_version(easy, &hop.tls.cipher) }
         (hop.uploadStart, hop.lastActivity) = (loop.now, loop.now)
         loop.setAlarm(hop.deadline.time, for: slot)
         if let post = hop.post { hop.delegate.received(.bodySent(UInt64(post.count)), for: hop.task.id) }
@@ -143,6 +152,9 @@ extension CurlTransfer {
         if hop.awaitsField, hop.head.isWhole || hop.head.hasFields { didReceiveField(of: hop) }
         switch progress {
         case .more, nil: return count
+        case .information(let head):
+            hop.delegate.received(.information(head), for: hop.task.id)
+            return count
         case .head(let head) where head.status == 101 && !hop.asksForUpgrade:
             hop.fault = TransportError(
                 .protocolViolation, "the server switches to another protocol (101), though the request asked for none",
@@ -150,7 +162,10 @@ extension CurlTransfer {
             return CurlAnswer.fail
         case .head(let head):
             prepareForBody(of: hop, status: head.status)
-            if hop.head.isHTTP2 { loop.speaksHTTP2(hop.origin) }
+            if hop.head.isHTTP2 { loop.speaksHTTP2(at: hop.place) }
+            if hop.head.isHTTP1 { loop.speaksHTTP1(at: hop.place) }
+            learnAlternative(from: head, of: hop)
+            if hop.hasLostTrailers { return CurlAnswer.fail }
             loop.setAlarm(hop.deadline.time, for: slot)
             if hop.holds(head) {
                 hop.connectionsBefore = clarkspur_easy_long(easy, CURLINFO_NUM_CONNECTS)
@@ -222,8 +237,12 @@ extension CurlTransfer {
         switch read {
         case .bytes(let count):
             hop.lastActivity = loop.now
+            if upload.isOver, let stream = hop.stream, hop.head.isWhole {
+                hop.isAnsweredBeforeEnd = clarkspur_http2_is_half_closed(stream.session, stream.number)
+            }
             if upload.isOver, hop.uploadEnd == nil {
                 hop.uploadEnd = loop.now
+                if hop.head.isHTTP2, hop.head.isWhole { hop.task.wake() }  // see `lookAtEnd`
                 loop.setAlarm(hop.deadline.time, for: slot)
             }
             loop.sessions.didUpload()

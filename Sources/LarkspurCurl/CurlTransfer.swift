@@ -5,7 +5,7 @@ final class CurlTransfer {
     typealias Slot = Int
 
     /// The maximum number of times that a hop is sent, if connections are lost before the peer has answered.
-    private static let sendLimit = 5
+    static let sendLimit = 5
 
     let slot: Slot
     let loop: CurlLoop  // no lasting reference cycle: the loop releases its transfers when it ends
@@ -85,11 +85,11 @@ final class CurlTransfer {
     /// Chooses the decoder of the body's chunks when the head is complete: libcurl, `CurlChunks`, or none.
     func prepareForBody(of hop: CurlHop, status: Int) {
         let codings = hop.head.codings
+        hop.hasBody = hop.request.method != "HEAD" && status != 204 && status != 304
         if hop.exchange != nil { return hop.chunks = codings.isChunked ? CurlChunks() : nil }
         guard codings.isChunked else { return hop.chunks = nil }
         guard codings.leavesChunks else { return options.undoChunks(true) }
-        let hasBody = hop.request.method != "HEAD" && status != 204 && status != 304
-        hop.chunks = hasBody ? CurlChunks() : nil
+        hop.chunks = hop.hasBody ? CurlChunks() : nil
     }
 
     /// Notes that the first header field has arrived, or that a head without fields has ended. From then on, libcurl no
@@ -111,6 +111,15 @@ final class CurlTransfer {
         if request.version == .http2, !CurlLibrary.current.hasHTTP2 {
             return TransportError(.unavailable, "libcurl \(CurlLibrary.current.name) was built without HTTP/2")
         }
+        if request.version == .http3, !CurlLibrary.current.hasHTTP3 {
+            return TransportError(
+                .unavailable,
+                "libcurl \(CurlLibrary.current.name) was built without HTTP/3; the configuration's libraryPath can name another"
+            )
+        }
+        if request.version == .http2, request.body.hasTrailers {
+            return TransportError(.unavailable, "libcurl cannot send trailers over HTTP/2; use .negotiated or .http1")
+        }
         if request.asksForTrust, request.url.isHTTPS {
             if let problem = CurlTrust.problem { return problem }
             // The same TLS options apply to the host and to the proxy. If libcurl accepts every verdict on the host, it
@@ -123,21 +132,21 @@ final class CurlTransfer {
     }
 
     /// Starts a hop for the task. Returns false if the task has ended.
-    func begin(_ task: CurlTask, origin: CurlOrigins.Index) -> Bool {
+    func begin(_ task: CurlTask, at place: CurlOrigins.Place) -> Bool {
         guard let start = task.record(.running(slot)) else { return false }
         let route = loop.routes.route(to: task.request.url)
         guard url.set(task.request.url, isWhole: route?.needsWholeURL(task.request.url) == true) else {
             task.end(TransportError(.other, "libcurl refused the URL"), metrics: TransportMetrics())
             return false
         }
-        let hop = CurlHop(task, start, origin: origin, route: route, now: loop.now, blocks: loop.blocks)
+        let hop = CurlHop(task, start, at: place, route: route, now: loop.now, blocks: loop.shared.blocks)
         self.hop = hop
         loop.willBegin(task)
         send(hop)
         return true
     }
 
-    private func send(_ hop: CurlHop) {
+    func send(_ hop: CurlHop) {
         let task = hop.task
         opened.removeAll(keepingCapacity: true)
         errorText.pointee = 0
@@ -148,8 +157,7 @@ final class CurlTransfer {
         }
         hop.beginSending(at: loop.now)
         let handsOver = hop.route?.handsOver(task.request.url) == true
-        let version = CurlVersion.fit(
-            for: task.request, negotiates: loop.configuration.negotiatesHTTP2, .current)
+        let version = chooseVersion(of: hop)
         if version != .http1, !isOwner {
             loop.setOwner(slot, of: easy)
             isOwner = true
@@ -158,15 +166,23 @@ final class CurlTransfer {
             task.request, shape: prepareBody(of: hop),
             version: version,
             fields: fields.set(task.request, handedOver: handsOver), route: hop.route,
-            isFresh: hop.needsFreshConnection || hop.nestsTLS && !CurlLibrary.current.tellsOfRequests)
+            isFresh: hop.needsFreshConnection || hop.request.body.hasTrailers
+                || hop.nestsTLS && !CurlLibrary.current.tellsOfRequests)
         if task.request.upgrades { options.connectOnly() }
+        sendTrailers(of: hop)
         options.showLines(hop.awaitsField)
         if hop.route != nil || reportsProgress { watchTunnel(of: hop) }
         if clarkspur_multi_add(loop.multi, easy) != 0 {
             hop.fault = TransportError(.other, "libcurl refused the request")
             return loop.setAlarm(loop.now, for: slot)
         }
-        loop.setAlarm(hop.deadline.time, for: slot)
+        loop.setAlarm(min(hop.deadline.time, hop.fallbackTime), for: slot)
+    }
+
+    /// Sets the server to connect to instead of the URL's host; nil for the host itself.
+    func connect(to endpoint: CurlAlternatives.Endpoint?, of url: RequestURL) {
+        let isHost = endpoint.map { $0.host == url.host.map(String.init) && $0.port == url.effectivePort } ?? true
+        options.connect(to: isHost ? nil : endpoint)
     }
 
     private func prepareBody(of hop: CurlHop) -> CurlOptions.Shape {
@@ -190,6 +206,7 @@ final class CurlTransfer {
         guard let hop else { return }
         if let error = orders.end { return fail(error) }
         if hop.exchange != nil { return continueExchange() }
+        if orders.hasWoken, hop.uploadEnd != nil { lookAtEnd(of: hop) }
         var goesOn = false
         if orders.hasWoken, hop.uploadFlow == .waitingForBytes { hop.uploadFlow = .heldByUser }
         if hop.uploadFlow == .heldByUser, !orders.isSuspended {
@@ -224,6 +241,7 @@ final class CurlTransfer {
             return send(hop)
         }
         hop.deliverChallenge()
+        if code != 0, hop.prefersHTTP3, continuesAfterHTTP3(hop) { return }
         if sendsAgain(after: code, hop) { send(hop) } else { finish(hop, error(for: code, hop)) }
     }
 
@@ -253,8 +271,13 @@ final class CurlTransfer {
         guard let hop else { return }
         if let fault = hop.fault { return fail(fault) }
         noticeConnection(of: hop)
+        if hop.alternative != nil, !hop.isConnected, loop.now >= hop.fallbackTime {
+            clarkspur_multi_remove(loop.multi, easy)
+            return fallBack(of: hop)
+        }
         let (time, limit, length) = hop.deadline
-        if time > loop.now { return loop.setAlarm(time, for: slot) }
+        if time > loop.now { return loop.setAlarm(hop.isConnected ? time : min(time, hop.fallbackTime), for: slot) }
+        noteBrokenAlternative(of: hop)
         let message = "the \(limit) timeout of \(length.wrappedValue ?? .zero) has passed"
         fail(TransportError(.timedOut, message, phase: phase(of: hop)))
     }
@@ -269,7 +292,7 @@ final class CurlTransfer {
         if closesConnection { closeConnection() }
         hop.upload?.end()
         self.hop = nil
-        if hop.isExpectationRefused || hop.request.upgrades { renew() }
+        if hop.isExpectationRefused || hop.request.upgrades || hop.request.body.hasTrailers { renew() }
         loop.didEnd(hop, error, metrics, in: slot)
     }
 
@@ -302,9 +325,9 @@ final class CurlTransfer {
             return hop.rewind(at: loop.now)
         }
         guard hop.isConnected, failure.isLoss,
-            ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(hop.request.method) || failure.isGivingUp
+            hop.isIdempotent || failure.isGivingUp
                 || failure.isOfSending && isCutShort(hop),
-            failure.isHTTP2 || isReused
+            failure.isMultiplexed || isReused
         else { return false }
         return hop.rewind(at: loop.now)
     }
@@ -335,7 +358,12 @@ final class CurlTransfer {
             if hop.head.contentLength == Int64(hop.received) { return nil }
             return TransportError(.truncated, "libcurl dropped the body of a 417 response", phase: .receiving)
         }
+        if code == CURLE_SEND_ERROR, hop.isAnsweredBeforeEnd, !hop.isBodyPaused, hop.rest == 0 { return nil }
         if code != 0 { return failure(code, hop).error }
+        if hop.isReset, hop.head.isHTTP2, hop.hasBody, hop.rest != 0 {
+            return TransportError(
+                .truncated, "the server reset the HTTP/2 stream before the end of the response", phase: .receiving)
+        }
         if hop.head.isWhole { return nil }
         return TransportError(.connectionLost, "the connection ended before the response's head", phase: phase(of: hop))
     }
@@ -358,37 +386,5 @@ final class CurlTransfer {
         // read from the socket.
         let isSecuring = hop.request.url.scheme == "https" && clarkspur_socket_is_connected(hop.socket)
         return isSecuring ? .securing : .connecting
-    }
-
-    func metrics(of hop: CurlHop) -> TransportMetrics {
-        var metrics = TransportMetrics()
-        metrics.$queued.nanoseconds = hop.start - hop.submitted
-        metrics.$total.nanoseconds = CurlClock.now - hop.start
-        metrics.requestBodyBytes = hop.upload?.position ?? (hop.isConnected ? UInt64(hop.post?.count ?? 0) : 0)
-        metrics.responseBodyBytes = hop.received
-        metrics.protocolName = hop.head.protocolName
-        guard hop.isConnected else {
-            metrics.$nameLookup.nanoseconds = nanoseconds(CURLINFO_NAMELOOKUP_TIME_T)
-            return metrics
-        }
-        let isReused = clarkspur_easy_long(easy, CURLINFO_NUM_CONNECTS) == 0
-        metrics.connectionWasReused = isReused
-        if !isReused {
-            metrics.$nameLookup.nanoseconds = nanoseconds(CURLINFO_NAMELOOKUP_TIME_T)
-            metrics.$connected.nanoseconds = nanoseconds(CURLINFO_CONNECT_TIME_T)
-            metrics.$secured.nanoseconds = nanoseconds(CURLINFO_APPCONNECT_TIME_T)
-        }
-        let (begun, upload) = (nanoseconds(CURLINFO_PRETRANSFER_TIME_T), hop.uploadEnd.map { $0 - hop.uploadStart })
-        metrics.$requestSent.nanoseconds = begun == CompactDuration.none ? begun : begun + (upload ?? 0)
-        metrics.$firstByte.nanoseconds = nanoseconds(CURLINFO_STARTTRANSFER_TIME_T)
-        metrics.localAddress = clarkspur_easy_text(easy, CURLINFO_LOCAL_IP).map { String(cString: $0) }
-        metrics.remoteAddress = clarkspur_easy_text(easy, CURLINFO_PRIMARY_IP).map { String(cString: $0) }
-        return metrics
-    }
-
-    /// Returns a time of the transfer in nanoseconds, or `CompactDuration.none` for a step that did not happen.
-    private func nanoseconds(_ info: Int32) -> UInt64 {
-        let microseconds = clarkspur_easy_offset(easy, info)
-        return microseconds > 0 ? UInt64(microseconds) * 1_000 : CompactDuration.none
     }
 }

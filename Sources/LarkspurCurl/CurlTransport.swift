@@ -1,10 +1,13 @@
-/// A transport for HTTP/1.1 and HTTP/2 over libcurl, the default on Linux.
+internal import CLarkspur
+
+/// A transport for HTTP over libcurl, the default on Linux: HTTP/1.1, HTTP/2 and, where libcurl has it, HTTP/3.
 ///
 /// libcurl moves the bytes, speaks TLS and keeps connections. The framework above the transport handles redirects,
 /// cookies, credentials and decoding.
 ///
-/// The transport has a thread of its own, which starts with the first request. While this thread sleeps, a thread that
-/// starts a request sends that request itself. The transport's thread ends when the last reference to the transport is
+/// The transport has threads of its own, one for each of its event loops (``Configuration/loops``). The first thread
+/// starts with the first request, each other thread when its loop gets a request. While a thread sleeps, a thread that
+/// starts a request sends that request itself. The transport's threads end when the last reference to the transport is
 /// released, or when `invalidate()` is called.
 ///
 /// While the receiver pauses a response's body, the bytes that still arrive fill only buffers of limited size. For an
@@ -12,18 +15,22 @@
 /// grow to a few MiB. On Linux, the last numbers in `net.ipv4.tcp_rmem` and `tcp_wmem` are its maximum. For an HTTP/2
 /// stream, the buffer is libcurl's window, which is 32 MiB in older versions.
 public final class CurlTransport: Transport {
-    let loop: CurlLoop
+    let shared: CurlShared
+    let loops: [CurlLoop]
     package let partition: String
 
     /// Creates a transport with connections of its own. Before the first request, the transport has no thread and no
     /// open descriptor.
     public init(configuration: Configuration = Configuration()) {
-        loop = CurlLoop(configuration: configuration)
+        if let path = configuration.libraryPath { CurlLibrary.choose(path) }
+        let shared = CurlShared(configuration)
+        self.shared = shared
+        loops = (0..<shared.loopCount).map { CurlLoop(index: $0, shared) }
         partition = configuration.decidesResponses ? UUID().uuidString : ""
     }
 
-    /// Ends the loop's thread. No task is left, because each task retains the transport.
-    deinit { loop.stop() }
+    /// Ends the threads. No task is left, because each task retains the transport.
+    deinit { for loop in loops { loop.stop() } }
 
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
@@ -31,7 +38,12 @@ public final class CurlTransport: Transport {
         CurlTask(id: id, request: request, delegate: delegate, transport: self)
     }
 
-    public func invalidate() { loop.stop() }
+    public func invalidate() {
+        // Waiting tasks end before running tasks. Otherwise a waiting task would start whenever a running task ends.
+        let waiting = shared.origins.withLock { $0.close() }
+        for loop in loops { loop.stop() }
+        for task in waiting { task.end(CurlTaskQueue.invalidated, metrics: TransportMetrics()) }
+    }
 
     /// The settings for all requests of a transport.
     public struct Configuration: Sendable {
@@ -85,11 +97,20 @@ public final class CurlTransport: Transport {
         /// and only its owner can read it. If the path is nil, no keys are written, even if the environment sets
         /// `SSLKEYLOGFILE`.
         public var keyLogFile: String?
+        /// The number of event loops, each with a thread and connections of its own. The default is one loop for each
+        /// four processors of the process, at least one and at most eight.
+        ///
+        /// A loop performs the requests of many connections, but uses only one processor. A second loop helps if one
+        /// processor is not fast enough for all requests of the process. The requests to a busy origin are spread over
+        /// all loops. All requests to an origin that speaks HTTP/2 share one connection, so one loop performs them. The
+        /// limits of connections apply to all loops together. Values below one count as one, values above 64 as 64.
+        public var loops = Self.defaultLoops
         /// The maximum number of concurrent requests to an origin; 64 by default. Further requests wait. With HTTP/2,
         /// where all requests to an origin share one connection, the maximum is 100.
         public var maximumConnectionsPerHost = 64
         /// The maximum number of idle connections kept for reuse; 256 by default. The effective maximum is higher:
-        /// libcurl also counts connections in use, so the highest number of concurrent requests so far is added.
+        /// libcurl also counts connections in use, so the highest number of concurrent requests so far in each loop is
+        /// added.
         public var maximumIdleConnections = 256
         /// The time after which an idle connection is not reused, in whole seconds; 60 seconds by default.
         public var idleLifetime = Duration.seconds(60)
@@ -119,6 +140,24 @@ public final class CurlTransport: Transport {
         public var localAddress: String?
         /// Whether HTTP/2 is offered to TLS peers; true by default.
         public var negotiatesHTTP2 = true
+        /// Whether a server's `Alt-Svc` fields are followed to HTTP/3, if libcurl has it; true by default. If such a
+        /// server cannot be reached within a second, or within half of the connect timeout, the request goes to the
+        /// host itself, and the host's `Alt-Svc` fields are ignored for five minutes. Without `negotiatesHTTP2`,
+        /// alternatives are not used either.
+        public var followsAlternatives = true
+        /// The delay after which a connection to a host's next address is tried, while the connection to the first one
+        /// is not made yet (RFC 8305), in whole milliseconds; nil means libcurl's default, which is 200 milliseconds.
+        public var addressDelay: Duration?
+        /// The time between two TCP keep-alives on an idle connection, in whole seconds; nil means that `peerTimeout`
+        /// determines it.
+        public var keepAliveInterval: Duration?
+        /// The path of the libcurl to load. By default it is nil: the transport uses the libcurl that the process has
+        /// loaded, and loads the system's if there is none.
+        ///
+        /// A process loads one libcurl. The first transport that is created with a path determines which one for all
+        /// transports, unless a request was sent before. Requests of transports with another path fail with
+        /// `.unavailable`; if the library cannot be loaded, so do all requests of the process.
+        public var libraryPath: String?
 
         /// Whether a setting decides which server answers, how its certificates are judged, or which client it sees.
         fileprivate var decidesResponses: Bool {
@@ -132,6 +171,9 @@ public final class CurlTransport: Transport {
             let milliseconds = min(parts.seconds, 1_000_000) * 1_000 + parts.attoseconds / 1_000_000_000_000_000
             return Int32(max(1, milliseconds))
         }
+
+        static let maximumLoops = 64
+        private static let defaultLoops = min(max(1, Int(clarkspur_processor_count()) / 4), 8)
 
         /// Creates a configuration with the defaults.
         public init() {}

@@ -28,6 +28,15 @@ final class CurlUpload {
         return opened
     }
 
+    /// Whether libcurl has asked for the fields after the body. It can send them only once with a handle.
+    private var hasSentTrailers = false
+
+    /// Returns the fields to send after the body.
+    func takeTrailers() -> [HeaderField] {
+        hasSentTrailers = true
+        return stream?.trailers ?? []
+    }
+
     var isOver: Bool { body.length.map { position >= $0 } ?? hasEnded }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Read {
@@ -56,6 +65,7 @@ final class CurlUpload {
     /// (T20 in `Transport`). Returns false if the delegate has no fresh stream.
     func rewind(_ ask: (TransportQuestion) -> Void) -> Bool {
         guard position > 0 || hasEnded else { return true }
+        if hasSentTrailers { return false }
         let fresh: any TransportBodyStream
         if case .stream = body {
             let reply = TransportReply<any TransportBodyStream>()

@@ -23,6 +23,23 @@ extension StringProtocol {
         return result
     }
 
+    /// Splits the value at a separator outside of quoted strings. Empty parts are kept.
+    package func splitOutsideQuotes(at separator: Character) -> [SubSequence] {
+        var (isQuoted, isEscaped) = (false, false)
+        return split(omittingEmptySubsequences: false) { character in
+            if isEscaped {
+                isEscaped = false
+                return false
+            }
+            if character == "\\", isQuoted {
+                isEscaped = true
+            } else if character == "\"" {
+                isQuoted.toggle()
+            }
+            return character == separator && !isQuoted
+        }
+    }
+
     /// The non-empty elements of a comma-separated value.
     package var listed: [String] {
         split(separator: ",").map { $0.trimmingSpaces }.filter { !$0.isEmpty }
@@ -59,7 +76,7 @@ extension Substring {
 extension StringProtocol {
     /// The text without white space at its ends. The result is the same as of Foundation's `trimmingCharacters(in:
     /// .whitespaces)`, which FoundationEssentials does not have.
-    fileprivate var trimmingSpaces: String {
+    package var trimmingSpaces: String {
         var scalars = Substring(self).unicodeScalars
         while scalars.first?.isSpace == true { scalars.removeFirst() }
         while scalars.last?.isSpace == true { scalars.removeLast() }

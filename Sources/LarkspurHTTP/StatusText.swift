@@ -14,6 +14,9 @@ package enum StatusText {
         }
     }
 
+    /// Returns the reason phrase of a status line; empty if the status has no registered name.
+    package static func phrase(_ status: Int) -> String { names[status] ?? "" }
+
     private static let names: [Int: String] = [
         100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints", 200: "OK", 201: "Created",
         202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content", 205: "Reset Content",

@@ -31,6 +31,14 @@ public enum TransportBody: Sendable {
         case .stream(let source): source.isReplayable
         }
     }
+
+    /// The names of the fields that follow the body (trailers), as far as they are known; nil if no fields follow.
+    package var trailerNames: [String]? {
+        if case .stream(let source) = self { source.trailerNames } else { nil }
+    }
+
+    /// Whether fields follow the body (trailers).
+    package var hasTrailers: Bool { trailerNames != nil }
 }
 
 /// The source of a streamed body. The source is opened each time that the body is sent.
@@ -39,14 +47,24 @@ public struct TransportBodySource: Sendable {
     public let length: UInt64?
     /// Whether the source can be opened more than once.
     public let isReplayable: Bool
+    /// The names of the fields that follow the body, as far as they are known in advance; nil if no fields follow. A
+    /// body that fields follow has no length (T29 in `Transport`).
+    public let trailerNames: [String]?
     /// Opens a stream that starts at the first byte. The closure is called a second time only if the source is
     /// replayable.
     public let open: @Sendable () -> any TransportBodyStream
 
     /// Creates a source that the closure opens.
-    public init(length: UInt64?, isReplayable: Bool, open: @escaping @Sendable () -> any TransportBodyStream) {
-        self.length = length
+    ///
+    /// - Parameter trailerNames: The names of the fields that follow the body; nil if no fields follow. If the names
+    ///   are not known in advance, pass an empty array. The body then has no length.
+    public init(
+        length: UInt64?, isReplayable: Bool, trailerNames: [String]? = nil,
+        open: @escaping @Sendable () -> any TransportBodyStream
+    ) {
+        self.length = trailerNames == nil ? length : nil
         self.isReplayable = isReplayable
+        self.trailerNames = trailerNames
         self.open = open
     }
 }
@@ -62,8 +80,16 @@ public protocol TransportBodyStream: AnyObject, Sendable {
     /// Fills the buffer with the bytes that are available.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead
 
+    /// The fields that follow the body. The transport reads this property once, after a read has returned `.end`, if
+    /// the source has `trailerNames`. Empty by default.
+    var trailers: [HeaderField] { get }
+
     /// Ends the stream. The transport calls this function once, when it will not read any more bytes.
     func end()
+}
+
+extension TransportBodyStream {
+    public var trailers: [HeaderField] { [] }
 }
 
 /// The result of one read of a streamed body.

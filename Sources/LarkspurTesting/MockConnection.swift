@@ -58,6 +58,8 @@ final class MockConnection {
     private var written = 0
     private var isBlocked = false
     private var socket: MockWebSocket?
+    /// The receiver of a body that is delivered while the response is sent; nil if there is none, or it has ended.
+    private var live: AsyncStream<Data>.Continuation?
     /// Whether the WebSocket reads, and whether the connection ends after the output.
     private var (readsSocket, endsSocket) = (true, false)
 
@@ -87,6 +89,7 @@ final class MockConnection {
             socket.receive(Data(buffer[..<count]))
         } else if count > 0, phase != .lingering {
             parser.append(buffer[..<count])
+            readLiveBody()
         }
         if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) { phase = .ended }
     }
@@ -112,7 +115,10 @@ final class MockConnection {
     }
 
     /// Tells the WebSocket that its connection has ended.
-    func didEnd() { socket?.didEnd() }
+    func didEnd() {
+        socket?.didEnd()
+        live?.finish()
+    }
 
     func proceed() { if phase == .waiting { phase = .playing } }
 
@@ -140,20 +146,42 @@ final class MockConnection {
             if head.expectsContinue, parser.buffered == 0, !route.reading.isHeadOnly {
                 output += "HTTP/1.1 100 Continue\r\n\r\n".utf8
             }
-            return nil
-        case .request(var request):
-            requests += 1
-            request.connection = number
-            request.number = requests
-            self.request = request
-            phase = .waiting
-            return handler.map { .answer(request, $0) }
+            return route.reading.isLive ? beginLiveBody(of: head) : nil
+        case .request(let request): return answer(request)
         case .broken(let reason):
             request = nil
             phase = .waiting
             play(.response(400, headers: ["Connection": "close"], chunks: [Data(reason.utf8)]))
             return nil
         }
+    }
+
+    private func answer(_ request: MockRequest) -> Need? {
+        requests += 1
+        var request = request
+        request.connection = number
+        request.number = requests
+        self.request = request
+        phase = .waiting
+        return handler.map { .answer(request, $0) }
+    }
+
+    private func beginLiveBody(of head: MockRequest) -> Need? {
+        var head = head
+        (head.pieces, live) = AsyncStream.makeStream(of: Data.self)
+        defer { readLiveBody() }
+        return answer(head)
+    }
+
+    /// Delivers the bytes of a live body that have arrived.
+    private func readLiveBody() {
+        guard let live else { return }
+        let found = parser.next()
+        let piece = parser.takeBody()
+        if !piece.isEmpty { live.yield(piece) }
+        if case .nothing = found { return }
+        live.finish()
+        self.live = nil
     }
 
     /// Performs the pending action, because the bytes before it are written. If no action is pending, buffers about as
@@ -184,7 +212,7 @@ final class MockConnection {
         case .reset:
             clarkspur_loopback_reset_on_close(descriptor)
             phase = .ended
-        case .end where parser.leavesInputUnread:
+        case .end where parser.leavesInputUnread || live != nil:
             shutdown(descriptor, Int32(SHUT_WR))
             phase = .lingering
         case .end(let keepsConnection):

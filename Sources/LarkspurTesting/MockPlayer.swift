@@ -23,6 +23,8 @@ struct MockPlayer {
     private var keepsConnection: Bool
     private var form = BodyForm.plain
     private var trailers = HTTPHeaders()
+    /// The result of the last call of a `.pieces` step's closure: a piece, or nil at their end.
+    private let pulled = Protected<Data??>(nil)
     /// The number of bytes that the current generated step has produced.
     private var generated: UInt64 = 0
 
@@ -41,12 +43,25 @@ struct MockPlayer {
             write(bytes, &output)
             return .proceed
         }
+        if case .pieces(let pull) = step {
+            switch pulled.withLock({ $0.take() }) {
+            case nil:
+                return .pause { [pulled] in
+                    let piece = try await pull(); pulled.withLock { $0 = .some(piece) }
+                }
+            case .some(let piece?):
+                write(piece, &output)
+                return .proceed
+            case .some(nil): break
+            }
+        }
         steps.removeFirst()
         switch step {
         case .interim(let status, let headers): writeHead(ResponseHead(status: status, fields: Array(headers)), &output)
         case .head(let head, let framing): begin(head, framing, &output)
         case .body(let bytes): write(bytes, &output)
         case .generated: generated = 0
+        case .pieces: break
         case .trailers(let fields): trailers = fields
         case .raw(let bytes): output += bytes
         case .wait(let duration): return .wait(duration)
@@ -77,8 +92,7 @@ struct MockPlayer {
     }
 
     private func writeHead(_ head: ResponseHead, framingField: String = "", _ output: inout [UInt8]) {
-        output +=
-            "\(head.version) \(head.status) \(HTTPURLResponse.localizedString(forStatusCode: head.status))\r\n".utf8
+        output += "\(head.version) \(head.status) \(StatusText.phrase(head.status))\r\n".utf8
         output += head.rawFields
         output += framingField.utf8
         output += "\r\n".utf8

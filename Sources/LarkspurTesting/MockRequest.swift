@@ -14,6 +14,11 @@ public struct MockRequest: Sendable {
     public var body = Data()
     /// The number of body bytes that the server has read, whether it keeps them or not.
     public var bodyCount: UInt64 = 0
+    /// The pieces of the body as they arrive, if the route reads it with ``MockBodyReading/live``; empty otherwise. One
+    /// task may iterate the stream.
+    public var pieces = AsyncStream<Data> { $0.finish() }
+    /// The fields that followed the body (trailers).
+    public var trailers: HTTPHeaders = [:]
     /// The number of the connection in its server, counted from 1.
     public var connection = 0
     /// The number of the request on its connection, counted from 1.
@@ -47,7 +52,11 @@ public enum MockBodyReading: Sendable {
     ///
     /// With 0, the server reads only the head, and does not answer an `Expect: 100-continue` field with `100 Continue`.
     case upTo(UInt64)
+    /// Calls the handler as soon as the head has arrived, and delivers the body as ``MockRequest/pieces`` while the
+    /// response is sent. The pieces that the handler has not taken are kept in memory.
+    case live
 
+    var isLive: Bool { if case .live = self { true } else { false } }
     var isHeadOnly: Bool { if case .upTo(0) = self { true } else { false } }
 }
 

@@ -49,6 +49,12 @@ struct MockRequestParser {
         return Data(input[start...])
     }
 
+    /// Returns the bytes of the body that were read since the last call.
+    mutating func takeBody() -> Data {
+        defer { request.body = Data() }
+        return request.body
+    }
+
     mutating func next() -> Found {
         do {
             while true {
@@ -80,7 +86,7 @@ struct MockRequestParser {
             if hasEnough { return end(.stopped) }
             guard let line = try takeLine() else { return .nothing }
             let word = String(decoding: line.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
-            let digits = word.trimmingCharacters(in: .whitespaces)
+            let digits = word.trimmingSpaces
             // Swift's integer parser would accept a sign.
             guard digits.first?.isHexDigit == true, let size = UInt64(digits, radix: 16) else {
                 throw Malformed(reason: "the chunk size \(digits) is not a number")
@@ -99,7 +105,11 @@ struct MockRequestParser {
             return nil
         case .trailers:
             guard let line = try takeLine() else { return .nothing }
-            return line.isEmpty ? end(.whole) : nil
+            if line.isEmpty {
+                request.trailers = HTTPHeaders(ResponseHead(status: 0, rawFields: rawFields).fields)
+                return end(.whole)
+            }
+            return try readField(line)
         case .whole:
             stage = .requestLine
             return nil
@@ -131,6 +141,7 @@ struct MockRequestParser {
     private mutating func endHead() throws(Malformed) -> MockRequest {
         let fields = ResponseHead(status: 0, rawFields: rawFields)  // parses field lines of requests as well
         request.headers = HTTPHeaders(fields.fields)
+        rawFields = []  // from here on, those of the trailers
         let codings = request.headers.values(for: "Transfer-Encoding").map { $0.lowercased() }
         let lengths = request.headers.values(for: "Content-Length")
         if codings == ["chunked"], lengths.isEmpty {

@@ -36,6 +36,9 @@ public struct MockResponse: Sendable {
         /// the end of the body. The closure runs on the server's thread and must not block. `count` is the total number
         /// of bytes, if known.
         case generated(count: UInt64?, @Sendable (UInt64) -> Data?)
+        /// Sends the pieces that the closure returns, one after the other, until it returns nil. If it throws, the
+        /// connection is closed.
+        case pieces(@Sendable () async throws -> Data?)
         /// Sends fields after the last chunk.
         case trailers(HTTPHeaders)
         /// Sends these bytes unchanged, even if the head declares chunks or another length.
@@ -148,7 +151,8 @@ extension MockResponse {
                 kept.append(.generated(count: limit) { $0 < limit ? make($0)?.prefix(Int(limit - $0)) : nil })
                 return MockResponse(kept + [end])
             case .body(let bytes): left -= UInt64(bytes.count)
-            case .interim, .head, .trailers, .raw, .wait, .pause, .drip, .webSocket, .stall, .close, .reset: break
+            case .interim, .head, .pieces, .trailers, .raw, .wait, .pause, .drip, .webSocket, .stall, .close, .reset:
+                break
             }
             kept.append(step)
         }
@@ -172,7 +176,7 @@ extension MockResponse {
             switch step {
             case .body(let bytes): length += UInt64(bytes.count)
             case .generated(.some(let count), _): length += count
-            case .generated(.none, _), .trailers: return .chunked
+            case .generated(.none, _), .pieces, .trailers: return .chunked
             case .interim, .head, .raw, .wait, .pause, .drip, .webSocket, .stall, .close, .reset: break
             }
         }

@@ -69,12 +69,10 @@ public final class MockServer: Sendable {
         let state = MockServerState(fallback: fallback, requestLimit: requestLimit)
         let commands = MockCommandQueue(waker)
         (self.state, self.commands) = (state, commands)
-        let thread = Thread {
+        SystemThread.start("MockServer") {
             MockLoop(listener: listener, state: state, commands: commands, waker: waker).run()
             state.didStop()
         }
-        thread.name = "MockServer"
-        thread.start()
     }
 
     deinit { commands.post(.stop) }

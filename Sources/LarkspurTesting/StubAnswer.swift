@@ -9,10 +9,12 @@ public struct StubAnswer: Sendable {
         ///
         /// This step must be the first step. It has no effect on a plain `http` request.
         case peer(PeerTrust)
-        /// Delivers status and fields.
+        /// Delivers status and fields. A head with a status below 200 is interim, except for 101.
         case head(ResponseHead)
         /// Delivers bytes of the body.
         case body(Data)
+        /// Delivers fields that follow the body.
+        case trailers(HTTPHeaders)
         /// Reports this many bytes of the request's body as sent. The transport inserts this step first if the body has
         /// a known length.
         case sent(UInt64)

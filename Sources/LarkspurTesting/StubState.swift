@@ -6,7 +6,7 @@ struct StubState {
 
     /// The next action of the thread that runs the task's steps. The thread performs the action after unlocking.
     enum Step {
-        case head(ResponseHead), body(Data), sent(UInt64), rewind
+        case information(ResponseHead), head(ResponseHead), body(Data), trailers(HTTPHeaders), sent(UInt64), rewind
         case sleep(Duration)
         case upgrade(MockWebSocket, @Sendable (MockWebSocket) async throws -> Void)
         case read
@@ -14,6 +14,8 @@ struct StubState {
         case metrics(sent: UInt64, received: UInt64)
         case completed(TransportError?)
     }
+
+    private static let interimLimit = 64
 
     var isSuspended = false
     var allowance: UInt64
@@ -27,6 +29,7 @@ struct StubState {
     private var declared: UInt64 = 0
     private var isBodiless = false
     private var hasHead = false
+    private var interims = 0
     /// The upgraded connection; nil before the upgrade.
     var tunnel: StubTunnel?
     private var failure: TransportError?
@@ -89,8 +92,7 @@ struct StubState {
         switch index < steps.count ? steps[index] : nil {
         case .peer(let peer): return (advance(to: .judge(peer)), delegate)
         case .head(let head) where head.status < 200 && head.status != 101:
-            index += 1  // an interim head
-            return next()
+            return nextInterim(head, delegate)
         case .head(let head):
             hasHead = true
             declared = isBodiless || head.status == 204 || head.status == 304 ? 0 : head.contentLength ?? 0
@@ -99,6 +101,10 @@ struct StubState {
             guard !isSuspended, received < allowance else { break }
             received += UInt64(bytes.count)
             return (advance(to: .body(bytes)), delegate)
+        case .trailers(let fields):
+            let raw = ResponseHead(status: 200, fields: Array(fields)).rawFields
+            guard let fields = TrailerRules.allowed(inRawFields: raw) else { return skip() }
+            return (advance(to: .trailers(fields)), delegate)
         case .sent(let count):
             sent = count
             return (advance(to: .sent(count)), delegate)
@@ -132,6 +138,23 @@ struct StubState {
         }
         progress = .idle
         return nil
+    }
+
+    private mutating func skip() -> (Step, any TransportDelegate)? {
+        index += 1
+        return next()
+    }
+
+    private mutating func nextInterim(
+        _ head: ResponseHead, _ delegate: any TransportDelegate
+    ) -> (Step, any TransportDelegate)? {
+        guard interims < Self.interimLimit else {
+            failure = TransportError(.protocolViolation, "the peer sent too many interim responses")
+            return end(delegate)
+        }
+        if head.status == 100 { return skip() }
+        interims += 1
+        return (advance(to: .information(head)), delegate)
     }
 
     private mutating func advance(to step: Step) -> Step {

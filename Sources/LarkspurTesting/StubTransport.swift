@@ -78,7 +78,9 @@ private final class StubTask: TransportTask {
         while runs, let (step, delegate) = box.withLock({ $0.next() }) {
             switch step {
             case .head(let head): delegate.received(.head(head), for: id)
+            case .information(let head): delegate.received(.information(head), for: id)
             case .body(let bytes): delegate.received(.body(bytes), for: id)
+            case .trailers(let fields): delegate.received(.trailers(fields), for: id)
             case .sent(let count): delegate.received(.bodySent(count), for: id)
             case .metrics(let sent, let received):
                 var metrics = TransportMetrics()

@@ -15,9 +15,9 @@
 ///
 /// **Events**
 /// - T4 A task that was resumed or cancelled delivers `.completed` exactly once, as its last event.
-/// - T5 Events of one task never overlap and keep this order: `.head`, `.body`…, `.metrics`, `.completed`. `.bodySent`
-///   may come anywhere before `.metrics`. A transport with a cache delivers `.cache` directly before `.head`. Interim
-///   (1xx) heads are not delivered.
+/// - T5 Events of one task never overlap and keep this order: `.information`…, `.head`, `.body`…, `.trailers`,
+///   `.metrics`, `.completed`. `.bodySent` may come anywhere before `.metrics`. A transport with a cache delivers
+///   `.cache` directly before `.head`. A transport with admissions delivers `.admission` before all other events.
 /// - T6 A successful task delivers exactly one head. A failed task delivers at most one head, and body bytes may follow
 ///   that head. A response that ends before its final head is a failure.
 /// - T7 A task that was resumed delivers `.metrics` once, directly before `.completed`. This also applies to tasks that
@@ -30,6 +30,16 @@
 /// - T10 A body that ends before its declared length is a failure, never a short success.
 /// - T11 `.bodySent` carries the total number of body bytes handed to the network. The number falls only if the body is
 ///   sent again from its start.
+///
+/// - T27 The heads of interim (1xx) responses are delivered as `.information` as soon as they arrive. 100 is not
+///   delivered. An unrequested 101 ends the task with `.protocolViolation`, and so does the 65th interim head of a hop.
+///   All heads and trailers of a hop share one limit of their size. A transport without `.deliversInformation` delivers
+///   no interim heads.
+/// - T28 If fields follow the response's body, a successful task delivers them once as `.trailers`, after the last
+///   `.body`. They are never added to the head. Fields that may not follow a body, such as `Content-Length`,
+///   `Set-Cookie` and `Authorization`, are dropped. Fields beyond the limit of size end the task with
+///   `.protocolViolation`. A transport without `.deliversTrailers` delivers no trailers. A transport with a cache may
+///   drop them.
 ///
 /// **Control**: every member of a task may be called from any thread at any time, also from inside `received`.
 /// - T12 `cancel()` ends the task with `.cancelled`, both before and after its start. A task that is cancelled before
@@ -58,6 +68,15 @@
 /// - T24 If a body cannot be read completely, the hop ends with `.bodyFailed`. This is the case if the body's stream
 ///   fails or ends early, or if its file has changed since the body was made. A stream's error that already has this
 ///   code is passed on unchanged.
+/// - T29 If a body's source has `trailerNames`, the stream's `trailers` are sent after the body. The transport sends
+///   such a request with a version of HTTP in which it can send trailers. If there is none, or if the connection has
+///   another version, the task ends with `.unavailable`. A transport without `.sendsTrailers` ends such a request with
+///   `.unavailable` and sends nothing.
+/// - T30 The response is delivered while the request's body is still being sent. T15 and T16 hold back each direction
+///   alone: a paused response does not stop the request's body, and a body without bytes does not stop the response. A
+///   final head below 300 changes nothing: the task ends when the response and the body have ended. After a final head
+///   from 300 on, the rest of the body is not sent. A transport without `.overlapsBodies` may deliver the response only
+///   after the body.
 ///
 /// **Questions**
 /// - T19 A question is asked on the thread that delivers events. A question that is unanswered when `answer` returns

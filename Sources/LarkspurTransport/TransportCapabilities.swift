@@ -27,11 +27,20 @@ public struct TransportCapabilities: OptionSet, Sendable {
     /// A connection can be switched to WebSocket, but the platform performs the handshake and frames the messages, so
     /// other protocols are not possible (T26). A transport with `.upgrades` needs no such capability.
     public static let webSockets = TransportCapabilities(rawValue: 1 << 9)
+    /// The heads of interim responses are delivered (T27).
+    public static let deliversInformation = TransportCapabilities(rawValue: 1 << 10)
+    /// The fields that follow a response's body are delivered (T28).
+    public static let deliversTrailers = TransportCapabilities(rawValue: 1 << 11)
+    /// Fields can follow a request's body (T29).
+    public static let sendsTrailers = TransportCapabilities(rawValue: 1 << 12)
+    /// The response is delivered while the request's body is still being sent (T30).
+    public static let overlapsBodies = TransportCapabilities(rawValue: 1 << 13)
 
     /// All capabilities: the whole contract.
     public static let all: TransportCapabilities = [
         .sendsOnce, .keepsRequest, .keepsResponseFields, .holdsBackPeer, .observesConnecting, .asksForTrust,
-        .asksOnReuse, .choosesVersion, .upgrades, .webSockets,
+        .asksOnReuse, .choosesVersion, .upgrades, .webSockets, .deliversInformation, .deliversTrailers, .sendsTrailers,
+        .overlapsBodies,
     ]
 }
 

@@ -75,6 +75,12 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
         public static let bodyNotReplayable = Code(rawValue: "bodyNotReplayable")
         /// The request may only be answered from the cache, and the cache has no response for it.
         public static let notCached = Code(rawValue: "notCached")
+        /// Too many requests wait for a limit.
+        public static let overloaded = Code(rawValue: "overloaded")
+        /// The rate limit does not allow the request in time.
+        public static let rateLimited = Code(rawValue: "rateLimited")
+        /// A limit of the configuration is not valid, such as a limit of zero requests.
+        public static let invalidLimit = Code(rawValue: "invalidLimit")
         /// Another failure; the message describes it.
         public static let other = Code(rawValue: "other")
     }

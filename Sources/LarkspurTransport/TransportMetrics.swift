@@ -4,7 +4,7 @@
 /// except `queued` and `total` belong to the last sending, as far as the transport knows them. Nil means that the step
 /// did not happen (a reused connection has no lookup), or that the transport does not know the time.
 public struct TransportMetrics: Sendable, Equatable {
-    /// The time that the hop waited in the transport's queue before it started.
+    /// The time that the hop waited before it started: for admissions, limits and a connection slot.
     @CompactDuration public var queued: Duration?
     /// The time when the name lookup was complete.
     @CompactDuration public var nameLookup: Duration?
@@ -25,8 +25,15 @@ public struct TransportMetrics: Sendable, Equatable {
     public var responseBodyBytes: UInt64 = 0
     /// Whether an earlier request used the connection; nil if unknown.
     public var connectionWasReused: Bool?
-    /// The protocol, by its ALPN name: `http/1.1`, `h2`.
+    /// The protocol, by its ALPN name: `http/1.1`, `h2`, `h3`.
     public var protocolName: String?
+    /// The version of TLS, such as `TLSv1.3`; nil without TLS, or if unknown.
+    public var tlsVersion: String?
+    /// The cipher of TLS by its standard or OpenSSL's name, such as `TLS_AES_256_GCM_SHA384`; nil without TLS, or if
+    /// unknown.
+    public var tlsCipher: String?
+    /// The second request, if the hop was sent twice because it was slow.
+    public var hedge: HedgeRecord?
     /// The local IP address.
     public var localAddress: String?
     /// The peer's IP address.
@@ -46,13 +53,35 @@ extension TransportMetrics: CustomStringConvertible {
         var parts = times.compactMap { name, time in time.map { "\(name) \(Self.milliseconds($0))" } }
         parts += [(requestBodyBytes, "sent"), (responseBodyBytes, "received")]
             .compactMap { count, verb in count > 0 ? "\(count) bytes \(verb)" : nil }
-        parts += [protocolName, remoteAddress, connectionWasReused == true ? "on a reused connection" : nil]
-            .compactMap(\.self)
+        parts += [
+            protocolName, tlsVersion, remoteAddress, connectionWasReused == true ? "on a reused connection" : nil,
+        ]
+        .compactMap(\.self)
+        if let hedge { parts.append("\(hedge)") }
         return parts.joined(separator: ", ")
     }
 
     package static func milliseconds(_ duration: Duration) -> String {
         let microseconds = Int64(duration / .microseconds(1))
         return "\(microseconds / 1_000).\(microseconds % 1_000 / 100) ms"
+    }
+}
+
+/// The second request of a hop that was sent twice, because the answer to the first one was slow.
+public final class HedgeRecord: Sendable, Equatable, CustomStringConvertible {
+    /// The time from the hop's start to the second request.
+    public let after: Duration
+    /// Whether the answer to the second request came first. If so, the hop's other metrics are those of the second
+    /// request.
+    public let hasWon: Bool
+
+    package init(after: Duration, hasWon: Bool) { (self.after, self.hasWon) = (after, hasWon) }
+
+    public static func == (lhs: HedgeRecord, rhs: HedgeRecord) -> Bool {
+        lhs.after == rhs.after && lhs.hasWon == rhs.hasWon
+    }
+
+    public var description: String {
+        "sent again after \(TransportMetrics.milliseconds(after))" + (hasWon ? ", whose answer came first" : "")
     }
 }

@@ -24,6 +24,10 @@ public struct TransportRequest: Sendable {
     package var translator: (@Sendable () -> any SocketTranslator)?
     /// The request's wishes about a cache; nil if the framework has no cache.
     package var cache: CacheInstructions?
+    /// The facts for the code that decides when the hop may be sent; nil if the framework has no such code.
+    package var flow: FlowInstructions?
+    /// The priority among hops that wait for a connection slot.
+    public var priority = RequestPriority.normal
     /// The HTTP version to use.
     public var version = HTTPVersionChoice.negotiated
 
@@ -51,6 +55,9 @@ public enum HTTPVersionChoice: Sendable, Hashable {
     case http1
     /// HTTP/2 without negotiation, also over plain TCP. The hop fails if the peer does not speak HTTP/2.
     case http2
+    /// HTTP/3 to an https host, if the host can be reached over it. Otherwise HTTP/2 or HTTP/1.1, as with
+    /// `.negotiated`. An engine without HTTP/3 fails with `.unavailable`.
+    case http3
 }
 
 extension TransportRequest: CustomStringConvertible, CustomReflectable {

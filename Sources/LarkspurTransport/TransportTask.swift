@@ -33,3 +33,15 @@ public struct TransportTaskID: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { "task \(rawValue)" }
 }
+
+extension TransportTask {
+    /// Suspends and resumes a task that was just resumed, until it has the wanted pace. Another thread may change the
+    /// wanted pace meanwhile, so it is read again after each call.
+    package func follow(isSuspended: () -> Bool) {
+        var isPaused = false
+        while case let wanted = isSuspended(), wanted != isPaused {
+            if wanted { suspend() } else { resume() }
+            isPaused = wanted
+        }
+    }
+}

@@ -95,6 +95,9 @@ public final class URLSessionTransport: Transport {
         if !request.upgrades, request.method.uppercased() == "GET", request.body.length != 0 {
             return TransportError(.unavailable, "URLSession sends no GET request with a body")
         }
+        if request.body.hasTrailers {
+            return TransportError(.unavailable, "URLSession sends no trailers after a request's body")
+        }
         if request.url.isHTTPS, let problem = template.identity?.problem { return problem }
         if request.asksForTrust, request.url.isHTTPS, !capabilities.contains(.asksForTrust) {
             return TransportError(

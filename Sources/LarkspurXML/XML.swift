@@ -1,4 +1,4 @@
-import Foundation
+import Larkspur
 
 /// An XML element with its content. A document is represented by its outermost element.
 ///

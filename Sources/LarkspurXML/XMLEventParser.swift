@@ -1,4 +1,4 @@
-import Foundation
+import Larkspur
 
 extension XML {
     /// An event of an ``XMLEventParser``, in the order of the document.

@@ -1,4 +1,4 @@
-import Foundation
+import Larkspur
 
 extension XMLScanner {
     /// Creates a scanner of a document in any supported encoding.

@@ -22,6 +22,13 @@ let package = Package(
             // Exports the executable's functions, so that libraries call them.
             linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic"], .when(platforms: [.linux]))]),
         .executableTarget(
+            name: "instructions",
+            dependencies: [
+                "Measuring",
+                .product(name: "Larkspur", package: "Larkspur"),
+                .product(name: "LarkspurTesting", package: "Larkspur"),
+            ]),
+        .executableTarget(
             name: "bench",
             dependencies: [
                 "CAllocations",

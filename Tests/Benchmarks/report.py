@@ -1,7 +1,9 @@
 """Medians and ratios of a scenario's runs.
 
 usage: report.py RESULTS SCENARIO [--verbose] [--markdown]
-RESULTS has a line for each run: scenario=… subject=… repetition=… and its figures, or crashed=1.
+       report.py --check RESULTS
+RESULTS has a line for each run: scenario=… subject=… repetition=… size=… and its figures, or crashed=1. With --check, the
+command fails if a run transferred another number of bytes than its requests should have, or if Larkspur's requests failed.
 """
 
 import statistics
@@ -21,9 +23,14 @@ METRICS = {
     "f-h1": ["rps", "cpu_us"],
     "f-h2": ["rps", "cpu_us"],
     "h2-goaway": ["errors", "rps"],
+    **{f"scaling-{concurrency}": ["rps", "cpu_us", "rss_mib"] for concurrency in (1, 8, 64, 512, 4096)},
+    "start": ["cpu_us", "p50_us", "rss_mib"],
+    "start-tls": ["cpu_us", "p50_us", "rss_mib"],
 }
 MORE_IS_BETTER = {"rps", "mbps"}
 FLOORS = ["floor-poll", "floor-sockets"]
+SUBJECTS = ["larkspur", "old", "floor", "urlsession"]
+OTHERS = ["old", "floor", "urlsession"]
 
 
 def figures(run):
@@ -33,22 +40,42 @@ def figures(run):
     return value
 
 
+def lines(path):
+    with open(path) as file:
+        return [dict(part.split("=", 1) for part in line.split()) for line in file]
+
+
 def read(path, scenario):
     """Returns the figures of each subject's runs by repetition, and the number of each subject's crashes."""
     runs, crashes = {}, {}
-    with open(path) as file:
-        for line in file:
-            run = dict(part.split("=", 1) for part in line.split())
-            if run["scenario"] != scenario:
-                continue
-            subject = run["subject"]
-            runs.setdefault(subject, {})
-            crashes.setdefault(subject, 0)
-            if "crashed" in run:
-                crashes[subject] += 1
-            else:
-                runs[subject][run["repetition"]] = figures(run)
+    for run in lines(path):
+        if run["scenario"] != scenario:
+            continue
+        subject = run["subject"]
+        runs.setdefault(subject, {})
+        crashes.setdefault(subject, 0)
+        if "crashed" in run:
+            crashes[subject] += 1
+        else:
+            runs[subject][run["repetition"]] = figures(run)
     return runs, crashes
+
+
+def check(path):
+    """Returns a line for each run whose bytes or errors are wrong."""
+    wrong = []
+    for run in lines(path):
+        if "crashed" in run:
+            continue
+        errors, transferred = int(run["errors"]), int(run["bytes"])
+        expected = (int(run["requests"]) - errors) * int(run["size"])
+        name = f"scenario={run['scenario']} subject={run['subject']} repetition={run['repetition']}"
+        # A failed request may have transferred a part of its body.
+        if transferred != expected and not errors:
+            wrong.append(f"{name}: {transferred} bytes instead of {expected}")
+        if errors and run["subject"] == "larkspur":
+            wrong.append(f"{name}: {errors} requests failed")
+    return wrong
 
 
 def ratio(runs, subject, other, metric):
@@ -65,6 +92,9 @@ def text(value):
 
 
 def main():
+    if sys.argv[1] == "--check":
+        wrong = check(sys.argv[2])
+        sys.exit("\n".join(wrong) if wrong else 0)
     path, scenario, *options = sys.argv[1:]
     runs, crashes = read(path, scenario)
     metrics = list(METRICS[scenario])
@@ -84,7 +114,7 @@ def main():
         if "--verbose" in options:
             print(f"scenario={scenario} floor={best}")
     asked = set(runs) | ({"floor"} if set(FLOORS) & set(runs) else set())
-    subjects = [name for name in ("larkspur", "floor", "urlsession") if name in asked]
+    subjects = [name for name in SUBJECTS if name in asked]
     shown = subjects + (FLOORS if "--verbose" in options and floors else [])
 
     for metric in metrics:
@@ -92,15 +122,16 @@ def main():
         parts = [f"scenario={scenario} metric={metric}"]
         parts += [f"{subject}={text(value)}" for subject, value in values.items()]
         ratios = {}
-        for other in ("floor", "urlsession"):
+        for other in OTHERS:
             if values.get("larkspur") and values.get(other):
                 value = ratio(runs, "larkspur", other, metric)
                 if value is not None:
                     ratios[other] = value
                     parts.append(f"vs_{other}={value:.2f}")
         if "--markdown" in options:
-            cells = [text(values[subject]) if subject in values else "" for subject in ("larkspur", "floor", "urlsession")]
-            cells += [f"{ratios[other]:.2f}" if other in ratios else "" for other in ("floor", "urlsession")]
+            columns = [name for name in SUBJECTS if name != "old" or "old" in asked]
+            cells = [text(values[subject]) if subject in values else "" for subject in columns]
+            cells += [f"{ratios[other]:.2f}" if other in ratios else "" for other in columns[1:]]
             print(f"| {scenario} | {metric} | " + " | ".join(cells) + " |")
         else:
             print(" ".join(parts))
@@ -109,4 +140,5 @@ def main():
             print(f"scenario={scenario} subject={subject} crashed in {count} runs of {count + len(runs[subject])}")
 
 
-main()
+if __name__ == "__main__":
+    main()

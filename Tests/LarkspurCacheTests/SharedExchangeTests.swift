@@ -39,6 +39,17 @@ struct SharedExchangeTests {
         #expect([first, second, third].allSatisfy { $0.ended(nil, 15) } && stage.base.tasks.count == 1)
     }
 
+    @Test("A reader that is suspended while the base's task is being resumed suspends that task")
+    func suspendedDuringStart() throws {
+        let stage = SharingStage()
+        let reader = try stage.reader()
+        stage.base.willResume.withLock { $0 = { reader.suspend() } }
+        reader.resume()
+        #expect(try stage.task().state.isSuspended)
+        reader.resume()
+        #expect(try !stage.task().state.isSuspended)
+    }
+
     @Test("A suspended reader holds up neither the others nor the base, and reads its bytes later")
     func slow() throws {
         let stage = SharingStage()

@@ -8,7 +8,8 @@
 
     /// Peers with unusual certificates. The outcome is the same with and without `asksForTrust`.
     @Suite(
-        "Rules for certificates", .timeLimit(.minutes(3)), .enabled(if: OddPeers.ports != nil, "no LARKSPUR_ODD_PEERS"))
+        "Rules for certificates", .timeLimit(.minutes(3)), .usesOpenSSL,
+        .enabled(if: OddPeers.ports != nil, "no LARKSPUR_ODD_PEERS"))
     struct CertificateRulesTests {
         private let trusting: CurlTransport.Configuration
 

@@ -52,6 +52,28 @@
             #expect(delegates.map { $0.recorded.metrics.first?.connectionWasReused } == [false, true, true, true])
         }
 
+        @Test("Requests that wait for a connection slot are sent by priority")
+        func priorities() async throws {
+            let (server, gate) = (try MockServer(), Gate())
+            server.on("GET", "/held", MockResponse([.pause { try await gate.pass() }] + MockResponse.text("ok").steps))
+            server.on("GET", "/next", .text("ok"))
+            let transport = CurlTransport(configuration: Self.limited)
+            let targets: [(String, RequestPriority)] = [
+                ("/held", .low), ("/next?1", .low), ("/next?2", .high), ("/next?3", .normal), ("/next?4", .high),
+            ]
+            let delegates = try targets.map { target, priority in
+                var request = TransportRequest(url: try RequestURL(server.url + target))
+                request.priority = priority
+                return transport.start(request)
+            }
+            try await gate.reached()
+            gate.open()
+            for delegate in delegates {
+                try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.response("ok"))
+            }
+            #expect(server.requests.map(\.target) == ["/held", "/next?2", "/next?4", "/next?3", "/next?1"])
+        }
+
         @Test("A request over a reused connection has its own fields, and none of the previous request")
         func fieldsInTurn() async throws {
             let server = try MockServer()

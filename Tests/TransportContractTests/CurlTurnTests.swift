@@ -140,7 +140,7 @@
             try await held.wait { $0.isCompleted && $0.depth == 0 }
             // A caller that was about to borrow the turn when the loop ended borrows it now.
             let later = CurlClock.now + 300_000_000
-            while CurlClock.now < later { #expect(!transport.loop.takeTurn()) }
+            while CurlClock.now < later { #expect(!transport.loops[0].takeTurn()) }
         }
 
         /// A body that is available at once, piece by piece, and records which threads read it.

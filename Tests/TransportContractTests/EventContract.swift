@@ -117,20 +117,7 @@ extension TransportContractTests.Events {
         }
     }
 
-    @Test("T5: interim heads are not delivered", arguments: ContractSubject.all)
-    func interimHeads(subject: ContractSubject) async throws {
-        let stage = try await Stage(subject)
-        let link = HeaderField(name: "Link", value: "</style.css>; rel=preload")
-        let interim: [PeerStep] = [.interim(102, []), .interim(103, [link]), .interim(103, [])]
-        let trace = try await stage.exchange(interim + .response(201, body: .pattern(8))).run()
-        #expect(trace.heads.map(\.status) == [201])
-        #expect(trace.heads.first?["Link"] == nil)
-        #expect(trace.body == .pattern(8))
-        #expect(trace.isSuccess)
-        #expect(trace.audit() == [])
-    }
-
-    @Test("T5: an interim head is not a response: an end after it is a failure", arguments: ContractSubject.all)
+    @Test("T27: an interim head is not a response: an end after it is a failure", arguments: ContractSubject.all)
     func onlyInterimHead(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let trace = try await stage.exchange([.interim(103, []), .close]).run()

@@ -184,7 +184,7 @@ extension TransportContractTests.Flow {
                     return taken
                 }
                 task.allow(upTo: position + 1)
-            case .bodySent, .cache, .metrics, .completed: break
+            case .admission, .information, .trailers, .bodySent, .cache, .metrics, .completed: break
             }
         }
         let trace = try await exchange.run()

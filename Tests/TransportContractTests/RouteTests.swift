@@ -289,7 +289,9 @@
             }
         }
 
-        @Test("An error of the host's certificate is the host's; an error of the proxy's certificate is the proxy's")
+        @Test(
+            "An error of the host's certificate is the host's; an error of the proxy's certificate is the proxy's",
+            .usesOpenSSL)
         func certificates() async throws {
             for server in Server.allCases {
                 // libcurl loses the verdict if TLS runs inside TLS.

@@ -4,7 +4,7 @@
     import Testing
 
     @Suite(
-        "TLS configuration with real servers", .timeLimit(.minutes(3)),
+        "TLS configuration with real servers", .timeLimit(.minutes(3)), .usesOpenSSL,
         .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"))
     struct TLSConfigurationTests {
         private let trusting: CurlTransport.Configuration

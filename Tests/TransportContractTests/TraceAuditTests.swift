@@ -10,6 +10,9 @@ struct TraceAuditTests {
     private static let done = TransportEvent.completed(nil)
     private static let failed = TransportEvent.completed(TransportError(.connectionLost))
 
+    private static let early = ResponseHead(status: 103)
+    private static let fields: HTTPHeaders = ["X-Sum": "1"]
+
     private static let broken: [(rule: String, events: [TransportEvent])] = [
         ("T4", [head, metrics]),
         ("T4", [head, metrics, done, done]),
@@ -18,6 +21,11 @@ struct TraceAuditTests {
         ("T5", [body, head, metrics, done]),
         ("T5", [head, metrics, .bodySent(1), done]),
         ("T5", [.head(ResponseHead(status: 103)), metrics, failed]),
+        ("T5", [head, .information(early), metrics, done]),
+        ("T5", [head, .trailers(fields), body, metrics, done]),
+        ("T27", [.information(ResponseHead(status: 100)), head, metrics, done]),
+        ("T28", [head, .trailers(fields), .trailers(fields), metrics, done]),
+        ("T28", [head, body, .trailers(fields), metrics, failed]),
         ("T6", [head, head, metrics, done]),
         ("T6", [metrics, done]),
         ("T6", [body, metrics, failed]),
@@ -37,6 +45,7 @@ struct TraceAuditTests {
     private static let sound: [[TransportEvent]] = [
         [head, metrics, done], [head, body, body, metrics, done], [metrics, failed], [head, metrics, failed],
         [head, body, metrics, failed],
+        [.information(early), .information(early), head, body, .trailers(fields), metrics, done],
         [.bodySent(1), .bodySent(1), head, .bodySent(2), body, .bodySent(3), metrics, done],
     ]
 

@@ -4,7 +4,7 @@
     import Testing
 
     @Suite(
-        "Trust in peers, for real", .timeLimit(.minutes(3)),
+        "Trust in peers, for real", .timeLimit(.minutes(3)), .usesOpenSSL,
         .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"))
     struct TrustTests {
         private let trusting: CurlTransport.Configuration

@@ -5,7 +5,7 @@
 
     /// WebSockets over TLS, against a server of the test kit behind a program that terminates TLS.
     @Suite(
-        "WebSockets over TLS", .timeLimit(.minutes(3)),
+        "WebSockets over TLS", .timeLimit(.minutes(3)), .usesOpenSSL,
         .enabled(if: Environment.port("LARKSPUR_TLS_FORWARDER") != nil, "no TLS forwarder"))
     struct WebSocketTLSTests {
         private func session(trust: ServerTrustManager? = nil) throws -> Session {

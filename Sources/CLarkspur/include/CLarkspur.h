@@ -18,3 +18,4 @@
 #include "text.h"
 #include "thread.h"
 #include "tls.h"
+#include "unicode.h"

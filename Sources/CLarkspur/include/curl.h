@@ -11,6 +11,10 @@
 // `libcurl.so.4` are used. Call `clarkspur_curl_load` first: the functions that call libcurl require that it was
 // successful.
 
+// Chooses the libcurl of the process: the library with this path, or the system's if the path is NULL. The first call
+// chooses, before libcurl is loaded. Returns whether this library is the chosen one.
+bool clarkspur_curl_choose(const char *path);
+
 // Loads libcurl. Returns NULL on success, otherwise a message that says what is missing. This function may be called on
 // any thread, any number of times.
 const char *clarkspur_curl_load(void);
@@ -27,7 +31,10 @@ typedef struct {
     // The version as libcurl encodes it: 0x075801 for 7.88.1.
     unsigned number;
     const char *text;
+    // The TLS library and its version, or NULL.
+    const char *tls;
     bool has_http2;
+    bool has_http3;
 } clarkspur_curl_version;
 
 clarkspur_curl_version clarkspur_curl_get_version(void);
@@ -104,6 +111,12 @@ void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remo
 // While CURLOPT_NOPROGRESS is 0, libcurl calls the function often. If the function returns a value other than 0, the
 // transfer fails.
 void clarkspur_easy_on_progress(void *easy, clarkspur_progress_function function, void *context);
+// Sets the function that adds the fields after a body in chunks to a list; NULL if no fields follow. If it returns a
+// value other than 0, the transfer fails.
+typedef int (*clarkspur_trailers_function)(void **list, void *context);
+void clarkspur_easy_on_trailers(void *easy, clarkspur_trailers_function function, void *context);
+// Appends a copy of the line to the list. Returns false if there is no memory.
+bool clarkspur_list_append(void **list, const char *line);
 // Has no effect with versions of libcurl before 7.80, because they have no CURLOPT_PREREQFUNCTION.
 void clarkspur_easy_on_request(void *easy, clarkspur_request_function function, void *context);
 

@@ -34,6 +34,8 @@ typedef struct {
     void (*did_fail)(void *context, void *session);
     // The peer violated the protocol in the stream that carries an easy handle's request. Only this stream ends.
     void (*did_fail_stream)(void *context, void *easy);
+    // The peer resets the stream that carries an easy handle's request, and has not sent the end of the response.
+    void (*did_reset)(void *context, void *easy);
 } clarkspur_http2_watcher;
 
 // Sets the watcher of the calling thread; NULL removes the watcher. The watcher is not copied. Returns the previous
@@ -42,3 +44,5 @@ const clarkspur_http2_watcher *clarkspur_http2_watch(const clarkspur_http2_watch
 
 // Returns whether the peer has sent the end of a stream. The session must be open.
 bool clarkspur_http2_has_ended(void *session, int32_t stream);
+// Returns whether the peer has ended its side of an open stream. False for a stream that was reset.
+bool clarkspur_http2_is_half_closed(void *session, int32_t stream);

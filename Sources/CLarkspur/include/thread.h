@@ -9,6 +9,9 @@
 // must not end the process by SIGPIPE, and the program's signal handlers must run on the program's threads.
 bool clarkspur_thread_start(const char *name, void (*function)(void *context), void *context);
 
+// Returns the number of processors that the process may use, at least one.
+int clarkspur_processor_count(void);
+
 // A lock that a dedicated thread holds while it works. While that thread sleeps, another thread may borrow the lock.
 typedef struct clarkspur_turn clarkspur_turn;
 

@@ -12,6 +12,9 @@ bool clarkspur_tls_load(void);
 
 typedef void (*clarkspur_certificate_function)(void *context, const uint8_t *bytes, size_t count);
 
+// Returns the name of the connection's TLS version, and stores the name of its cipher. Both live as long as the process.
+// Returns NULL and stores nothing without TLS, or if libcurl does not use OpenSSL.
+const char *clarkspur_tls_version(void *easy, const char **cipher);
 // Passes each certificate of the verified chain to `each`: leaf first, in DER. Certificates that the peer sent but that
 // are not part of the chain are left out. Returns false if there is no chain.
 bool clarkspur_tls_peer(void *easy, clarkspur_certificate_function each, void *context);
@@ -29,6 +32,8 @@ void clarkspur_tls_set_up(void *easy, bool leaves_verdict, int key_log);
 int clarkspur_tls_open_key_log(const char *path);
 // Returns whether the transfer's connection has negotiated HTTP/2.
 bool clarkspur_tls_speaks_http2(void *easy);
+// Returns whether the transfer's connection is known not to have negotiated HTTP/2.
+bool clarkspur_tls_speaks_http1(void *easy);
 // Returns whether a reused HTTP/1 connection has no pending bytes that libcurl would read as the next response. A few
 // pending messages of the TLS protocol, such as session tickets, are allowed if they need no reply.
 bool clarkspur_tls_is_silent(void *easy, int descriptor);

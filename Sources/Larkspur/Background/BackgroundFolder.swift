@@ -131,17 +131,7 @@ struct BackgroundFolder: Sendable {
     }
 
     func replace(_ part: Part, of id: UUID, by data: Data) throws {
-        let place = path(part, of: id)
-        let new = try WritableFile.claim(place + ".new", mode: 0o600)
-        do {
-            try new.truncate()
-            try new.append(data)
-            try new.flush()
-            guard rename(new.path, place) == 0 else { throw RequestError.system("replaced", place) }
-        } catch {
-            unlink(new.path)
-            throw error
-        }
+        try WritableFile.replace(path(part, of: id), by: data)
     }
 
     /// Removes the record first: if the process is killed meanwhile, the other files are removed by the next run.

@@ -7,6 +7,9 @@ extension TransportBody {
     public static func joined(_ bodies: some Sequence<TransportBody>) -> TransportBody {
         let pieces = merged(bodies)
         guard pieces.count > 1 else { return pieces.first ?? .none }
+        guard !pieces.contains(where: \.hasTrailers) else {
+            return .failing("a part of a joined body has trailers; give them to the joined body")
+        }
         return .stream(
             TransportBodySource(length: length(of: pieces), isReplayable: pieces.allSatisfy(\.isReplayable)) {
                 JoinedBodyStream(pieces)

@@ -9,7 +9,7 @@ extension TransportBody {
         clock: any Clock<Duration> = ContinuousClock()
     ) -> TransportBody {
         .stream(
-            TransportBodySource(length: length, isReplayable: isReplayable) {
+            TransportBodySource(length: length, isReplayable: isReplayable, trailerNames: trailerNames) {
                 ThrottledBodyStream(open(), packetSize: max(1, packetSize)) { try await clock.sleep(for: pause) }
             })
     }
@@ -70,6 +70,8 @@ private final class ThrottledBodyStream: TransportBodyStream {
         if isOver { packetIsOver.yield() }
         return read
     }
+
+    var trailers: [HeaderField] { base.trailers }
 
     func end() {
         base.end()

@@ -11,7 +11,7 @@
 public final class CookieJar: Sendable {
     // Immutable
     private let clock: WallClock
-    private let file: CookieFile?
+    private let file: ListFile<Cookie>?
 
     // Mutable state, guarded by the locks of `Protected`
     private let box: Protected<CookieStore>
@@ -43,11 +43,11 @@ public final class CookieJar: Sendable {
     public convenience init(
         file: URL, keepsSessionCookies: Bool = false, clock: WallClock = .system
     ) throws(RequestError) {
-        let file = CookieFile(try file.filePath, keepsSessionCookies: keepsSessionCookies)
+        let file = ListFile<Cookie>(try file.filePath) { keepsSessionCookies || $0.expires != nil }
         self.init(try file.read(), in: file, clock)
     }
 
-    private init(_ cookies: [Cookie], in file: CookieFile?, _ clock: WallClock) {
+    private init(_ cookies: [Cookie], in file: ListFile<Cookie>?, _ clock: WallClock) {
         self.clock = clock
         self.file = file
         box = Protected(CookieStore(cookies, at: clock.now))
@@ -145,6 +145,12 @@ public final class CookieJar: Sendable {
     /// The error of the last write to the file; nil if that write succeeded. After an error, the jar writes the file
     /// again when a cookie changes.
     public var fileError: RequestError? { file?.failure }
+}
+
+extension Cookie: ListFileElement {
+    static var listKey: String { "cookies" }
+    static var fileDescription: String { "a cookie jar's file" }
+    static var invalidFile: RequestError.Code { .invalidCookieFile }
 }
 
 extension CookieJar: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

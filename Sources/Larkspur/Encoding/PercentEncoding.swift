@@ -6,13 +6,42 @@ extension StringProtocol {
         for byte in utf8 { bytes.append(byte, allowing: .unreserved) }
         return String(decoding: bytes, as: UTF8.self)
     }
+
+    /// The text with all percent escapes decoded; nil if an escape is invalid or the decoded bytes are not UTF-8.
+    var percentDecoded: String? {
+        var rest = utf8[...]
+        var bytes: [UInt8] = []
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst()?.hexadecimalValue, let low = rest.popFirst()?.hexadecimalValue else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        return text.utf8.elementsEqual(bytes) ? text : nil  // invalid bytes have become replacement characters
+    }
+}
+
+extension UInt8 {
+    fileprivate var hexadecimalValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
 }
 
 extension String {
     /// The decoded text of a form's key or value. If the text has an invalid percent escape, only `+` is decoded.
     var formDecoded: String {
         let text = replacing("+", with: " ")
-        return text.removingPercentEncoding ?? text
+        return text.percentDecoded ?? text
     }
 }
 

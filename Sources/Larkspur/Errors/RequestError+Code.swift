@@ -46,6 +46,8 @@ extension RequestError {
         public static let fileInUse = Code(rawValue: "fileInUse")
         /// The cookie jar's file is damaged, is of another kind, or is of a later version.
         public static let invalidCookieFile = Code(rawValue: "invalidCookieFile")
+        /// The file of an ``HSTSStore`` is damaged, is of another kind, or is of a later version.
+        public static let invalidHSTSFile = Code(rawValue: "invalidHSTSFile")
         /// The expected checksum of a download is not valid for its algorithm.
         public static let invalidChecksum = Code(rawValue: "invalidChecksum")
         /// The data is not a valid certificate.
@@ -60,6 +62,12 @@ extension RequestError {
         public static let transportUnavailable = Code(.unavailable)
         /// The request may only be answered from the cache, and the cache has no response for it.
         public static let notCached = Code(.notCached)
+        /// Too many requests wait for one of the session's ``RequestLimits``.
+        public static let overloaded = Code(.overloaded)
+        /// The session's ``RateLimiter`` could send the request only after its total timeout.
+        public static let rateLimited = Code(.rateLimited)
+        /// A limit of the session's configuration is not valid, such as a limit of zero requests.
+        public static let invalidLimit = Code(.invalidLimit)
         /// The session, or its transport, has ended.
         public static let sessionInvalidated = Code(.invalidated)
         /// The host's name could not be resolved.
@@ -185,6 +193,21 @@ extension RequestError {
         /// Middleware called `next` while an earlier call of `next` was in progress, or after the middleware had
         /// returned.
         public static let nextRefused = Code(rawValue: "nextRefused")
+
+        // Groups, pages and circuits
+        /// The request belongs to another session than the group, or waits for a request that is not in the group.
+        public static let foreignRequest = Code(rawValue: "foreignRequest")
+        /// Requests of a group would wait for each other.
+        public static let dependencyCycle = Code(rawValue: "dependencyCycle")
+        /// The request was not sent, because a request of its group that it waits for has failed.
+        public static let dependencyFailed = Code(rawValue: "dependencyFailed")
+        /// The link to the next page is not valid or not allowed.
+        public static let pageRefused = Code(rawValue: "pageRefused")
+        /// The link to the next page leads to a page that was already requested.
+        public static let pageLoop = Code(rawValue: "pageLoop")
+        /// The server has failed too often, so a ``CircuitBreaker`` sends it no request. The underlying ``CircuitOpen``
+        /// says when it is tried again.
+        public static let circuitOpen = Code(rawValue: "circuitOpen")
 
         // Redirects
         /// The number of redirects exceeds the limit.

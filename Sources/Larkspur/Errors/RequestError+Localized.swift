@@ -26,7 +26,7 @@ extension RequestError: LocalizedError {
         case .diskFull: "Make room on the disk and try again."
         case .proxyFailed: "Check the network connection and the proxy, and try again."
         case _ where isConnectivity: "Check the network connection and try again."
-        case .timedOut: "Try again later."
+        case .timedOut, .overloaded, .rateLimited, .circuitOpen: "Try again later."
         default: nil
         }
     }
@@ -65,6 +65,8 @@ extension RequestError: LocalizedError {
         ([.proxyUnauthorized], "The proxy requires a user and a password."),
         ([.connectionLost, .truncated, .incompleteMessage], "The connection to the server was lost."),
         ([.handshake, .tlsVersion, .notTLS], "A secure connection to the server could not be made."),
+        ([.overloaded, .rateLimited], "Too many requests are waiting."),
+        ([.circuitOpen], "The server has a problem."),
         ([.notCached], "There is no stored answer of the server."),
         ([.invalidIdentity], "The certificate of this device cannot be used."),
         ([.protocolViolation, .malformedMessage], "The answer of the server is not valid."),

@@ -51,6 +51,8 @@ public final class CompletedExchange: Sendable {
     public var head: ResponseHead? { hop?.head }
     /// The metrics of the last hop.
     public var metrics: TransportMetrics? { hop?.metrics }
+    /// The fields that the server sent after the body of the last hop; nil if there were none.
+    public var trailers: HTTPHeaders? { hop?.trailers }
     /// The outcome of the session's cache for the last hop; nil without a cache or a response.
     public var cache: CacheOutcome? { hop?.cache }
 

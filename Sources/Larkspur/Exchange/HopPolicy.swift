@@ -12,6 +12,9 @@ package enum HopPolicy {
         case fail(RequestError)
     }
 
+    /// Returns the URL with https in place of http, if its host requires it.
+    package typealias Secure = (RequestURL) throws(RequestError) -> RequestURL
+
     /// Returns whether another hop follows a response with this head. If so, the body of the response is discarded.
     package static func isAnswered(_ head: ResponseHead, to request: OutgoingRequest) -> Bool {
         isRedirect(head, options: request.options) || corrected(request, after: head) != nil
@@ -27,7 +30,10 @@ package enum HopPolicy {
     /// - Parameters:
     ///   - hops: All hops of the attempt so far.
     ///   - cookies: Returns the jar's `Cookie` field for a URL.
-    package static func verdict(on hops: [Hop], cookies: (RequestURL) -> String? = { _ in nil }) -> Verdict {
+    ///   - secured: Returns the URL of a redirect with https in place of http, if its host requires it.
+    package static func verdict(
+        on hops: [Hop], cookies: (RequestURL) -> String? = { _ in nil }, secured: Secure = { $0 }
+    ) -> Verdict {
         guard let hop = hops.last, let head = hop.head else { return .deliver }
         if let next = corrected(hop.request, after: head) { return .follow(next, isRedirect: false) }
         guard isRedirect(head, options: hop.request.options), let location = head["Location"],
@@ -41,7 +47,7 @@ package enum HopPolicy {
                     .tooManyRedirects, "redirected more than \(limit) times; raise options.redirects if that is right"))
         }
         do {
-            var next = try redirected(hop.request, status: head.status, to: location)
+            var next = try redirected(hop.request, status: head.status, to: location, secured)
             next.renewCookies(cookies)
             guard hops.contains(where: { isSame($0.request, next) }) else { return .follow(next, isRedirect: true) }
             return .refuse(
@@ -72,10 +78,10 @@ package enum HopPolicy {
 
     /// Returns the request that follows a redirect, by RFC 9110, section 15.4.
     private static func redirected(
-        _ request: OutgoingRequest, status: Int, to location: String
+        _ request: OutgoingRequest, status: Int, to location: String, _ secured: Secure
     ) throws(RequestError) -> OutgoingRequest {
         var next = request
-        next.url = try target(of: location, from: request)
+        next.url = try target(of: location, from: request, secured)
         let becomesGet =
             status == 303 ? request.method != .head : (status == 301 || status == 302) && request.method == .post
         if becomesGet {
@@ -98,9 +104,11 @@ package enum HopPolicy {
         return name.hasPrefix("content-") || others.contains(name)
     }
 
-    private static func target(of location: String, from request: OutgoingRequest) throws(RequestError) -> RequestURL {
+    private static func target(
+        of location: String, from request: OutgoingRequest, _ secured: Secure
+    ) throws(RequestError) -> RequestURL {
         let base = request.url
-        let url: RequestURL
+        var url: RequestURL
         do {
             url = try base.resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo.forHandshake(of: request)
         } catch {
@@ -110,6 +118,7 @@ package enum HopPolicy {
         guard url.isHTTP, url.host != nil else {
             throw RequestError(.redirectRefused, "a redirect leads to the scheme \(url.scheme), which is not followed")
         }
+        url = try secured(url)
         guard url.isHTTPS || !base.isHTTPS || request.options.allowsInsecureRedirects == true else {
             throw RequestError(
                 .redirectRefused,
@@ -122,9 +131,12 @@ package enum HopPolicy {
 
     /// Returns the request of a redirect handler, checked and completed as `RedirectAnswer.follow(_:)` describes.
     static func checked(
-        _ request: OutgoingRequest, for redirect: Redirect, cookies: (RequestURL) -> String? = { _ in nil }
+        _ request: OutgoingRequest, for redirect: Redirect, cookies: (RequestURL) -> String? = { _ in nil },
+        secured: Secure = { $0 }
     ) throws(RequestError) -> OutgoingRequest {
         var next = request
+        let url = try secured(next.url)
+        if url != next.url { next.url = url }
         let shown = (try? redirect.proposal) ?? redirect.request
         next.options.addMissing(from: shown.options)  // the handler may have created a new request
         if next.headers["Range"] == shown.headers["Range"] { next.options.resumption = shown.options.resumption }

@@ -55,7 +55,9 @@ extension RequestPipeline {
         _ adapted: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
     ) throws(Exit) -> Next {
         var request = adapted
+        if let priority = plan.settings.priority { request.options.priority = priority }
         do throws(RequestError) {
+            try core.secure(&request)
             try request.complete(knowing: core.context.knownHeaders)
             try plan.settings.authentication?.join(&request)
         } catch {

@@ -133,8 +133,10 @@ private final class Passage: Sendable {
 
     private func send(_ request: OutgoingRequest) async throws -> ExchangeResponse {
         var request = request
+        try pipeline.core.secure(&request)
         // Adapters have added credentials for the origin of `self.request`. Another origin must not get them.
-        if request.url.origin != self.request.url.origin { request.removeFieldsOfOrigin() }
+        let origin = try pipeline.core.secured(self.request.url).origin
+        if request.url.origin != origin { request.removeFieldsOfOrigin() }
         try request.complete()
         let sent = pipeline.core.read { $0.attempt?.hops ?? [] }
         guard request.body.isReplayable || sent.allSatisfy(\.request.body.isReplayable) else {
@@ -212,7 +214,9 @@ private final class Passage: Sendable {
         let (ended, latest) = box.withLock { state in
             (state.hops.last { $0.given === response.hop }?.ended, state.latest)
         }
-        let answer = Hop(request: ended?.request ?? request, head: response.head, metrics: ended?.metrics)
+        let answer = Hop(
+            request: ended?.request ?? request, head: response.head, metrics: ended?.metrics,
+            informationalResponses: ended?.informationalResponses ?? [], trailers: ended?.trailers)
         let past = pipeline.core.read { state in
             if state.isWithPipeline { state.answer = answer }
             return state.past

@@ -2,12 +2,12 @@
 extension RequestPipeline {
     func judge(_ outcome: HopOutcome, _ loop: HopLoop) throws(Exit) -> Next {
         let draft = outcome.ended.flatMap { $0.hop?.draft == nil ? nil : $0 }
-        guard draft != nil || core.needsJar(after: outcome.hop) else { return try judged(outcome, loop) }
-        // The cookie jar calls a clock. The clock may be user code, as the handler of cached responses is, so both run
-        // in a task.
+        guard draft != nil || core.needsStores(after: outcome.hop) else { return try judged(outcome, loop) }
+        // The session's stores call a clock. The clock may be user code, as the handler of cached responses is, so both
+        // run in a task.
         return .later { () async throws(Exit) in
             if let draft { await core.settleDraft(of: draft) }
-            core.keepCookies(of: outcome)
+            core.learn(from: outcome)
             return try judged(outcome, loop)
         }
     }
@@ -37,7 +37,7 @@ extension RequestPipeline {
             return .later { () async throws(Exit) in .now(.examine(decoded(exchange), try core.currentPlan())) }
         }
         let hops = exchange.history.last?.hops.dropFirst(loop.earlier) ?? []
-        switch HopPolicy.verdict(on: Array(hops), cookies: { core.cookies(for: $0) }) {
+        switch HopPolicy.verdict(on: Array(hops), cookies: { core.cookies(for: $0) }, secured: core.secured) {
         case .deliver: return .now(.examine(decoded(exchange), plan))
         case .refuse(let error), .fail(let error):
             let error = RequestError(wrapping: error, as: .redirectRefused, stage: .sending)
@@ -54,7 +54,8 @@ extension RequestPipeline {
         _ exchange: CompletedExchange, _ plan: AttemptPlan, _ inquiry: TrustInquiry?, _ loop: HopLoop
     ) throws(Exit) -> Next {
         guard let hop = exchange.hop, let error = hop.error else { throw .abandon }
-        guard let inquiry else {
+        // An inquiry that another reader of a shared hop has made superfluous is not the cause of a later failure.
+        guard let inquiry, error.phase == .securing else {
             // `failed(by:_:)` reads the time left from a clock, which may be user code, so it runs in a task.
             guard error.code == .timedOut, !plan.deadlines.isEmpty else {
                 return .now(.examine(try failed(by: error, exchange), plan))

@@ -141,3 +141,20 @@ extension RequestError {
         RequestError(.fileExists, "the file \(path) exists already, and is not overwritten")
     }
 }
+
+extension WritableFile {
+    /// Replaces the file at the path atomically: a reader finds the old content or the new one. Only the owner can read
+    /// the file. Throws if another writer or process is replacing the file.
+    static func replace(_ path: String, by data: Data) throws {
+        let new = try claim(path + ".new", mode: 0o600)
+        do {
+            try new.truncate()
+            try new.append(data)
+            try new.flush()
+            guard rename(new.path, path) == 0 else { throw RequestError.system("replaced", path) }
+        } catch {
+            unlink(new.path)
+            throw error
+        }
+    }
+}

@@ -1,73 +1,68 @@
-extension OutgoingRequest {
-    /// The request as a Foundation value, created on each access.
-    ///
-    /// Setting this property changes the method, URL, header fields and body data. Fields whose values did not change
-    /// keep their position and repetitions. A file or stream body, which `URLRequest` cannot contain, is kept unless
-    /// the new value has a body. A changed `timeoutInterval` sets ``RequestTimeouts/firstByte`` and
-    /// ``RequestTimeouts/idle``. A changed `httpShouldHandleCookies` sets ``RequestOptions/usesCookieJar``.
-    public var urlRequest: URLRequest {
-        get {
-            var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
-            request.httpMethod = method.rawValue
-            for field in headers { request.addValue(field.value, forHTTPHeaderField: field.name) }
-            if case .data(let data) = body { request.httpBody = data }
-            if let idle = options.timeouts.idle { request.timeoutInterval = idle / .seconds(1) }
-            if options.usesCookieJar == false { request.httpShouldHandleCookies = false }
-            return request
-        }
-        set {
-            let before = urlRequest
-            if newValue.url != before.url {
-                do {
-                    url = try newValue.requestURL()
-                } catch {
-                    problem = RequestError(wrapping: error, as: .invalidURL)
+#if Foundation || canImport(Darwin)
+    extension OutgoingRequest {
+        /// The request as a Foundation value, created on each access.
+        ///
+        /// Setting this property changes the method, URL, header fields and body data. Fields whose values did not
+        /// change keep their position and repetitions. A file or stream body, which `URLRequest` cannot contain, is
+        /// kept unless the new value has a body. A changed `timeoutInterval` sets ``RequestTimeouts/firstByte`` and
+        /// ``RequestTimeouts/idle``. A changed `httpShouldHandleCookies` sets ``RequestOptions/usesCookieJar``.
+        public var urlRequest: URLRequest {
+            get {
+                var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
+                request.httpMethod = method.rawValue
+                for field in headers { request.addValue(field.value, forHTTPHeaderField: field.name) }
+                if case .data(let data) = body { request.httpBody = data }
+                if let idle = options.timeouts.idle { request.timeoutInterval = idle / .seconds(1) }
+                if options.usesCookieJar == false { request.httpShouldHandleCookies = false }
+                return request
+            }
+            set {
+                let before = urlRequest
+                if newValue.url != before.url {
+                    do {
+                        url = try newValue.requestURL()
+                    } catch {
+                        problem = RequestError(wrapping: error, as: .invalidURL)
+                    }
+                }
+                // The new method is compared with the converted old method, because URLRequest changes some methods to
+                // upper case.
+                if newValue.httpMethod != before.httpMethod {
+                    method = HTTPMethod(rawValue: newValue.httpMethod ?? "GET")
+                }
+                updateHeaders(from: before.allHTTPHeaderFields ?? [:], to: newValue.allHTTPHeaderFields ?? [:])
+                switch (newValue.httpBody, body) {
+                case (let data?, _): body = .data(data)
+                case (nil, .data), (nil, .none): body = .none
+                case (nil, .file), (nil, .stream): break
+                }
+                if newValue.httpShouldHandleCookies != before.httpShouldHandleCookies {
+                    options.usesCookieJar = newValue.httpShouldHandleCookies
+                }
+                if newValue.timeoutInterval != before.timeoutInterval {
+                    setTimeout(seconds: newValue.timeoutInterval)
+                }
+                if newValue.httpBodyStream != nil {
+                    problem = RequestError(
+                        .invalidRequest,
+                        "a URLRequest's httpBodyStream cannot be sent; set OutgoingRequest.body instead")
                 }
             }
-            // The new method is compared with the converted old method, because URLRequest changes some methods to
-            // upper case.
-            if newValue.httpMethod != before.httpMethod {
-                method = HTTPMethod(rawValue: newValue.httpMethod ?? "GET")
-            }
-            updateHeaders(from: before.allHTTPHeaderFields ?? [:], to: newValue.allHTTPHeaderFields ?? [:])
-            switch (newValue.httpBody, body) {
-            case (let data?, _): body = .data(data)
-            case (nil, .data), (nil, .none): body = .none
-            case (nil, .file), (nil, .stream): break
-            }
-            if newValue.httpShouldHandleCookies != before.httpShouldHandleCookies {
-                options.usesCookieJar = newValue.httpShouldHandleCookies
-            }
-            if newValue.timeoutInterval != before.timeoutInterval {
-                setTimeout(seconds: newValue.timeoutInterval)
-            }
-            if newValue.httpBodyStream != nil {
-                problem = RequestError(
-                    .invalidRequest, "a URLRequest's httpBodyStream cannot be sent; set OutgoingRequest.body instead")
+        }
+
+        /// Sets the first-byte and idle timeouts. A value of 1e9 seconds (thirty years) or more means no limit. Zero,
+        /// negative values and NaN are ignored.
+        private mutating func setTimeout(seconds: Double) {
+            guard seconds > 0 else { return }
+            let limit: Duration? = seconds < 1e9 ? .seconds(seconds) : nil
+            (options.timeouts.firstByte, options.timeouts.idle) = (limit, limit)
+        }
+
+        private mutating func updateHeaders(from before: [String: String], to after: [String: String]) {
+            for name in before.keys where after[name] == nil { headers.remove(name: name) }
+            for (name, value) in after.sorted(by: { $0.key < $1.key }) where before[name] != value {
+                headers.update(name: name, value: value)
             }
         }
     }
-
-    /// Sets the first-byte and idle timeouts. A value of 1e9 seconds (thirty years) or more means no limit. Zero,
-    /// negative values and NaN are ignored.
-    private mutating func setTimeout(seconds: Double) {
-        guard seconds > 0 else { return }
-        let limit: Duration? = seconds < 1e9 ? .seconds(seconds) : nil
-        (options.timeouts.firstByte, options.timeouts.idle) = (limit, limit)
-    }
-
-    private mutating func updateHeaders(from before: [String: String], to after: [String: String]) {
-        for name in before.keys where after[name] == nil { headers.remove(name: name) }
-        for (name, value) in after.sorted(by: { $0.key < $1.key }) where before[name] != value {
-            headers.update(name: name, value: value)
-        }
-    }
-}
-
-extension ResponseHead {
-    /// Returns the head as a Foundation value. The values of repeated fields are joined with commas.
-    package func httpURLResponse(url: RequestURL) -> HTTPURLResponse? {
-        guard let url = URL(string: url.text) else { return nil }
-        return HTTPURLResponse(url: url, statusCode: status, httpVersion: version, headerFields: headers.dictionary)
-    }
-}
+#endif

@@ -85,9 +85,10 @@ public struct OutgoingRequest: Sendable {
         set { change { $0.options = newValue } }
     }
 
-    /// The credential in `options`, read directly, because reading through the accessors of `options` would need an
-    /// allocation.
+    /// The credential and the priority in `options`, read directly, because reading through the accessors of `options`
+    /// would need an allocation.
     var authentication: Authentication? { storage.content.options.authentication }
+    var priority: RequestPriority? { storage.content.options.priority }
 
     /// The error of a property setter, because setters cannot throw. The error is reported before the request is sent.
     var problem: RequestError? {
@@ -182,9 +183,11 @@ public struct RequestOptions: Sendable, Hashable {
     /// false for requests that obtain a credential, such as a login.
     public var usesCredentials: Bool?
 
-    /// The way in which the request uses the session's cache. Nil uses the session's option, whose default is
-    /// `.protocol`.
+    /// The use of the session's cache. Nil uses the session's option, whose default is `.protocol`.
     public var cachePolicy: CachePolicy?
+
+    /// The priority where requests wait for a limit. Nil uses the session's option, whose default is `.normal`.
+    public var priority: RequestPriority?
 
     /// The names of header fields with secrets, such as API keys in fields of your own. A redirect to another origin
     /// does not send these fields, and descriptions hide their values. `Authorization`, `Cookie` and similar fields
@@ -214,16 +217,14 @@ public struct RequestOptions: Sendable, Hashable {
         expectsContinueFrom = expectsContinueFrom ?? session.expectsContinueFrom
         allowsBodyInGET = allowsBodyInGET ?? session.allowsBodyInGET
         if let theirs = session.ownTimeouts { ownTimeouts = ownTimeouts?.filled(from: theirs) ?? theirs }
-        httpVersion = httpVersion ?? session.httpVersion
-        usesCookieJar = usesCookieJar ?? session.usesCookieJar
+        (httpVersion, usesCookieJar) = (httpVersion ?? session.httpVersion, usesCookieJar ?? session.usesCookieJar)
         usesCredentials = usesCredentials ?? session.usesCredentials
         decodesContent = decodesContent ?? session.decodesContent
         decodingLimits = decodingLimits ?? session.decodingLimits
         maximumBodySize = maximumBodySize ?? session.maximumBodySize
-        cachePolicy = cachePolicy ?? session.cachePolicy
-        let known = confidentialHeaders
+        (cachePolicy, priority) = (cachePolicy ?? session.cachePolicy, priority ?? session.priority)
+        let (known, items) = (confidentialHeaders, confidentialQueryItems)
         confidentialHeaders += session.confidentialHeaders.filter { !known.contains($0) }
-        let items = confidentialQueryItems
         confidentialQueryItems += session.confidentialQueryItems.filter { !items.contains($0) }
     }
 
@@ -241,6 +242,7 @@ extension OutgoingRequest {
     mutating func complete(knowing known: HTTPHeaders = HTTPHeaders()) throws(RequestError) {
         moveUserInfoToHeader()
         askForIdentity()
+        announceTrailers()
         do { try check(knowing: known) } catch {
             throw RequestError(wrapping: error, as: .invalidRequest, stage: .building, about: self)
         }

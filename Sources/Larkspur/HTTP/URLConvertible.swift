@@ -75,16 +75,6 @@ extension String.StringInterpolation {
     }
 }
 
-/// A type that can be converted to a complete request through Foundation's `URLRequest`, for example a case of a
-/// router's enumeration, or a prepared `URLRequest`.
-///
-/// The request gets the method, URL, header fields, body and timeout of the `URLRequest`. A `URLRequest` keeps neither
-/// the order nor the repetition of header fields. Conform to ``OutgoingRequestConvertible`` if these matter.
-public protocol URLRequestConvertible: OutgoingRequestConvertible {
-    /// Returns the request; called for each attempt.
-    func asURLRequest() throws -> URLRequest
-}
-
 /// A type that can be converted to a complete request without a `URLRequest`.
 ///
 /// Examples are a router that keeps the order of header fields, and a request whose body `URLRequest` cannot contain.
@@ -94,34 +84,6 @@ public protocol OutgoingRequestConvertible: RequestTarget {
     func asOutgoingRequest() throws -> OutgoingRequest
 }
 
-extension URLRequestConvertible {
-    public func asOutgoingRequest() throws -> OutgoingRequest {
-        let request = try asURLRequest()
-        var outgoing = OutgoingRequest(url: try request.requestURL())
-        outgoing.urlRequest = request
-        return outgoing
-    }
-}
-
-extension URLRequest: URLRequestConvertible {
-    public func asURLRequest() -> URLRequest { self }
-
-    func requestURL() throws -> RequestURL {
-        guard let url else { throw RequestError(.invalidURL, "the URLRequest has no URL") }
-        return try url.asRequestURL()
-    }
-}
-
 extension OutgoingRequest: OutgoingRequestConvertible {
     public func asOutgoingRequest() -> OutgoingRequest { self }
-}
-
-/// The conversion of host names in any script to their ASCII form (IDNA), with the platform's tables.
-enum PlatformIDNA {
-    @Sendable static func ascii(_ host: String) -> String? {
-        var components = URLComponents()
-        components.scheme = "https"
-        components.host = host
-        return components.encodedHost
-    }
 }

@@ -7,6 +7,8 @@
 /// advance, so they are sent in chunks. The upload progress counts compressed bytes. If a body can be sent twice, its
 /// compressed form can be sent twice, too.
 ///
+/// A body with trailers is not compressed, because the trailers may be a checksum of the uncompressed bytes.
+///
 /// In the list of interceptors, place the compressor after an adapter that creates the body, and before an adapter that
 /// signs the body.
 public struct RequestCompressor: RequestInterceptor {
@@ -55,6 +57,7 @@ public struct RequestCompressor: RequestInterceptor {
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
         guard request.body.length ?? .max >= max(1, minimumSize), ContentEncoder.isAvailable, shouldCompress(request)
         else { return }
+        if request.body.hasTrailers { return }  // they may describe the uncompressed bytes
         if !ContentCoding.names(in: request.headers.values(for: "Content-Encoding")).isEmpty {
             switch duplicateHeaderBehavior {
             case .skip: return

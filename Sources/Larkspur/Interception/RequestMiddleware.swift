@@ -5,9 +5,7 @@
 /// the outermost. The session's middleware wraps the request's own middleware.
 ///
 ///     struct Stopwatch: RequestMiddleware {
-///         func intercept(
-///             _ exchange: Exchange, next: @Sendable (Exchange) async throws -> ExchangeResponse
-///         ) async throws -> ExchangeResponse {
+///         func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
 ///             let start = ContinuousClock.now
 ///             defer { print(exchange.request, start.duration(to: .now)) }
 ///             return try await next(exchange)

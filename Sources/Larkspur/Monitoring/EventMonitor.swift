@@ -29,9 +29,12 @@ extension EventMonitor {
 ///       adapt                                      if adapters have changed the request
 ///       create, or failCreation                    of an attempt
 ///         beginHop
+///           awaitAdmission, admit                  if a limit makes the hop wait
 ///           sendBody… rewindBody
+///           receiveInformation…                    the heads of interim responses
 ///           cache                                if the session has a cache
 ///           receiveHead receiveBody… continueFile
+///           receiveTrailers                        the fields after the body
 ///           gatherMetrics                          the durations of the hop's phases
 ///         endHop
 ///         redirect, or amend                       before the next hop
@@ -62,17 +65,25 @@ public enum RequestEvent: Sendable {
     case create(OutgoingRequest)
     /// A request is passed to the transport.
     case beginHop(OutgoingRequest)
+    /// The hop waits, because a limit of the session does not allow it yet.
+    case awaitAdmission
+    /// The hop has waited this long, and is sent now.
+    case admit(after: Duration)
     /// The total number of bytes of the request's body that were sent so far.
     case sendBody(UInt64)
     /// The connection was lost, and the body is sent again from its beginning.
     case rewindBody
     /// The outcome of the session's cache for the hop; only with a cache.
     case cache(CacheOutcome)
+    /// The head of an interim response was received, such as 103.
+    case receiveInformation(ResponseHead)
     /// The head of a response was received.
     case receiveHead(ResponseHead)
     /// A part of the response's body was received, with its number of bytes. If the monitor's queue is full, several
     /// such events are merged into one event with the sum of the bytes.
     case receiveBody(Int)
+    /// The fields that follow the response's body were received.
+    case receiveTrailers(HTTPHeaders)
     /// The server sends only the rest of a file, because the given number of bytes is already on disk.
     case continueFile(from: UInt64)
     /// The durations of the hop's phases (queue, lookup, connection, TLS, sending, first byte), as far as the transport
@@ -118,9 +129,13 @@ extension RequestEvent {
 
     init(_ event: TransportEvent) {
         switch event {
+        case .admission(.waits): self = .awaitAdmission
+        case .admission(.admitted(let time)): self = .admit(after: time)
         case .cache(let outcome): self = .cache(outcome)
+        case .information(let head): self = .receiveInformation(head)
         case .head(let head): self = .receiveHead(head)
         case .body(let bytes): self = .receiveBody(bytes.count)
+        case .trailers(let fields): self = .receiveTrailers(fields)
         case .bodySent(let count): self = .sendBody(count)
         case .metrics(let metrics): self = .gatherMetrics(metrics)
         case .completed(let error): self = .endHop(error)

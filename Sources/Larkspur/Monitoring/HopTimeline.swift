@@ -16,7 +16,7 @@ public struct HopTimeline: Sendable {
         @nonexhaustive(warn)
     #endif
     public enum Phase: String, Sendable, CaseIterable {
-        /// Waits in the transport's queue until the transport starts the hop. This phase is before the hop's start.
+        /// Waits for admissions, limits and a connection slot. This phase is before the hop's start.
         case queue
         /// Resolves the host's name.
         case lookup
@@ -106,7 +106,7 @@ extension HopTimeline: CustomStringConvertible {
     }
 
     private func line(_ interval: Interval) -> String {
-        let name = interval.phase.rawValue.padding(toLength: 10, withPad: " ", startingAt: 0)
+        let name = (interval.phase.rawValue + String(repeating: " ", count: 10)).prefix(10)
         let time = interval.duration.brief
         let text = "\(name) \(String(repeating: " ", count: max(0, 9 - time.count)))\(time)"
         guard interval.phase != .queue, let whole = intervals.last?.end, whole > .zero, interval.duration > .zero else {

@@ -54,10 +54,14 @@ struct LogFormat: Sendable {
         if let request = exchange.request {
             lines += block(">", request.headers, redaction, body: body(of: request, redaction))
         }
+        for head in exchange.hop?.informationalResponses ?? [] {
+            lines += block("<", first: "\(head.version) \(head.status)", head.headers, redaction, body: [])
+        }
         if let head = exchange.head {
             let first = "\(head.version) \(head.status)"
             lines += block("<", first: first, head.headers, redaction, body: body(of: exchange, head, redaction))
         }
+        if let trailers = exchange.trailers { lines += block("<", first: "(trailers)", trailers, redaction, body: []) }
         return lines
     }
 

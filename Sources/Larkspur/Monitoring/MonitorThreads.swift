@@ -1,3 +1,5 @@
+import Dispatch
+
 /// The threads on which monitors are called.
 ///
 /// These threads are separate from the pool of Swift tasks, because that pool has only one thread per core. A monitor
@@ -54,9 +56,7 @@ enum MonitorThreads {
         case .none: break
         case .wake: wakeUp.signal()
         case .start:
-            let thread = Thread { work() }
-            thread.name = "Larkspur events"
-            thread.start()
+            SystemThread.start("Larkspur events") { work() }
         }
     }
 

@@ -30,13 +30,13 @@ extension Redaction {
     /// other parts. Returns nil if the body does not contain the boundary that the type names.
     private func parts(_ data: Data, _ type: String) -> Data? {
         guard let boundary = type.parameters["boundary"], !boundary.isEmpty,
-            data.range(of: Data("--\(boundary)".utf8)) != nil
+            data.firstRange(ofBytes: Data("--\(boundary)".utf8)) != nil
         else { return nil }
         let delimiter = Data("\r\n--\(boundary)".utf8)
         var shown = Data()
         var rest = data[...]
         while !rest.isEmpty {
-            let end = rest.range(of: delimiter)?.lowerBound ?? rest.endIndex
+            let end = rest.firstRange(ofBytes: delimiter)?.lowerBound ?? rest.endIndex
             shown += part(rest[..<end])
             let next = rest.index(end, offsetBy: delimiter.count, limitedBy: rest.endIndex) ?? rest.endIndex
             shown += rest[end..<next]
@@ -46,7 +46,7 @@ extension Redaction {
     }
 
     private func part(_ data: Data) -> Data {
-        guard let end = data.range(of: Data("\r\n\r\n".utf8))?.upperBound else { return data }
+        guard let end = data.firstRange(ofBytes: Data("\r\n\r\n".utf8))?.upperBound else { return data }
         let header = String(decoding: data[..<end], as: UTF8.self)
         let names = /(?i)[;\s]name=(?:"([^"]*)|([^";\s]*))/.matchingSemantics(.unicodeScalar)
         if let name = header.firstMatch(of: names)?.output, hides(String(name.1 ?? name.2 ?? "")) {
@@ -58,5 +58,18 @@ extension Redaction {
         // the stack.
         let isForm = type?.lowercased().hasPrefix("multipart") ?? false
         return data[..<end] + body(Data(data[end...]), type: isForm ? nil : type)
+    }
+}
+
+extension Data {
+    /// Returns the first range with exactly these bytes; nil if there is none.
+    fileprivate func firstRange(ofBytes pattern: Data) -> Range<Index>? {
+        guard let first = pattern.first else { return nil }
+        var position = startIndex
+        while let start = self[position...].firstIndex(of: first) {
+            if self[start...].starts(with: pattern) { return start..<start + pattern.count }
+            position = start + 1
+        }
+        return nil
     }
 }

@@ -73,6 +73,7 @@ private struct CURLCommand {
         switch request.options.httpVersion {
         case .http1?: options.append("--http1.1")
         case .http2?: options.append("--http2-prior-knowledge")
+        case .http3?: options.append("--http3")
         case .negotiated?, nil: break
         }
         switch request.method {

@@ -31,17 +31,6 @@ extension Request {
         follow(.download, handler)
     }
 
-    /// Returns a Foundation `Progress` of sending the request's body, for views and parent progresses.
-    ///
-    /// The returned value has the throughput and the estimated remaining time. Its `cancel`, `pause` and `resume` act
-    /// on the request. Creating the value does not start the request. The value is thread-safe on all platforms; a
-    /// parent `Progress` is thread-safe on Apple's platforms only.
-    public func makeUploadProgress() -> Progress { makeProgress(.upload) }
-
-    /// Returns a Foundation `Progress` of receiving the response's body. In all other respects this method works like
-    /// ``makeUploadProgress()``.
-    public func makeDownloadProgress() -> Progress { makeProgress(.download) }
-
     private func follow(
         _ topic: RequestTopic<TransferProgress>, _ handler: @escaping @Sendable (TransferProgress) async -> Void
     ) -> Self {
@@ -49,33 +38,6 @@ extension Request {
         // Start an unstructured task, because the caller does not wait for the closure. The task ends with the request.
         Task { for await progress in stream { await handler(progress) } }
         return self
-    }
-
-    private func makeProgress(_ topic: RequestTopic<TransferProgress>) -> Progress {
-        let progress = SharedProgress(totalUnitCount: -1)
-        progress.cancellationHandler = { [weak self] in _ = self?.cancel() }
-        (progress.isCancellable, progress.isPausable) = (true, true)
-        progress.pausingHandler = { [weak self] in _ = self?.suspend() }
-        progress.resumingHandler = { [weak self] in _ = self?.resume() }
-        let stream = handle.core.follow(topic)
-        Task { [weak self] in
-            var rate = TransferRate()
-            for await current in stream {
-                progress.totalUnitCount = current.total.map(Int64.init(clamping:)) ?? -1
-                progress.completedUnitCount = Int64(clamping: current.completed)
-                rate.update(current.completed, at: .now)
-                let timeLeft = rate.timeLeft(of: current).map { $0 / .seconds(1) }
-                progress.setUserInfoObject(rate.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
-                progress.setUserInfoObject(timeLeft, forKey: .estimatedTimeRemainingKey)
-            }
-            // The stream has ended. If the request succeeded with a body of unknown or zero length, complete the
-            // progress. Its total is then the number of transferred bytes, but at least 1, because a `Progress` of zero
-            // units never finishes. If the request was released, its result is unknown.
-            guard progress.totalUnitCount <= 0, let self, self.error == nil else { return }
-            progress.completedUnitCount = max(1, progress.completedUnitCount)
-            progress.totalUnitCount = progress.completedUnitCount
-        }
-        return progress
     }
 }
 
@@ -112,15 +74,18 @@ extension RequestState {
         let progress =
             followers.isEmpty || !hop.isCounted ? nil : hop.currentExtent?.progress(after: received) ?? downloaded
         switch event {
+        case .information(let head):
+            return News(information: head, heads: settings.content.followers.information, changes: changes)
         case .head(let head):
             return News(head: head, heads: heads, progress: progress, followers: followers, changes: changes)
         case .body: return News(progress: progress, followers: followers, changes: changes)
         case .bodySent: return News(changes: changes)
-        case .cache, .metrics, .completed: return nil
+        case .admission, .cache, .trailers, .metrics, .completed: return nil
         }
     }
 
     struct News {
+        fileprivate var information: ResponseHead?
         fileprivate var head: ResponseHead?
         fileprivate var heads: [RequestFollower<ResponseHead>] = []
         fileprivate var progress: TransferProgress?
@@ -131,6 +96,7 @@ extension RequestState {
 
 extension RequestCore {
     func tell(_ news: RequestState.News) {
+        if let head = news.information { tell(head, to: news.heads, of: .information) }
         if let head = news.head { tell(head, to: news.heads, of: .responses) }
         if let progress = news.progress { tell(progress, to: news.followers, of: .download) }
         tellChange(to: news.changes)

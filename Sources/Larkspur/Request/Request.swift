@@ -87,13 +87,6 @@ extension Request {
     /// The head of the last hop's response; nil until the head has arrived.
     public var head: ResponseHead? { handle.core.read { $0.lastHop?.head } }
 
-    /// The last hop's response as a Foundation value, created on each access; nil until the response's head has
-    /// arrived.
-    public var response: HTTPURLResponse? {
-        guard let hop = handle.core.read({ $0.lastHop }), let head = hop.head else { return nil }
-        return head.httpURLResponse(url: hop.request.url)
-    }
-
     /// The metrics of the last hop; nil until the hop has ended.
     public var metrics: TransportMetrics? { handle.core.read { $0.lastHop?.metrics } }
 

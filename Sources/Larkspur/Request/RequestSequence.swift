@@ -34,16 +34,18 @@ struct RequestFollowers: Sendable {
     var download: [RequestFollower<TransferProgress>] = []
     var requests: [RequestFollower<OutgoingRequest>] = []
     var responses: [RequestFollower<ResponseHead>] = []
+    var information: [RequestFollower<ResponseHead>] = []
     var changes: [RequestFollower<Void>] = []
 
     /// Whether a follower needs to know of events of the transport.
-    var needNews: Bool { !(responses.isEmpty && download.isEmpty && changes.isEmpty) }
+    var needNews: Bool { !(responses.isEmpty && information.isEmpty && download.isEmpty && changes.isEmpty) }
 
     func end() {
         for follower in upload { follower.end() }
         for follower in download { follower.end() }
         for follower in requests { follower.end() }
         for follower in responses { follower.end() }
+        for follower in information { follower.end() }
         for follower in changes { follower.end() }
     }
 }

@@ -1,6 +1,6 @@
 #if canImport(Darwin)
     typealias SharedProgress = Progress
-#else
+#elseif Foundation
     /// A thread-safe `Progress`. On Apple's platforms `Progress` itself is thread-safe. On other platforms `Progress`
     /// has no lock, so this subclass adds one.
     ///

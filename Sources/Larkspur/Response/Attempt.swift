@@ -69,18 +69,25 @@ public final class Hop: Sendable {
     public let cache: CacheOutcome?
     /// The place of the response that the cache has not stored yet; nil if no handler decides about it.
     let draft: CacheDraftBox?
+    /// The heads of the interim responses that came before the response, such as 103. 100 is not among them.
+    public let informationalResponses: [ResponseHead]
+    /// The fields that the server sent after the body; nil if there were none. They are not part of the head.
+    public let trailers: HTTPHeaders?
     /// The reason why the hop failed; nil if it succeeded.
     public let error: TransportError?
 
     package init(
         request: OutgoingRequest, head: ResponseHead? = nil, metrics: TransportMetrics? = nil,
-        cache: CacheOutcome? = nil, draft: CacheDraftBox? = nil, error: TransportError? = nil
+        cache: CacheOutcome? = nil, draft: CacheDraftBox? = nil, informationalResponses: [ResponseHead] = [],
+        trailers: HTTPHeaders? = nil, error: TransportError? = nil
     ) {
         self.request = request
         self.head = head
         self.metrics = metrics
         self.cache = cache
         self.draft = draft
+        self.informationalResponses = informationalResponses
+        self.trailers = trailers
         self.error = error
     }
 }

@@ -25,6 +25,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible, C
         }
         if let request { blocks.append(Self.lines(request, redaction)) }
         if let head { blocks.append(Self.lines(head, data, redaction)) }
+        if let trailers { blocks.append(["trailers:"] + Self.fields(trailers, redaction)) }
         if let metrics { blocks.append(["times: \(metrics)"]) }
         if serializationDuration > .zero {
             blocks.append(["serialized in: \(TransportMetrics.milliseconds(serializationDuration))"])

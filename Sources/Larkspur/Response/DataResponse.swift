@@ -19,6 +19,9 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public var request: OutgoingRequest? { exchange.request }
     /// The response head as received, with the original order, repetitions and bytes of its fields.
     public var head: ResponseHead? { exchange.head }
+    /// The fields that the server sent after the body (trailers); nil if there were none. They are never added to
+    /// ``head``. See <doc:TrailersAndInterimResponses>.
+    public var trailers: HTTPHeaders? { exchange.trailers }
     /// The body, with its content codings decoded; nil if no body is kept in memory.
     public var data: Data? { exchange.data }
     /// The metrics of the last hop. ``attempts`` has the metrics of all hops.
@@ -29,12 +32,6 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public var attempts: [Attempt] { exchange.history }
     /// The redirects that the last attempt followed, in order.
     public var redirects: [Hop] { exchange.redirects }
-
-    /// The response head as `HTTPURLResponse`, created on each access.
-    public var response: HTTPURLResponse? {
-        guard let head, let request else { return nil }
-        return head.httpURLResponse(url: request.url)
-    }
 
     /// The value; nil if the request or its serializer failed.
     public var value: Value? {

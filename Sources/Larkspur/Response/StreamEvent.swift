@@ -39,6 +39,8 @@ extension DataStreamRequest {
         public let request: OutgoingRequest?
         /// The head of the last hop's response.
         public let head: ResponseHead?
+        /// The fields that the server sent after the body of the last hop (trailers); nil if there were none.
+        public let trailers: HTTPHeaders?
         /// The last hop's metrics.
         public let metrics: TransportMetrics?
         /// The reason why the request failed; nil if it succeeded.
@@ -80,10 +82,10 @@ extension DataStreamRequest {
     func finished(with problem: RequestError? = nil) async -> Completion {
         for await _ in handle.core.follow(.responses) {}
         guard let exchange = handle.core.read({ $0.exchange }) else {
-            return Completion(request: request, head: head, metrics: metrics, error: .requestCancelled)
+            return Completion(request: request, head: head, trailers: nil, metrics: metrics, error: .requestCancelled)
         }
         return Completion(
-            request: exchange.request, head: exchange.head, metrics: exchange.metrics,
+            request: exchange.request, head: exchange.head, trailers: exchange.trailers, metrics: exchange.metrics,
             error: exchange.error ?? problem)
     }
 }

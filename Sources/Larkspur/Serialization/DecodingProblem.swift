@@ -41,7 +41,7 @@ enum DecodingProblem {
             return "null, or the end of an array, instead of a \(type)\(place(of: context))"
         case .typeMismatch(_, let context): return context.debugDescription + place(of: context)
         case .dataCorrupted(let context):
-            let reason = (context.underlyingError as? NSError)?.userInfo["NSDebugDescription"] as? String
+            let reason = context.underlyingError.flatMap(FoundationError.debugDescription(of:))
             return [context.debugDescription, reason].compactMap(\.self).joined(separator: " ") + place(of: context)
         @unknown default: return "\(error)"
         }

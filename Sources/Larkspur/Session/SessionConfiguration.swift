@@ -52,6 +52,9 @@ public struct SessionConfiguration: Sendable {
     }
     /// Whether each session gets its own copy of the jar. It is false after the user has set `cookieJar`.
     private var hasOwnCookieJar = true
+    /// The store of hosts that must be reached over TLS; nil by default, so that `http` URLs are sent as they are. All
+    /// sessions with this configuration share the store.
+    public var hsts: HSTSStore?
     /// The cache of responses; nil by default. All sessions with this configuration share the cache. With a cache,
     /// ``Request/cachePolicy(_:)`` applies.
     ///
@@ -69,6 +72,23 @@ public struct SessionConfiguration: Sendable {
     /// The budget for the retries of all retry policies, resumable uploads and event streams of the session. By default
     /// the budget allows one retry for each ten requests, and ten more each second. Nil means no limit.
     public var retryBudget: RetryBudget? = RetryBudget()
+    /// The maximum number of requests in flight, in total and to each host; nil by default, so that only the transport
+    /// has limits.
+    ///
+    ///     $0.limits = RequestLimits(total: 256, perHost: 16)
+    public var limits: RequestLimits?
+    /// The number of requests in a time; nil by default. A hop waits for its token before it waits for a place of the
+    /// limits.
+    ///
+    ///     $0.rateLimit = RateLimiter(.perHost, 100, per: .seconds(1), burst: 20)
+    public var rateLimit: RateLimiter?
+    /// The requests that share one exchange while they are in flight; nil by default, so that each request is sent.
+    ///
+    ///     $0.coalescing = .identicalReads
+    public var coalescing: Coalescing?
+    /// Further code that decides when a hop may be sent; empty by default. It is asked before the rate limit and the
+    /// limits.
+    public var admissions: [any HopAdmission] = []
     /// The source of random numbers, for example for the jitter of retry delays; the system's generator by default.
     public var random = RandomSource.system
 

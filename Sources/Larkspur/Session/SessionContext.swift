@@ -22,6 +22,10 @@ package final class SessionContext: SessionStateProvider {
     let trust: TrustPolicy?
     /// The retries that the session's budget still allows; nil without a limit.
     let retryAccount: RetryAccount?
+    /// The identity of the session for its rate limiter.
+    let flowOwner = FlowOwner()
+    /// The places of the session's limits; nil without limits.
+    let limiter: Limiter?
 
     // Mutable state, guarded by the locks of `Protected`
     private let owner = Protected(Owner())
@@ -59,7 +63,9 @@ package final class SessionContext: SessionStateProvider {
     init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
         self.configuration = configuration
         engine = transport
-        self.transport = configuration.cache.map { CachingTransport(transport, cache: $0) } ?? transport
+        limiter = Limiter.shared(configuration, parent)
+        let sending = configuration.coalescing(configuration.admitting(transport, limiter))
+        self.transport = configuration.cache.map { CachingTransport(sending, cache: $0) } ?? sending
         knownHeaders = OutgoingRequest.areAlwaysFine(configuration.headers) ? configuration.headers : HTTPHeaders()
         trust = configuration.serverTrust.map(TrustPolicy.init)
         retryAccount = configuration.retryBudget.map { budget in

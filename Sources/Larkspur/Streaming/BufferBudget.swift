@@ -1,4 +1,5 @@
 internal import CLarkspur
+import Dispatch
 
 /// A limit for the memory that the buffers of several channels use together.
 ///

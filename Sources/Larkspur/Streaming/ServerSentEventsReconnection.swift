@@ -130,7 +130,7 @@ struct ServerSentEventsReconnection: Sendable {
         // An ID with a control character is omitted: it would make the header field invalid, and the stream could never
         // connect again. Spaces and tabs at both ends of the ID are removed, because they are not part of a field's
         // value.
-        let id = parser.lastEventID.trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
+        let id = String(Substring(parser.lastEventID[...].utf8.trimmed))
         if !id.isEmpty, id.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) { headers["Last-Event-ID"] = id }
         return .connect(headers)
     }

@@ -18,7 +18,7 @@ final class Deadline: Sendable {
     let scope: Scope
     let limit: Duration
     private let clock: any Clock<Duration>
-    private let elapsed: @Sendable () -> Duration
+    fileprivate let elapsed: @Sendable () -> Duration
 
     // Mutable state, guarded by the lock of `Protected`
     private let status = Protected(Status.running(timer: nil, interruption: nil))
@@ -31,6 +31,13 @@ final class Deadline: Sendable {
         self.limit = limit
         self.clock = clock
         elapsed = earlier?.elapsed ?? clock.stopwatch()
+    }
+
+    /// Creates a deadline that continues a paused one.
+    init(continuing paused: PausedDeadline) {
+        let pause = paused.deadline.elapsed() - paused.elapsed
+        (scope, limit, clock) = (paused.deadline.scope, paused.deadline.limit, paused.deadline.clock)
+        elapsed = { [elapsed = paused.deadline.elapsed] in elapsed() - pause }
     }
 
     var timeLeft: Duration { max(.zero, limit - elapsed()) }
@@ -135,6 +142,17 @@ final class Deadline: Sendable {
             }
         }
     }
+}
+
+/// A deadline whose time stands still.
+struct PausedDeadline: Sendable {
+    let deadline: Deadline
+    /// The time that had passed at the pause.
+    fileprivate let elapsed: Duration
+
+    init(_ deadline: Deadline) { (self.deadline, elapsed) = (deadline, deadline.elapsed()) }
+
+    var timeLeft: Duration { max(.zero, deadline.limit - elapsed) }
 }
 
 /// The user's code while it runs, and the caller that waits for it.

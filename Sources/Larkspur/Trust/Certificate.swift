@@ -41,7 +41,7 @@ public struct Certificate: Hashable, Sendable {
     private static func blocks(in data: Data) -> [[UInt8]] {
         let text = String(decoding: data, as: UTF8.self)
         return text.components(separatedBy: "-----BEGIN CERTIFICATE-----").dropFirst().compactMap { part in
-            guard let end = part.range(of: "-----END CERTIFICATE-----") else { return nil }
+            guard let end = part.firstRange(of: "-----END CERTIFICATE-----") else { return nil }
             let base64 = String(part[..<end.lowerBound])
             return Data(base64Encoded: base64, options: .ignoreUnknownCharacters).map { [UInt8]($0) }
         }

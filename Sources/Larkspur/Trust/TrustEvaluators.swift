@@ -149,6 +149,12 @@ extension ServerTrustEvaluating {
         guard let immediate = self as? any ImmediateTrustEvaluating else { return nil }
         return Result { () throws(TrustError) in try immediate.judge(trust) }
     }
+
+    /// Whether the evaluator accepts every certificate, as far as that is known without calling user code.
+    var acceptsEverything: Bool {
+        (self as? CompositeTrustEvaluator)?.evaluators.allSatisfy(\.acceptsEverything)
+            ?? (self is DisabledTrustEvaluator)
+    }
 }
 
 extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {

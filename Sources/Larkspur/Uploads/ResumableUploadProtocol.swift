@@ -16,9 +16,8 @@ public struct ResumableUploadProtocol: Hashable, Sendable, Codable {
     /// Returns the protocol of a specific version of the draft. Versions before 5 do not work, because they use other
     /// header fields.
     ///
-    /// An empty POST with `Upload-Complete: ?0` creates the upload, which costs one round trip. A server could send the
-    /// upload's URL earlier, in an interim response to the first bytes, but the library does not read interim
-    /// responses.
+    /// An empty POST with `Upload-Complete: ?0` creates the upload, which costs one round trip. If its response is lost
+    /// after an interim response (104) with the upload's URL, the upload continues there.
     public static func ietf(interopVersion: Int) -> ResumableUploadProtocol {
         ResumableUploadProtocol(kind: .ietf(version: interopVersion))
     }
@@ -56,6 +55,18 @@ extension ResumableUploadProtocol {
         }
         if !metadata.isEmpty { headers.update(name: "Upload-Metadata", value: try Self.text(of: metadata)) }
         return headers
+    }
+
+    /// Returns the URL of the upload that a 104 (Upload Resumption Supported) has announced, with the URL of the
+    /// request that it answered; nil if there is none.
+    func announcedUpload(in response: DataResponse<Data>) -> (location: String, base: RequestURL)? {
+        guard !isTus else { return nil }
+        for hop in (response.attempts.last?.hops ?? []).reversed() {
+            for head in hop.informationalResponses.reversed() where head.status == 104 {
+                if let location = head["Location"] { return (location, hop.request.url) }
+            }
+        }
+        return nil
     }
 
     /// Returns the header fields of the request for the upload's offset.

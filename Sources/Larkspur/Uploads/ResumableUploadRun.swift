@@ -33,6 +33,8 @@ struct ResumableUploadRun {
     /// Whether the next request follows a failure.
     private var isRetry = false
     private var mayStartOver = true
+    /// The upload's URL that a 104 has announced before the response to the creating request.
+    private var announced: (location: String, base: RequestURL)?
 
     /// Accepts all statuses except 401. The run itself handles the accepted statuses. A 401 is passed to the retriers,
     /// which may refresh a token.
@@ -70,12 +72,19 @@ struct ResumableUploadRun {
             plan.headers, length: file.length, metadata: plan.metadata, file: file.url.lastPathComponent)
         let source = RequestSource(.parts(plan.target, .post, headers))
         let endpoint = try endpoint(of: source)
-        let response = try await send(source)
+        var record = ResumableUploadRecord(
+            method: plan.method, uploadURL: "", length: file.length, modification: file.version.modification, offset: 0)
+        let response: Response
+        do throws(RequestError) { response = try await send(source) } catch {
+            // The server has created the upload, and only its response was lost.
+            guard error.isConnectivity, let announced else { throw error }
+            record.uploadURL = announced.location
+            try adopt(record, endpoint, announced.base)
+            throw error
+        }
         guard let head = response.head, let last = response.request?.url else { return nil }
-        let record = ResumableUploadRecord(
-            method: plan.method, uploadURL: head["Location"] ?? "", length: file.length,
-            modification: file.version.modification, offset: 0)
-        try adopt(record, endpoint, last)
+        record.uploadURL = head["Location"] ?? announced?.location ?? ""
+        try adopt(record, endpoint, head["Location"] == nil ? announced?.base ?? last : last)
         return try updateOffset(0, file, response) ? response : nil
     }
 
@@ -138,6 +147,7 @@ struct ResumableUploadRun {
             }
         }
         let response = await task.response
+        if created == nil { announced = plan.method.announcedUpload(in: response) }
         if let error = response.error, !error.isValidation { throw error }
         // The response of the resource that received the complete file is the upload's final response, even if its
         // status is an error.

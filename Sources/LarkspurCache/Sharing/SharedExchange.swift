@@ -75,6 +75,9 @@ final class SharedExchange: TransportDelegate {
         /// response is not stored: then all others have left at the head.
         var isDirect: Bool { !seats.isShared || stage == .delivering && writer == nil }
 
+        /// Whether trailers are passed on. They are not stored, so readers of a stored response do not get them.
+        var passesTrailers: Bool { stage == .delivering && isDirect }
+
         /// Returns the pace for the base's task; nil if it has this pace already.
         ///
         /// - Parameter last: The pace that the calling thread has set last. Another thread may have set a newer one
@@ -142,7 +145,8 @@ final class SharedExchange: TransportDelegate {
         }
         if isCancelled { return inner.cancel() }
         inner.resume()
-        adjust()
+        // A reader may have suspended the base's task before that.
+        adjust(after: false)
         if box.withLock({ $0.isCancelled }) { inner.cancel() }
     }
 
@@ -174,9 +178,11 @@ final class SharedExchange: TransportDelegate {
     }
 
     /// Gives the base's task the pace that the readers want.
-    private func adjust() {
+    ///
+    /// - Parameter pace: The pace that the calling thread has set just now; nil if it has set none.
+    private func adjust(after pace: Bool? = nil) {
         if let (inner, position) = box.withLock({ $0.nextGrant() }) { inner.allow(upTo: position) }
-        var last: Bool?
+        var last = pace
         while let (inner, isPaused) = box.withLock({ $0.nextPace(after: last) }) {
             if isPaused { inner.suspend() } else { inner.resume() }
             last = isPaused
@@ -191,7 +197,9 @@ final class SharedExchange: TransportDelegate {
         case .body(let bytes): receive(bytes)
         case .metrics(let metrics): box.withLock { $0.metrics = metrics }
         case .completed(let error): complete(error)
-        case .bodySent, .cache: box.withLock { $0.seats.onlyReader }?.receive(event)
+        case .trailers: box.withLock { $0.passesTrailers ? $0.seats.onlyReader : nil }?.receive(event)
+        case .admission: for reader in box.withLock({ $0.seats.readers }) { reader.receive(event) }
+        case .information, .bodySent, .cache: box.withLock { $0.seats.onlyReader }?.receive(event)
         }
     }
 

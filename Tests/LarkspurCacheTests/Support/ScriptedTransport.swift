@@ -4,6 +4,8 @@ import Testing
 /// A transport whose tasks do only what the test lets them do, on the test's own thread.
 final class ScriptedTransport: Transport {
     private let box = Protected<[ScriptedTask]>([])
+    /// Called when a task is about to be resumed for the first time.
+    let willResume = Protected<(@Sendable () -> Void)?>(nil)
 
     /// The tasks in the order in which they were made.
     var tasks: [ScriptedTask] { box.withLock { $0 } }
@@ -11,7 +13,7 @@ final class ScriptedTransport: Transport {
     func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask {
-        let task = ScriptedTask(request, id, delegate)
+        let task = ScriptedTask(request, id, delegate) { [willResume] in willResume.withLock { $0.take() }?() }
         box.withLock { $0.append(task) }
         return task
     }
@@ -34,10 +36,14 @@ final class ScriptedTask: TransportTask {
 
     let request: TransportRequest
     let id: TransportTaskID
+    private let willResume: @Sendable () -> Void
     private let box: Protected<State>
 
-    init(_ request: TransportRequest, _ id: TransportTaskID, _ delegate: any TransportDelegate) {
-        (self.request, self.id) = (request, id)
+    init(
+        _ request: TransportRequest, _ id: TransportTaskID, _ delegate: any TransportDelegate,
+        willResume: @escaping @Sendable () -> Void
+    ) {
+        (self.request, self.id, self.willResume) = (request, id, willResume)
         box = Protected(State(delegate: delegate, allowed: request.initialAllowance))
     }
 
@@ -46,7 +52,10 @@ final class ScriptedTask: TransportTask {
     var hasEnded: Bool { box.withLock { $0.delegate == nil } }
     var mayDeliver: Bool { box.withLock { $0.isResumed && !$0.isSuspended && $0.delivered < $0.allowed } }
 
-    func resume() { box.withLock { ($0.isResumed, $0.isSuspended) = (true, false) } }
+    func resume() {
+        willResume()
+        box.withLock { ($0.isResumed, $0.isSuspended) = (true, false) }
+    }
     func suspend() { box.withLock { $0.isSuspended = true } }
     func cancel() { end(.cancelled) }
     func allow(upTo position: UInt64) { box.withLock { $0.allowed = max($0.allowed, position) } }
@@ -172,6 +181,8 @@ final class CheckedReader: TransportDelegate {
             case .cache(let outcome):
                 if record.outcome != nil || record.head != nil { record.faults.append("T5: the outcome is late") }
                 record.outcome = outcome
+            case .information: if record.head != nil { record.faults.append("T5: an interim head after the head") }
+            case .trailers: if record.head == nil { record.faults.append("T5: trailers without a head") }
             case .head(let head):
                 if record.head != nil { record.faults.append("T6: two heads") }
                 if record.outcome == nil { record.faults.append("T5: a head without an outcome") }
@@ -192,6 +203,7 @@ final class CheckedReader: TransportDelegate {
                     record.faults.append("T7: \(record.metrics) metrics")
                 }
                 if error == nil, record.head == nil { record.faults.append("T6: a success without a head") }
+            case .admission: break
             case .bodySent: record.faults.append("T11: a GET without a body has sent bytes")
             }
         }

@@ -29,6 +29,19 @@ struct SecurityExamples {
         #expect(redaction.hides("IBAN"))
     }
 
+    @Test("Hosts of a store are reached over TLS")
+    func hsts() async throws {
+        let file = folder["hosts.json"]
+        let strict = Session(configuration: SessionConfiguration { $0.hsts = HSTSStore() })
+        #expect(strict.configuration.hsts != nil)
+        let hosts = try HSTSStore(file: file)
+        hosts.set(.init("example.com", includesSubdomains: true, expires: .distantFuture))
+        let session = Session(configuration: SessionConfiguration { $0.hsts = hosts })
+        #expect(try hosts.secured(try RequestURL("http://www.example.com/")).text == "https://www.example.com/")
+        #expect(session.configuration.hsts === hosts)
+        try await hosts.save()
+    }
+
     @Test("Pins are set for hosts, other settings for a transport")
     func trust() async throws {
         let (current, spare) = (String(repeating: "A", count: 43) + "=", String(repeating: "B", count: 42) + "A=")

@@ -29,10 +29,30 @@ final class HeldTransport: Transport {
     }
 }
 
+/// A transport that calls the test with each hop when it is made and when it is started.
+final class StartingTransport: Transport {
+    private let make: @Sendable (HeldHop) -> Void
+    private let start: @Sendable (HeldHop) -> Void
+
+    init(make: @escaping @Sendable (HeldHop) -> Void = { _ in }, start: @escaping @Sendable (HeldHop) -> Void) {
+        (self.make, self.start) = (make, start)
+    }
+
+    func task(for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate) -> any TransportTask
+    {
+        let hop = HeldHop(id, delegate, begin: start)
+        make(hop)
+        return hop
+    }
+
+    func invalidate() {}
+}
+
 final class HeldHop: TransportTask {
     let id: TransportTaskID
     private let delegate: any TransportDelegate
     private let begin: @Sendable (HeldHop) -> Void
+    private let cancels = Protected(false)
 
     init(_ id: TransportTaskID, _ delegate: any TransportDelegate, begin: @escaping @Sendable (HeldHop) -> Void) {
         (self.id, self.delegate, self.begin) = (id, delegate, begin)
@@ -41,7 +61,12 @@ final class HeldHop: TransportTask {
     func resume() { begin(self) }
     func suspend() {}
     func allow(upTo position: UInt64) {}
-    func cancel() { finish(TransportError(.cancelled)) }
+    func cancel() {
+        cancels.withLock { $0 = true }
+        finish(TransportError(.cancelled))
+    }
+
+    var isCancelled: Bool { cancels.withLock { $0 } }
 
     func send(_ counts: UInt64...) { for count in counts { delegate.received(.bodySent(count), for: id) } }
 

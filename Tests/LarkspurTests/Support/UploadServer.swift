@@ -13,6 +13,8 @@ final class UploadServer: Sendable {
         fileprivate(set) var breaks: [Int]
         /// Responses that replace the server's own, by method.
         fileprivate var script: [String: [MockResponse]] = [:]
+        /// The steps after a 104 with the URL of the next upload.
+        fileprivate var announcement: [MockResponse.Step]?
     }
 
     let server: MockServer
@@ -35,6 +37,11 @@ final class UploadServer: Sendable {
         box.withLock { $0.script[method, default: []] += answers }
     }
 
+    /// Makes the next creation announce the upload by a 104, and then perform these steps.
+    func announce(then steps: [MockResponse.Step] = [.close]) {
+        box.withLock { $0.announcement = steps }
+    }
+
     private func scripted(_ request: MockRequest) -> MockResponse? {
         box.withLock { state in
             guard let next = state.script[request.method]?.first else { return nil }
@@ -54,6 +61,9 @@ final class UploadServer: Sendable {
             return "/files/\(state.uploads)"
         }
         serve(path)
+        if let steps = box.withLock({ $0.announcement.take() }) {
+            return MockResponse([.interim(104, ["Location": path])] + steps)
+        }
         return .response(201, headers: ["Location": path])
     }
 

@@ -88,6 +88,32 @@ struct ResumableUploadTests {
         #expect(server.state.uploads == 1)
     }
 
+    @Test("If the response to the creating request is lost after a 104, the upload continues at the URL of the 104")
+    func announcedURL() async throws {
+        let server = try UploadServer(.ietf)
+        server.announce()
+        _ = try await session.resumableUpload(file, to: server.url, using: .ietf).value
+        #expect(server.state.bytes == content)
+        #expect(server.state.uploads == 1)
+        #expect(server.methods == ["POST", "HEAD", "PATCH"])
+    }
+
+    @Test(
+        "A response without a URL uses that of the 104; tus has no 104",
+        arguments: [ResumableUploadProtocol.tus, .ietf])
+    func onlyAnnouncedURL(method: ResumableUploadProtocol) async throws {
+        let server = try UploadServer(method)
+        server.announce(then: MockResponse.response(201).steps)
+        let upload = await session.resumableUpload(file, to: server.url, using: method)
+        if method == .ietf {
+            _ = try await upload.value
+            #expect(server.state.bytes == content)
+            #expect(server.methods == ["POST", "PATCH"])
+        } else {
+            #expect(await failure(of: upload)?.code == .uploadURLRefused)
+        }
+    }
+
     @Test("No request is larger than a chunk", arguments: [ResumableUploadProtocol.tus, .ietf])
     func chunks(method: ResumableUploadProtocol) async throws {
         let server = try UploadServer(method, breakingAt: [30_500, 70_000])

@@ -80,6 +80,14 @@ extension Fault {
             "trailers without end", raw: chunked + "2\r\nok\r\n0\r\n", then: .endless("t:\r\n"),
             outcome: .failure(.protocolViolation)),
         Fault(
+            "trailers of a megabyte",
+            raw: chunked + "2\r\nok\r\n0\r\n" + String(repeating: "X-T: 0123456789\r\n", count: 60_000) + "\r\n",
+            .failure(.protocolViolation)),
+        Fault(
+            "a trailer of a megabyte",
+            raw: chunked + "2\r\nok\r\n0\r\nX-T: " + String(repeating: "1", count: 1 << 20) + "\r\n\r\n",
+            .failure(.protocolViolation)),
+        Fault(
             "a trailer without end", raw: chunked + "2\r\nok\r\n0\r\nX-T: ", then: .endless("1"),
             outcome: .failure(.protocolViolation)),
         Fault("a close before the first chunk", raw: chunked, .failure(.truncated)),

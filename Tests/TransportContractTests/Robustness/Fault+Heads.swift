@@ -91,6 +91,16 @@ extension Fault {
             "interim heads without end", MockResponse([.endless("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")]),
             .failure(.protocolViolation)),
         Fault(
+            "a thousand interim heads",
+            MockResponse(Array(repeating: .interim(103), count: 1_000) + MockResponse.text("ok").steps),
+            .failure(.protocolViolation)),
+        Fault(
+            "interim heads that are too large together",
+            MockResponse(
+                Array(repeating: .interim(103, ["Link": String(repeating: "x", count: 8_000)]), count: 60)
+                    + MockResponse.text("ok").steps),
+            .failure(.protocolViolation)),
+        Fault(
             "ten interim heads",
             MockResponse(Array(repeating: .interim(103), count: 10) + MockResponse.text("ok").steps),
             .response("ok")),

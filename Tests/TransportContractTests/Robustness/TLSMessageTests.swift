@@ -6,7 +6,7 @@
 
     /// Messages of TLS itself, and bytes that answer no request, which a server sends without being asked.
     @Suite(
-        "Robustness: messages of TLS", .timeLimit(.minutes(3)),
+        "Robustness: messages of TLS", .timeLimit(.minutes(3)), .usesOpenSSL,
         .enabled(
             if: Environment.port("LARKSPUR_TLS_MESSAGES") != nil && Environment.trusting != nil,
             "LARKSPUR_TLS_MESSAGES and LARKSPUR_CA_FILE name no server"))

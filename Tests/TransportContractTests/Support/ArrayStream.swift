@@ -13,10 +13,12 @@ final class ArrayStream: TransportBodyStream {
     private let bytes: [UInt8]
     private let piece: Int
     private let gate: Gate?
+    let trailers: [HeaderField]
     private let box = Protected(State())
 
     /// - Parameter gate: Half way, the stream returns pending until this gate is opened.
-    init(_ bytes: [UInt8], piece: Int, pendingAt gate: Gate? = nil) {
+    init(_ bytes: [UInt8], piece: Int, pendingAt gate: Gate? = nil, trailers: [HeaderField] = []) {
+        self.trailers = trailers
         self.bytes = bytes
         self.piece = piece
         self.gate = gate

@@ -26,7 +26,8 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 
     /// All transports; in a process that is started for one engine, only that engine.
-    static let all = EngineProcess.isEngine ? [urlSession] : [stub, cached, cachedOnDisk] + engines
+    static let all =
+        EngineProcess.isEngine ? [urlSession] : [stub, cached, cachedOnDisk, limited, coalescing, hedging] + engines
 
     private static let stub = ContractSubject(
         name: "stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
@@ -42,6 +43,20 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
         name: "cache on disk over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
     ) { CachedPeer(onDisk: StubPeer()) }
 
+    private static let limited = ContractSubject(
+        name: "admissions over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
+    ) { WrappedPeer(StubPeer()) { AdmittingTransport($0, [LateAdmission(), Limiter(RequestLimits(total: 100))]) } }
+
+    /// Each page of the peer has a URL of its own, so no request joins another.
+    private static let coalescing = ContractSubject(
+        name: "coalescing over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
+    ) { WrappedPeer(StubPeer()) { DataHops(CoalescingTransport($0, .identicalReads)) } }
+
+    /// The delay is so long that no request is sent twice.
+    private static let hedging = ContractSubject(
+        name: "hedging over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
+    ) { WrappedPeer(StubPeer()) { HedgingTransport($0, after: .duration(.seconds(3_600)), atMost: 1) } }
+
     private static let urlSession = ContractSubject(
         name: "URLSession", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
         capabilities: URLSessionTransport().capabilities
@@ -54,9 +69,29 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
                 capabilities: CurlTransport().capabilities
             ) { try ServerPeer(CurlTransport()) },
             ContractSubject(
+                name: "libcurl with two loops", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
+                capabilities: CurlTransport().capabilities
+            ) { try ServerPeer(CurlTransport(configuration: .init { $0.loops = 2 })) },
+            ContractSubject(
                 name: "cache over libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
                 capabilities: CurlTransport().capabilities
             ) { CachedPeer(try ServerPeer(CurlTransport())) },
+            ContractSubject(
+                name: "hedging over libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
+                capabilities: CurlTransport().capabilities
+            ) {
+                WrappedPeer(try ServerPeer(CurlTransport())) {
+                    HedgingTransport($0, after: .duration(.seconds(3_600)), atMost: 1)
+                }
+            },
+            ContractSubject(
+                name: "limits over libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
+                capabilities: CurlTransport().capabilities
+            ) {
+                WrappedPeer(try ServerPeer(CurlTransport())) {
+                    AdmittingTransport($0, [Limiter(RequestLimits(total: 100))])
+                }
+            },
         ]
     #else
         private static let engines = [urlSession]
@@ -89,6 +124,8 @@ struct ReceivedRequest: Sendable {
     var target: String
     var fields: [HeaderField]
     var body: [UInt8]
+    /// The fields after the body.
+    var trailers: [HeaderField] = []
 }
 
 /// An action of a peer that every transport's peer supports. At the end of a script the response ends.
@@ -97,6 +134,8 @@ enum PeerStep: Sendable {
     case interim(Int, [HeaderField])
     case head(PeerHead)
     case bytes([UInt8])
+    /// Sends fields after a body without a declared length.
+    case trailers([HeaderField])
     /// Waits for the test's signal.
     case wait(Gate)
     /// Does nothing until the connection is closed.

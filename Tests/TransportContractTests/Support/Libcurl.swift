@@ -7,9 +7,10 @@
         static let version: UInt32 = clarkspur_curl_load() == nil ? clarkspur_curl_get_version().number : 0
 
         /// Whether it has CURLOPT_PREREQFUNCTION, a callback before it sends a request.
-        static let asksBeforeRequests = version >= 0x075000
+        static let asksBeforeRequests = version >= 0x075000 && usesOpenSSL
         /// Whether it accepts certificate authorities from memory.
-        static let takesAuthorities = version >= 0x074D00
+        static let takesAuthorities = version >= 0x074D00 && usesOpenSSL
+        static let usesOpenSSL = clarkspur_tls_load()
         /// Whether a response over HTTP/2 can be suspended repeatedly.
         static let holdsStreams = version >= 0x075800
         /// Whether it reports the loss of a reused HTTP/2 connection, instead of sending the requests again by itself.
@@ -23,7 +24,9 @@
 
     extension Trait where Self == ConditionTrait {
         static var asksBeforeRequests: Self {
-            .enabled(if: Libcurl.asksBeforeRequests, "libcurl before 7.80 has no callback before it sends a request")
+            .enabled(
+                if: Libcurl.asksBeforeRequests,
+                "libcurl before 7.80, or with another TLS library than OpenSSL, cannot have peers evaluated")
         }
 
         static var holdsStreams: Self {
@@ -33,6 +36,10 @@
 
         static var sharesConnections: Self {
             .enabled(if: Libcurl.sharesConnections, "libcurl before 7.88 may open a second HTTP/2 connection")
+        }
+
+        static var usesOpenSSL: Self {
+            .enabled(if: Libcurl.usesOpenSSL, "libcurl uses another TLS library than OpenSSL")
         }
 
         static var takesAuthorities: Self {

@@ -34,7 +34,7 @@
             server.requests.filter { url.text == server.url + $0.target }.map { request in
                 ReceivedRequest(
                     method: request.method, target: request.target, fields: Array(request.headers),
-                    body: Array(request.body))
+                    body: Array(request.body), trailers: Array(request.trailers))
             }
         }
 
@@ -43,6 +43,7 @@
             case .interim(let status, let fields): .interim(status, HTTPHeaders(fields))
             case .head(let head): .head(ResponseHead(status: head.status, rawFields: head.rawFields), framing(of: head))
             case .bytes(let bytes): .body(Data(bytes))
+            case .trailers(let fields): .trailers(HTTPHeaders(fields))
             case .wait(let gate): .pause { try await gate.pass() }
             case .stall: .stall
             case .close: .close

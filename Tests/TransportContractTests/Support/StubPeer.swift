@@ -44,6 +44,7 @@ final class StubPeer: ContractPeer {
         case .interim(let status, let fields): [.head(ResponseHead(status: status, fields: fields))]
         case .head(let head): [.head(responseHead(head))]
         case .bytes(let bytes): pieces(of: bytes).map { .body(Data($0)) }
+        case .trailers(let fields): [.trailers(HTTPHeaders(fields))]
         case .wait(let gate): [.wait(clock.duration(for: gate))]
         case .stall: [.stall]
         case .close: []  // the stub closes the connection when its script ends early
@@ -72,7 +73,10 @@ extension ReceivedRequest {
         case .none: body = []
         case .data(let data): body = Array(data)
         case .file(let path, _, _): body = FileManager.default.contents(atPath: path).map(Array.init) ?? []
-        case .stream(let source): body = ReceivedRequest.drain(source.open())
+        case .stream(let source):
+            let stream = source.open()
+            body = ReceivedRequest.drain(stream)
+            if source.trailerNames != nil { trailers = stream.trailers }
         }
     }
 

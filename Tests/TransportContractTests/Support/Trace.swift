@@ -38,8 +38,12 @@ struct Trace: Sendable {
         records.compactMap { if case .question(let question) = $0.what { question } else { nil } }
     }
 
+    var information: [ResponseHead] {
+        events.compactMap { if case .information(let head) = $0 { head } else { nil } }
+    }
     var heads: [ResponseHead] { events.compactMap { if case .head(let head) = $0 { head } else { nil } } }
     var chunks: [Data] { events.compactMap { if case .body(let bytes) = $0 { bytes } else { nil } } }
+    var trailers: [HTTPHeaders] { events.compactMap { if case .trailers(let fields) = $0 { fields } else { nil } } }
     var sent: [UInt64] { events.compactMap { if case .bodySent(let count) = $0 { count } else { nil } } }
     var metrics: [TransportMetrics] { events.compactMap { if case .metrics(let value) = $0 { value } else { nil } } }
 
@@ -65,9 +69,12 @@ struct Trace: Sendable {
 extension Trace.What {
     var name: String {
         switch self {
+        case .event(.admission): "admission"
+        case .event(.information): "information"
         case .event(.cache): "cache"
         case .event(.head): "head"
         case .event(.body): "body"
+        case .event(.trailers): "trailers"
         case .event(.bodySent): "bodySent"
         case .event(.metrics): "metrics"
         case .event(.completed): "completed"
@@ -96,11 +103,14 @@ extension Trace {
     }
 
     private func auditOrder() -> [String] {
-        let ranks = ["head": 0, "body": 1, "metrics": 2, "completed": 3]
+        let ranks = ["information": 0, "head": 1, "body": 2, "trailers": 3, "metrics": 4, "completed": 5]
         var faults: [String] = []
         var last = 0
+        if names.drop(while: { $0 == "admission" }).contains("admission") {
+            faults.append("T5: admission came after another event")
+        }
         for name in names {
-            if name == "bodySent", last >= 2 { faults.append("T5: bodySent came after metrics") }
+            if name == "bodySent", last >= 4 { faults.append("T5: bodySent came after metrics") }
             guard let rank = ranks[name] else { continue }
             if rank < last { faults.append("T5: \(name) came too late") }
             last = max(rank, last)
@@ -109,6 +119,11 @@ extension Trace {
         for head in heads where head.status < 200 && head.status != 101 {
             faults.append("T5: the interim head \(head.status) was delivered")
         }
+        for head in information where head.status >= 200 || head.status == 100 || head.status == 101 {
+            faults.append("T27: the head \(head.status) was delivered as an interim head")
+        }
+        if trailers.count > 1 { faults.append("T28: trailers came \(trailers.count) times") }
+        if !trailers.isEmpty, !isSuccess { faults.append("T28: a failed task delivered trailers") }
         return faults
     }
 

@@ -89,7 +89,6 @@ extension Date: FormScalar {
                 throw unwritable(timeIntervalSince1970, "ISO 8601 supports dates of the years 1583 to 9999")
             }
             return .text(ISO8601Format())
-        case .formatted(let formatter): return .text(formatter.string(from: self))
         case .custom(let encode): return .text(try encode(self))
         }
     }

@@ -27,9 +27,6 @@ extension URLEncodedFormEncoder {
         case millisecondsSince1970
         /// `2001-09-09T01:46:40Z`: whole seconds in UTC, for the years 1583 to 9999.
         case iso8601
-        /// The result of a formatter. All requests share the formatter, so do not change it after you create the
-        /// encoder.
-        case formatted(DateFormatter)
         /// The result of a closure.
         case custom(@Sendable (Date) throws -> String)
     }

@@ -45,6 +45,8 @@ final class HopProgress {
     @exclusivity(unchecked) var head: ResponseHead?
     @exclusivity(unchecked) var metrics: TransportMetrics?
     @exclusivity(unchecked) var cache: CacheOutcome?
+    @exclusivity(unchecked) var informationalResponses: [ResponseHead] = []
+    @exclusivity(unchecked) var trailers: HTTPHeaders?
     @exclusivity(unchecked) var sink: BodySink
     @exclusivity(unchecked) var pace = Pace.settled(.suspended)
 
@@ -66,6 +68,7 @@ final class HopProgress {
     func ended(with error: TransportError?) -> Hop {
         Hop(
             request: request, head: head, metrics: metrics, cache: cache, draft: draft,
+            informationalResponses: informationalResponses, trailers: isDiscarding ? nil : trailers,
             error: refusal ?? (isDiscarding ? nil : error))
     }
 

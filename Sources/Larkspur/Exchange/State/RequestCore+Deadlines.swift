@@ -2,12 +2,15 @@
 struct Deadlines: Sendable {
     var attempt: Deadline?
     var total: Deadline?
+    /// The attempt's timeout while its hop waits for admission.
+    var paused: PausedDeadline?
 
-    var isEmpty: Bool { attempt == nil && total == nil }
+    var isEmpty: Bool { attempt == nil && paused == nil && total == nil }
 
     var timeLeft: Duration? {
-        guard let attempt, let total else { return (attempt ?? total)?.timeLeft }
-        return min(attempt.timeLeft, total.timeLeft)
+        let ofAttempt = attempt?.timeLeft ?? paused?.timeLeft
+        guard let ofAttempt, let total else { return ofAttempt ?? total?.timeLeft }
+        return min(ofAttempt, total.timeLeft)
     }
 
     func stop() {
@@ -90,7 +93,7 @@ extension RequestCore {
 
     // MARK: Timing out
 
-    private func end(by deadline: Deadline) {
+    func end(by deadline: Deadline) {
         switch deadline.scope {
         case .attempt: cutHop(by: deadline)
         case .total: end(byTotal: deadline.error)

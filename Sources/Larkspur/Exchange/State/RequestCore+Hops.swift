@@ -38,6 +38,7 @@ extension RequestCore {
             transportRequest.asksForTrust = trust.covers(String(host))
         }
         transportRequest.cache = cacheInstructions(for: request)
+        addFlow(to: &transportRequest, of: request)
         let task = context.transport(for: transportRequest)
             .task(for: transportRequest, id: id, delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
@@ -107,6 +108,7 @@ extension RequestCore {
         }
         post(events)
         if let news { tell(news) }
+        if case .admission(let part) = event { adjustAttemptTimeout(to: part, of: id) }
         switch action {
         case .none: break
         case .fill(let channel, let bytes): channel.receive(bytes)

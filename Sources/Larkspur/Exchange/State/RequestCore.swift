@@ -195,7 +195,7 @@ package final class RequestCore: Sendable {
     func beginAttempt() throws(Exit) -> AttemptPlan {
         let (plan, limit) = try record { state in
             state.beginAttempt()
-            return (state.plan, state.deadlines.attempt.take())
+            return (state.plan, state.deadlines.takeAttempt())
         }
         limit?.stop()
         return plan

@@ -12,6 +12,7 @@ struct RequestSettings: Sendable {
         var redirectHandler: (any RedirectHandler)?
         var cachedResponseHandler: (any CachedResponseHandler)?
         var cachePolicy: CachePolicy?
+        var priority: RequestPriority?
         var gates: [ResponseGate] = []
         var authentication: Authentication?
         var timeouts: [RequestTimeouts.Limit] = []

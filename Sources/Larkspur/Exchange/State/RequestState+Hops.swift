@@ -3,12 +3,30 @@ extension RequestState {
     /// ended hop.
     var lastHop: Hop? {
         if let answer { return answer }
-        if let hop { return Hop(request: hop.request, head: hop.head, metrics: hop.metrics) }
+        if let hop { return hop.soFar }
         return attempt?.hops.last ?? attempts.last { !$0.hops.isEmpty }?.hops.last
     }
 
     /// The hops of all attempts, including the hop in flight.
     var allHops: [Hop] {
-        attempts.flatMap(\.hops) + (hop.map { [Hop(request: $0.request, head: $0.head)] } ?? [])
+        attempts.flatMap(\.hops) + (hop.map { [$0.soFar] } ?? [])
+    }
+}
+
+extension HopProgress {
+    /// Records the events of the transport that change nothing but the hop's record.
+    func record(_ event: TransportEvent) {
+        switch event {
+        case .information(let head): informationalResponses.append(head)
+        case .cache(let outcome): cache = outcome
+        case .trailers(let fields): trailers = fields
+        case .metrics(let metrics): self.metrics = metrics
+        case .admission, .head, .body, .bodySent, .completed: break
+        }
+    }
+
+    /// The record of the hop in flight, without its end.
+    fileprivate var soFar: Hop {
+        Hop(request: request, head: head, metrics: metrics, informationalResponses: informationalResponses)
     }
 }

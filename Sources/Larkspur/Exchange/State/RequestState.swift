@@ -326,7 +326,7 @@ struct RequestState: ~Copyable {
         guard let hop, hop.id == id else { return .none }
         note(RequestEvent(event))
         switch event {
-        case .cache(let outcome): hop.cache = outcome
+        case .admission, .information, .cache, .trailers, .metrics: hop.record(event)
         case .head(let head):
             hop.head = head
             if hop.isAwaited, settings.content.redirectHandler != nil,
@@ -346,10 +346,7 @@ struct RequestState: ~Copyable {
             if hop.isCounted { received = max(received, hop.offset + hop.received) }
             if case .channel(let channel) = hop.sink { return .fill(channel, bytes) }
             return hop.sink.append(bytes, expecting: length) == .endHop ? .endHop(hop.task) : .none
-        case .bodySent(let count):
-            guard let progress = advanceUpload(to: count, of: hop.request.body.length) else { return .none }
-            return .reportUpload(progress, settings.content.followers.upload)
-        case .metrics(let metrics): hop.metrics = metrics
+        case .bodySent(let count): return advanceUpload(to: count, of: hop.request.body.length)
         case .completed(let error):
             if let awaiter = leaveToAwaiter(hop, error) { return .leave(to: awaiter) }
             let exchange = end(hop, error)
@@ -389,12 +386,13 @@ struct RequestState: ~Copyable {
 
     // MARK: Progress
 
-    /// Counts sent bytes. Returns nil if the progress did not change, or if the progress has no followers.
-    private mutating func advanceUpload(to count: UInt64, of total: UInt64?) -> TransferProgress? {
+    /// Counts sent bytes. Returns `.none` if the progress did not change, or if the progress has no followers.
+    private mutating func advanceUpload(to count: UInt64, of total: UInt64?) -> ReceiveAction {
         let completed = min(max(count, uploaded?.completed ?? 0), total ?? .max)
         let progress = TransferProgress(completed: completed, total: total)
-        guard progress != uploaded else { return nil }
+        guard progress != uploaded else { return .none }
         uploaded = progress
-        return settings.content.followers.upload.isEmpty ? nil : progress
+        let followers = settings.content.followers.upload
+        return followers.isEmpty ? .none : .reportUpload(progress, followers)
     }
 }

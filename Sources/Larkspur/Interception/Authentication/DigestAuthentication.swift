@@ -137,8 +137,8 @@ struct DigestUser: Sendable {
     /// Creates a user. Names and passwords are hashed in Unicode's composed form (NFC), as RFC 7616, section 4,
     /// requires.
     init(name: String, password: String) {
-        self.name = name.precomposedStringWithCanonicalMapping
-        self.password = password.precomposedStringWithCanonicalMapping
+        self.name = name.composed
+        self.password = password.composed
     }
 }
 

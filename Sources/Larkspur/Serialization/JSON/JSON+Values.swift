@@ -47,8 +47,11 @@ private struct ValueReader {
     }
 
     private func scalar(_ value: Any) throws(RequestError) -> JSON? {
-        // `NSNumber` comes before `Bool`, because any `NSNumber` of 0 or 1 can be cast to `Bool`.
-        if type(of: value) is NSNumber.Type { return try written(value) }
+        // Foundation's types come before `Bool`, because any `NSNumber` of 0 or 1 can be cast to `Bool`.
+        if FoundationValue.isNumber(value) {
+            guard let number = FoundationValue.json(ofNumber: value) else { throw unrepresentable }
+            return number
+        }
         switch value {
         case let value as JSON: return value
         case let value as Bool: return .bool(value)
@@ -59,24 +62,16 @@ private struct ValueReader {
         // `Double` 0.10000000149011612.
         case let value as any BinaryFloatingPoint: return try number(Double("\(value)") ?? .nan)
         case let value as Decimal: return value.isNaN ? try number(.nan) : try? JSON(text: "\(value)")
-        case is NSNull: return .null
-        default: return nil
+        default: return FoundationValue.isNull(value) ? .null : nil
         }
     }
 
     private func number(_ value: Double) throws(RequestError) -> JSON {
-        guard value.isFinite else { throw refused("is a number that JSON cannot represent") }
+        guard value.isFinite else { throw unrepresentable }
         return JSON(value)
     }
 
-    /// Returns the value of an `NSNumber`: Foundation writes the number as JSON, and the parser reads that text. Only
-    /// Foundation can tell on every platform whether an `NSNumber` is a Boolean.
-    private func written(_ number: Any) throws(RequestError) -> JSON {
-        guard JSONSerialization.isValidJSONObject([number]),
-            let data = try? JSONSerialization.data(withJSONObject: [number]), let list = try? JSON(data: data)
-        else { throw refused("is a number that JSON cannot represent") }
-        return list[0]
-    }
+    private var unrepresentable: RequestError { refused("is a number that JSON cannot represent") }
 
     private func refused(_ reason: String) -> RequestError {
         RequestError(.encodingFailed, "the value at \(path.joined(separator: ".")) \(reason)")
@@ -89,5 +84,5 @@ private protocol Wrapping {
 }
 
 extension Optional: Wrapping {
-    fileprivate var content: Any { map { ($0 as? any Wrapping)?.content ?? $0 } ?? NSNull() }
+    fileprivate var content: Any { map { ($0 as? any Wrapping)?.content ?? $0 } ?? JSON.null }
 }

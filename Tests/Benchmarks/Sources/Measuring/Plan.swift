@@ -14,6 +14,9 @@ public struct Plan: Sendable {
     public var reading = Reading.data
     /// Whether requests have only the fields that the loop in C sends, without the framework's own fields.
     public var isBare = false
+    /// The maximum number of connections of the library, and the number of its loops; nil means its default.
+    public var connections: Int?
+    public var loops: Int?
 
     /// How the response's body is used.
     public enum Reading: String, Sendable {
@@ -22,7 +25,7 @@ public struct Plan: Sendable {
 
     public static let options =
         "[--count N | --seconds S] [--concurrency N] [--ca FILE] [--upload FILE] [--stream] [--download FILE]"
-        + " [--as data|decoded|json] [--bare]"
+        + " [--as data|decoded|json] [--bare] [--connections N] [--loops N]"
 
     /// Whether a request takes so long that the warm-up is skipped.
     var isLong: Bool { streams || upload != nil || download != nil }
@@ -45,6 +48,8 @@ public struct Plan: Sendable {
             case "--count": count = Int(value) ?? 0
             case "--seconds": seconds = Double(value) ?? 3
             case "--concurrency": concurrency = Int(value) ?? 1
+            case "--connections": connections = Int(value)
+            case "--loops": loops = Int(value)
             case "--ca": certificateAuthorities = value
             case "--upload": upload = value
             case "--download": download = value

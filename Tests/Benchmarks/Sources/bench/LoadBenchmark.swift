@@ -14,6 +14,8 @@ import Measuring
                     if let path = plan.certificateAuthorities {
                         configuration.certificateAuthorities = .file(path: path)
                     }
+                    if let connections = plan.connections { configuration.maximumConnectionsPerHost = connections }
+                    if let loops = plan.loops { configuration.loops = loops }
                 })
             let configuration = SessionConfiguration { if plan.isBare { $0.headers = ["Accept": "*/*"] } }
             session = Session(configuration: configuration, transport: transport)

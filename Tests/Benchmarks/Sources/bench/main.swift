@@ -7,6 +7,8 @@ import Measuring
 // bench cache [hit|miss_not_stored|miss_stored]
 // bench cache-folder FOLDER SECONDS
 // bench load|cancel|memory|sessions URL [OPTIONS]
+// bench limits URL [COUNT]
+// bench waiting [COUNT]
 // bench websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]
 // bench large URL [--times-at-most N]
 // bench stream URL [--grows-at-most KIB]
@@ -47,6 +49,13 @@ case "cache-folder":
         exit(2)
     }
     if try await !CacheFolderStress(folder: URL(fileURLWithPath: path), seconds: seconds).run() { exit(1) }
+case "limits":
+    guard let url = arguments.dropFirst().first else {
+        print("usage: bench limits URL [COUNT]")
+        exit(2)
+    }
+    try await LimitsBenchmark(url: url, count: arguments.dropFirst(2).first.flatMap { Int($0) } ?? 10_000).run()
+case "waiting": await WaitingBenchmark(count: numbers.first ?? 100_000).run()
 case "ends": await EndsBenchmark().run(count: 1_000)
 case "websocket":
     let rest = Array(arguments.dropFirst())
@@ -91,6 +100,7 @@ default:
     print(
         "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse|ends|cache [SUBJECT]|cache-disk",
         "| cache-folder FOLDER SECONDS",
+        "| limits URL [COUNT] | waiting [COUNT]",
         "| websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]",
         "| large URL [--times-at-most N] | stream URL [--grows-at-most KIB] | load|cancel|memory|sessions URL \(Plan.options)"
     )

@@ -6,7 +6,7 @@
 
 void *poll_open(void) {
     void *multi = curl.multi_init();
-    curl.multi_setopt(multi, curlmopt_maxconnects, 2048L);
+    curl.multi_setopt(multi, curlmopt_maxconnects, 65536L);
     return multi;
 }
 

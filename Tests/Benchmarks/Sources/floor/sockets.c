@@ -88,7 +88,7 @@ void *sockets_open(void) {
     queue = epoll_create1(EPOLL_CLOEXEC);
     sockets = calloc(most_sockets, sizeof *sockets);
     void *multi = curl.multi_init();
-    curl.multi_setopt(multi, curlmopt_maxconnects, 2048L);
+    curl.multi_setopt(multi, curlmopt_maxconnects, 65536L);
     curl.multi_setopt(multi, curlmopt_socketfunction, interest_changed);
     curl.multi_setopt(multi, curlmopt_timerfunction, timer_changed);
     return multi;

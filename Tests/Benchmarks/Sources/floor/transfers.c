@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -14,10 +15,8 @@ typedef struct {
     off_t offset;
 } transfer;
 
-enum { most_transfers = 1024 };
-
 tally counts;
-static transfer transfers[most_transfers];
+static transfer *transfers;
 static int transfer_count;
 static int running;
 static void *multi_handle;
@@ -81,7 +80,9 @@ static bool set_options(const plan *plan, transfer *transfer) {
 
 bool transfers_open(const plan *plan, void *multi, void (*prepare)(void *easy)) {
     multi_handle = multi;
-    transfer_count = plan->concurrency < most_transfers ? plan->concurrency : most_transfers;
+    transfer_count = plan->concurrency;
+    transfers = calloc((size_t)transfer_count, sizeof *transfers);
+    if (!transfers) return false;
     for (int i = 0; i < transfer_count; i++) {
         transfers[i].easy = curl.easy_init();
         if (!transfers[i].easy || !set_options(plan, &transfers[i])) return false;

@@ -85,6 +85,9 @@ private func checkChallenges(_ challenges: [AuthenticationChallenge]) throws {
             switch progress {
             case .more: continue
             case .broken: return
+            case .information(let head):
+                try require(head.status > 100 && head.status < 200 && head.status != 101, "an interim head is interim")
+                try checkFields(head)
             case .head(let head):
                 try require(lines.isWhole && (head.status >= 200 || head.status == 101), "a head is a final one")
                 try checkFields(head)

@@ -1,0 +1,149 @@
+extension TransportBody {
+    /// Returns the body with fields that follow it (trailers), such as a checksum.
+    ///
+    ///     let upload = await session.upload(.sequence { lines() }.trailers { ["Content-Digest": sum()] }, to: url)
+    ///
+    /// The closure is called each time the body has been sent to its end, so a retry calls it again. If it throws, the
+    /// request fails with `.bodyFailed`. The request also fails if a field may not follow a body: fields that frame,
+    /// route, authenticate or encode the message have to come before it.
+    ///
+    /// The body is sent in chunks, over HTTP/1.1 only. Over a transport that cannot send trailers, such as
+    /// `URLSessionTransport`, the request fails with `.transportUnavailable`.
+    ///
+    /// - Parameters:
+    ///   - names: The names of the fields, which the request announces in its `Trailer` field. Without names, the
+    ///     request has no such field.
+    ///   - make: Returns the fields. It runs in a task of its own.
+    public func trailers(
+        _ names: String..., make: @escaping @Sendable () async throws -> HTTPHeaders
+    ) -> TransportBody {
+        followed(by: names, make)
+    }
+
+    fileprivate func followed(
+        by names: [String], _ make: @escaping @Sendable () async throws -> HTTPHeaders
+    ) -> TransportBody {
+        .stream(
+            TransportBodySource(length: nil, isReplayable: isReplayable, trailerNames: names) {
+                TrailingBodyStream(open(), make)
+            })
+    }
+
+    /// A body that cannot be sent.
+    static func failing(_ problem: String) -> TransportBody {
+        .pumped(nil, isReplayable: true) { _ in throw BodyProblem(problem) }
+    }
+}
+
+extension RequestContent {
+    /// Returns the content with fields that follow it (trailers), such as a checksum. See
+    /// ``TransportBody/trailers(_:make:)``.
+    public func trailers(
+        _ names: String..., make: @escaping @Sendable () async throws -> HTTPHeaders
+    ) -> RequestContent {
+        RequestContent { request in
+            try write(&request)
+            request.body = request.body.followed(by: names, make)
+        }
+    }
+}
+
+extension OutgoingRequest {
+    /// Announces the fields that follow the body, as far as their names are known.
+    mutating func announceTrailers() {
+        guard case .stream(let source) = body, let names = source.trailerNames, !names.isEmpty,
+            headers["Trailer"] == nil
+        else { return }
+        headers.add(name: "Trailer", value: names.joined(separator: ", "))
+    }
+}
+
+/// A stream that calls a closure for the trailers at the end of another stream.
+private final class TrailingBodyStream: TransportBodyStream {
+    typealias Make = @Sendable () async throws -> HTTPHeaders
+
+    private enum Stage {
+        case body
+        /// The closure runs in this task; nil until the task is stored.
+        case making(Task<Void, Never>?)
+        case made(Result<[HeaderField], TransportError>)
+        case ended
+    }
+
+    private struct State {
+        var stage = Stage.body
+        var wake: (@Sendable () -> Void)?
+    }
+
+    private let base: any TransportBodyStream
+    private let make: Make
+    private let box = Protected(State())
+
+    init(_ base: any TransportBodyStream, _ make: @escaping Make) { (self.base, self.make) = (base, make) }
+
+    var trailers: [HeaderField] {
+        box.withLock { state in
+            guard case .made(.success(let fields)) = state.stage else { return [] }
+            return fields
+        }
+    }
+
+    func begin(wake: @escaping @Sendable () -> Void) {
+        box.withLock { $0.wake = wake }
+        base.begin(wake: wake)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
+        switch box.withLock({ $0.stage }) {
+        case .body:
+            let read = base.read(into: buffer)
+            guard case .end = read else { return read }
+            start()
+            return .pending
+        case .making: return .pending
+        case .made(.success), .ended: return .end
+        case .made(.failure(let error)): return .failed(error)
+        }
+    }
+
+    func end() {
+        let (stage, wake) = box.withLock { state in
+            defer { (state.stage, state.wake) = (.ended, nil) }
+            return (state.stage, state.wake)
+        }
+        withExtendedLifetime(wake) {}
+        base.end()
+        // `cancel()` runs the closure's cancellation handlers, and the transport's thread must not run user code (rule
+        // R2 in Concurrency.md).
+        if case .making(let task?) = stage { Task { task.cancel() } }
+    }
+
+    private func start() {
+        box.withLock { $0.stage = .making(nil) }
+        // An unstructured task, because the transport's thread must neither wait nor run user code. It ends with the
+        // closure.
+        let task = Task { finish(await result()) }
+        box.withLock { if case .making = $0.stage { $0.stage = .making(task) } }
+    }
+
+    private func result() async -> Result<[HeaderField], TransportError> {
+        do {
+            let fields = Array(try await make())
+            for field in fields {
+                if let problem = TrailerRules.problem(with: field) { return .failure(.bodyFailed(problem)) }
+            }
+            return .success(fields)
+        } catch {
+            return .failure(.bodyFailed("the trailers' closure failed: \(error)", error))
+        }
+    }
+
+    private func finish(_ result: Result<[HeaderField], TransportError>) {
+        let wake = box.withLock { state -> (@Sendable () -> Void)? in
+            guard case .making = state.stage else { return nil }
+            state.stage = .made(result)
+            return state.wake
+        }
+        wake?()
+    }
+}

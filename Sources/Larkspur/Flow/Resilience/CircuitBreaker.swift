@@ -1,0 +1,211 @@
+/// Middleware that refuses requests to a server that has failed too often, so that it can recover.
+///
+///     configuration.middleware = [CircuitBreaker()]
+///
+/// Each origin has a circuit. While the circuit is closed, requests are sent, and their outcomes are counted. If too
+/// many of them fail, the circuit opens: requests fail at once with `.circuitOpen`, and the error's underlying
+/// ``CircuitOpen`` says when the server is tried again. After a pause, one request is sent as a probe. If it succeeds,
+/// the circuit closes; if it fails, the circuit stays open for another pause.
+///
+/// Each attempt of a request counts. The circuit is that of the origin of the request's URL, also if the server
+/// redirects the request to another origin. Middleware runs above the cache, so an open circuit also refuses requests
+/// that the cache could answer. ``RetryPolicy`` does not retry `.circuitOpen`.
+///
+/// All sessions with this object share its circuits. The breaker measures time on the clock of the first of them.
+public final class CircuitBreaker: RequestMiddleware {
+    /// The state of one circuit.
+    #if compiler(>=6.3)
+        @nonexhaustive(warn)
+    #endif
+    public enum State: Sendable, Hashable {
+        /// Requests are sent.
+        case closed
+        /// Requests are refused. The next probe is allowed after this time. After the pause the time is zero until the
+        /// next request.
+        case open(Duration)
+        /// A probe is in flight or has just succeeded.
+        case halfOpen
+    }
+
+    /// A change of a circuit.
+    public struct Change: Sendable, Hashable {
+        /// The origin of the circuit.
+        public let origin: RequestURL.Origin
+        /// The new state.
+        public let state: State
+    }
+
+    /// Decides whether an outcome is a failure of the server: true counts as a failure, false as a success, and nil
+    /// does not count.
+    public typealias Judge = @Sendable (Result<Int, any Error>) -> Bool?
+
+    private struct Circuits {
+        var elapsed: (@Sendable () -> Duration)?
+        var all: [RequestURL.Origin: BreakerState] = [:]
+        var sweepAt = 256
+        var observers: [Int: AsyncStream<Change>.Continuation] = [:]
+        var lastObserver = 0
+    }
+
+    // Immutable
+    private let rule: BreakerRule
+    private let judge: Judge
+
+    // Mutable state, guarded by the lock of `Protected`
+    private let box = Protected(Circuits())
+
+    /// Creates a breaker. Values outside of their ranges are changed to the nearest valid ones.
+    ///
+    /// - Parameters:
+    ///   - failureRate: The fraction of failures from which a circuit opens, from 0.01 to 1; 0.5 by default.
+    ///   - minimumCount: The number of outcomes in the window before which a circuit does not open; 10 by default.
+    ///   - window: The time for which outcomes count; 30 seconds by default.
+    ///   - pause: The time for which a circuit stays open before a probe; 10 seconds by default.
+    ///   - probes: The number of probes that have to succeed before a circuit closes; 1 by default.
+    ///   - judge: Decides about a status or an error. By default, the network failures of
+    ///     ``RequestError/isConnectivity`` and the statuses 500, 502, 503 and 504 are failures, other statuses are
+    ///     successes, and other errors do not count.
+    public init(
+        failureRate: Double = 0.5, minimumCount: Int = 10, window: Duration = .seconds(30),
+        pause: Duration = .seconds(10), probes: Int = 1, judge: @escaping Judge = CircuitBreaker.standardJudge
+    ) {
+        rule = BreakerRule(
+            failureRate: failureRate.isNaN ? 0.5 : min(max(failureRate, 0.01), 1), minimumCount: max(1, minimumCount),
+            window: Self.valid(window), pause: Self.valid(pause), probes: max(1, probes))
+        self.judge = judge
+    }
+
+    private static func valid(_ time: Duration) -> Duration { min(max(time, .milliseconds(10)), RetryAfter.longest) }
+
+    /// The default judge: see ``init(failureRate:minimumCount:window:pause:probes:judge:)``.
+    public static let standardJudge: Judge = { outcome in
+        switch outcome {
+        case .success(let status): return [500, 502, 503, 504].contains(status)
+        case .failure(let error as RequestError): return error.isConnectivity ? true : nil
+        case .failure(let error as TransportError):
+            return RequestError(wrapping: error, as: .connectionLost, stage: .sending).isConnectivity ? true : nil
+        case .failure: return nil
+        }
+    }
+
+    // MARK: Observing
+
+    /// Returns the state of the circuit of a URL's origin. The URL must be absolute: a relative URL has no circuit, and
+    /// its state is `.closed`.
+    public func state(of url: any URLConvertible) -> State {
+        guard let origin = try? url.asRequestURL().origin else { return .closed }
+        let now = now
+        return box.withLock { $0.all[origin].map { State($0.phase, at: now) } ?? .closed }
+    }
+
+    /// The changes of all circuits from now on. Each stream gets all of them, and keeps the latest 100 if its reader is
+    /// slow. The end of a pause is not a change: the next change is that of the next request.
+    public var changes: AsyncStream<Change> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Change.self, bufferingPolicy: .bufferingNewest(100))
+        let number = box.withLock { circuits in
+            circuits.lastObserver += 1
+            circuits.observers[circuits.lastObserver] = continuation
+            return circuits.lastObserver
+        }
+        continuation.onTermination = { [weak self] _ in
+            _ = self?.box.withLock { $0.observers.removeValue(forKey: number) }
+        }
+        return stream
+    }
+
+    private var now: Duration { box.withLock { $0.elapsed }?() ?? .zero }
+
+    // MARK: Middleware
+
+    public func intercept(_ exchange: Exchange, next: Next) async throws -> ExchangeResponse {
+        let origin = exchange.request.url.origin
+        bind(exchange.session.configuration.clock)
+        let ticket = try admit(origin)
+        do {
+            let response = try await next(exchange)
+            record(.success(response.head.status), origin, ticket)
+            return response
+        } catch {
+            record(.failure(error), origin, ticket)
+            throw error
+        }
+    }
+
+    private func bind(_ clock: any Clock<Duration>) {
+        guard box.withLock({ $0.elapsed }) == nil else { return }
+        let elapsed = clock.stopwatch()
+        box.withLock { if $0.elapsed == nil { $0.elapsed = elapsed } }
+    }
+
+    private func admit(_ origin: RequestURL.Origin) throws -> BreakerState.Ticket {
+        let verdict = change(origin) { $0.admit(at: $1, rule) }
+        switch verdict {
+        case .send(let ticket): return ticket
+        case .refuse(let wait):
+            throw RequestError(
+                .circuitOpen,
+                "\(origin) has failed too often, so no request is sent to it; the next one is tried "
+                    + (wait == .zero ? "after the probe that is in flight" : "in \(wait)"),
+                underlying: CircuitOpen(origin: origin, retryAfter: wait))
+        }
+    }
+
+    private func record(_ outcome: Result<Int, any Error>, _ origin: RequestURL.Origin, _ ticket: BreakerState.Ticket) {
+        let outcome: BreakerState.Outcome =
+            switch judge(outcome) {
+            case true?: .failure
+            case false?: .success
+            case nil: .neutral
+            }
+        change(origin) { $0.record(outcome, ticket, at: $1, rule) }
+    }
+
+    /// Changes a circuit, and tells the observers if its phase has changed.
+    @discardableResult
+    private func change<Value: Sendable>(
+        _ origin: RequestURL.Origin, _ change: (inout BreakerState, Duration) -> Value
+    ) -> Value {
+        let now = now
+        let (value, news, observers) = box.withLock { circuits in
+            var circuit = circuits.all[origin] ?? BreakerState()
+            let before = State(circuit.phase, at: now)
+            let value = change(&circuit, now)
+            circuits.all[origin] = circuit
+            let after = State(circuit.phase, at: now)
+            sweep(&circuits, at: now)
+            return (value, before == after ? nil : after, before == after ? [] : Array(circuits.observers.values))
+        }
+        if let news { for observer in observers { observer.yield(Change(origin: origin, state: news)) } }
+        return value
+    }
+
+    /// Forgets the circuits that have nothing to remember.
+    private func sweep(_ circuits: inout Circuits, at now: Duration) {
+        guard circuits.all.count >= circuits.sweepAt else { return }
+        circuits.all = circuits.all.filter { !$0.value.isIdle(at: now, rule) }
+        circuits.sweepAt = max(256, 2 * circuits.all.count)
+    }
+}
+
+extension CircuitBreaker.State {
+    fileprivate init(_ phase: BreakerState.Phase, at now: Duration) {
+        switch phase {
+        case .closed: self = .closed
+        case .open(let end): self = .open(max(.zero, end - now))
+        case .halfOpen: self = .halfOpen
+        }
+    }
+}
+
+/// The underlying error of `.circuitOpen`.
+public struct CircuitOpen: Error, Sendable, Hashable {
+    /// The origin whose circuit is open.
+    public let origin: RequestURL.Origin
+    /// The time until the next request is sent as a probe; zero if one is in flight.
+    public let retryAfter: Duration
+
+    /// Creates an error, for tests.
+    public init(origin: RequestURL.Origin, retryAfter: Duration) {
+        (self.origin, self.retryAfter) = (origin, retryAfter)
+    }
+}

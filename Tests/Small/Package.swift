@@ -1,0 +1,20 @@
+// swift-tools-version:6.2
+import PackageDescription
+
+// A package that depends on the small build of Larkspur, without the trait `Foundation`.
+let package = Package(
+    name: "Small",
+    platforms: [.macOS(.v13)],
+    dependencies: [.package(name: "Larkspur", path: "../..", traits: [])],
+    targets: [
+        .executableTarget(name: "small", dependencies: [.product(name: "Larkspur", package: "Larkspur")]),
+        .executableTarget(
+            name: "check",
+            dependencies: [
+                .product(name: "Larkspur", package: "Larkspur"),
+                .product(name: "LarkspurTesting", package: "Larkspur"),
+                .product(name: "LarkspurXML", package: "Larkspur"),
+            ]),
+    ],
+    swiftLanguageModes: [.v6]
+)
