@@ -49,6 +49,17 @@ struct LimitStateTests {
         #expect(places.next() == 1)
     }
 
+    @Test("A hop does not overtake one that waits behind a withdrawn hop")
+    func noOvertakingOfLaterHops() {
+        var places = Places(total: 1, perHost: 1, queue: nil)
+        for (number, group) in ["a", "b", "c"].enumerated() { _ = places.arrive(number, in: group, .normal) }
+        let isWithdrawn = places.withdraw(1)
+        #expect(isWithdrawn)
+        places.release("a")
+        #expect(places.arrive(3, in: "d", .normal) == .queued)
+        #expect(places.next() == 2)
+    }
+
     @Test("A hop that waits for its own host does not hold up other hosts")
     func otherHosts() {
         var places = Places(total: 10, perHost: 1, queue: nil)
@@ -178,12 +189,12 @@ struct LimitStateTests {
         }
     }
 
-    @Test("Withdrawn hops leave nothing behind while no place is free")
-    func withdrawnWhileFull() {
-        var places = Places(total: 1, perHost: nil, queue: nil)
+    @Test("Withdrawn hops leave nothing behind while no place is free", arguments: [1, 7, 1_000])
+    func withdrawnWhileFull(hosts: Int) {
+        var places = Places(total: 1, perHost: 1, queue: nil)
         _ = places.arrive(0, in: "a", .normal)
         for hop in 1..<1_000 {
-            _ = places.arrive(hop, in: "a", .normal)
+            _ = places.arrive(hop, in: "\(hop % hosts)", .normal)
             _ = places.withdraw(hop)
         }
         #expect(places.heads.allSatisfy { $0.count <= 33 })

@@ -1,38 +1,49 @@
 /// The places of some limits, and the hops that wait for them. A hop is any value, so that tests need no requests.
 ///
-/// Hops of one group, which is an origin, share the limit of their host. Each group has a queue for each priority. A
-/// heap for each priority has the first hop of each group that has a free place. So the next hop is found in O(log n),
-/// however many hops and groups wait.
+/// Hops of one group, which is an origin, share the limit of their host. Each group has a line for each priority. A
+/// heap for each priority has the first hop of each line whose group has a free place. So the next hop is found in
+/// O(log n), however many hops and groups wait.
 struct LimitState<Hop: Hashable & Sendable>: Sendable {
     enum Arrival: Equatable {
         case admitted, queued, overloaded
     }
 
-    private struct Waiting {
-        let hop: Hop
-        let group: String
-        let priority: Int
+    private struct Group {
+        let name: String
+        var running = 0
+        /// The hops that wait, for each priority.
+        var lines = [Line](repeating: Line(), count: RequestPriority.allCases.count)
+
+        /// Whether nothing refers to the group.
+        var isIdle: Bool { running == 0 && lines.allSatisfy { $0.queue.isEmpty && !$0.isOffered } }
     }
 
-    private struct Group {
-        var running = 0
-        /// The numbers of the hops that wait, for each priority. A number without a hop was withdrawn.
-        var queues = [NumberQueue](repeating: NumberQueue(), count: RequestPriority.allCases.count)
-        /// The number of hops of the group that were admitted while hops of this priority waited in the group.
-        var passedOver = [Int](repeating: 0, count: RequestPriority.allCases.count)
+    private struct Line {
+        var queue = HopQueue<Hop>()
+        /// The number of hops of the group that were admitted while hops of this line waited.
+        var passedOver = 0
+        /// Whether the heap of the priority has an entry of the group.
+        var isOffered = false
+    }
 
-        var isIdle: Bool { running == 0 && queues.allSatisfy(\.isEmpty) }
+    /// Where a hop waits.
+    private struct Place {
+        let group: Int
+        let level: Int
+        let number: UInt64
     }
 
     private let total: Int
     private let perHost: Int
     private let queueLimit: Int
-    private var groups: [String: Group] = [:]
-    private var waiting: [UInt64: Waiting] = [:]
-    private var numbers: [Hop: UInt64] = [:]
+    /// The groups; those whose index is in `free` are not used.
+    private var groups: [Group] = []
+    private var free: [Int] = []
+    private var indices: [String: Int] = [:]
+    private var places: [Hop: Place] = [:]
     private var lastNumber: UInt64 = 0
-    /// The first hops of the groups, for each priority. An entry may be out of date: `next()` checks each.
-    private(set) var heads = [NumberHeap](repeating: NumberHeap(), count: RequestPriority.allCases.count)
+    /// The first hops of the lines, for each priority. An entry may be out of date: `next()` checks each.
+    private(set) var heads = [HeadHeap](repeating: HeadHeap(), count: RequestPriority.allCases.count)
     /// The number of hops that wait, for each priority.
     private var counts = [Int](repeating: 0, count: RequestPriority.allCases.count)
     /// The number of hops that were admitted while hops of this priority waited.
@@ -41,209 +52,150 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
     /// The number of hops that hold a place.
     private(set) var running = 0
     /// The number of hops that wait.
-    var waitingCount: Int { waiting.count }
+    var waitingCount: Int { places.count }
 
     init(total: Int?, perHost: Int?, queue: Int?) {
         (self.total, self.perHost, queueLimit) = (total ?? .max, perHost ?? .max, queue ?? .max)
     }
 
-    func running(in group: String) -> Int { groups[group]?.running ?? 0 }
-
-    /// Gives the hop a place, if one is free and no other hop waits for it. Otherwise the hop waits.
-    mutating func arrive(_ hop: Hop, in group: String, _ priority: RequestPriority) -> Arrival {
-        let isFree = running < total && running(in: group) < perHost
-        // If the group has a free place and hops wait although places are free, a release has not been followed by
-        // `next()` yet. The new hop must not overtake the hops of its group, or those that wait for the total.
-        if isFree, waiting.isEmpty || !hasReady && groups[group]?.queues.allSatisfy(\.isEmpty) ?? true {
-            take(group)
+    /// Gives the hop a place, if one is free and no other hop waits for it. Otherwise the hop waits. The caller then
+    /// calls `next()` until it returns nil.
+    mutating func arrive(_ hop: Hop, in name: String, _ priority: RequestPriority) -> Arrival {
+        let known = indices[name]
+        // If a heap has entries although places are free, a release has not been followed by `next()` yet. The new hop
+        // must not overtake the hops that wait.
+        if running < total, known.map({ groups[$0].running < perHost && isEmpty($0) }) ?? true,
+            places.isEmpty || heads.allSatisfy(\.isEmpty)
+        {
+            take(known ?? add(name))
             return .admitted
         }
-        guard waiting.count < queueLimit else { return .overloaded }
+        guard places.count < queueLimit else { return .overloaded }
+        let (group, level) = (known ?? add(name), priority.rawValue)
         lastNumber += 1
-        let level = priority.rawValue
-        waiting[lastNumber] = Waiting(hop: hop, group: group, priority: level)
-        numbers[hop] = lastNumber
+        places[hop] = Place(group: group, level: level, number: lastNumber)
         counts[level] += 1
-        groups[group, default: Group()].queues[level].append(lastNumber)
+        groups[group].lines[level].queue.append(hop, lastNumber)
         offer(group, level)
         return .queued
     }
 
     /// Frees the place of a hop. The caller then calls `next()` until it returns nil.
-    mutating func release(_ group: String) {
+    mutating func release(_ name: String) {
+        guard let group = indices[name] else { return }
         running -= 1
-        groups[group]?.running -= 1
+        groups[group].running -= 1
         for level in counts.indices { offer(group, level) }
-        if groups[group]?.isIdle == true { groups[group] = nil }
+        removeIfIdle(group)
     }
 
     /// Removes a hop that waits. Returns false if it does not wait any more.
     mutating func withdraw(_ hop: Hop) -> Bool {
-        guard let number = numbers.removeValue(forKey: hop), let entry = waiting.removeValue(forKey: number) else {
-            return false
-        }
-        counts[entry.priority] -= 1
-        if counts[entry.priority] == 0 { passedOver[entry.priority] = 0 }
-        groups[entry.group]?.queues[entry.priority].didWithdraw { waiting[$0] != nil }
-        if first(of: entry.group, entry.priority) == nil { groups[entry.group]?.passedOver[entry.priority] = 0 }
-        offer(entry.group, entry.priority)
-        if groups[entry.group]?.isIdle == true { groups[entry.group] = nil }
+        guard let place = places.removeValue(forKey: hop) else { return false }
+        let (group, level) = (place.group, place.level)
+        counts[level] -= 1
+        if counts[level] == 0 { passedOver[level] = 0 }
+        groups[group].lines[level].queue.withdraw(place.number)
+        if groups[group].lines[level].queue.isEmpty { groups[group].lines[level].passedOver = 0 }
+        removeIfIdle(group)
         // While no place is free, `next()` does not clean the heap.
-        if heads[entry.priority].count > 2 * counts[entry.priority] + 32 {
-            heads[entry.priority].keep { waiting[$0] != nil }
-        }
+        if heads[level].count > 2 * counts[level] + 32 { removeEmptyLines(at: level) }
         return true
     }
 
     /// Gives a free place to the hop that is next, and returns the hop; nil if no hop can be admitted.
+    ///
+    /// A priority that was passed over too often is served first, then the priorities from the highest to the lowest.
     mutating func next() -> Hop? {
-        guard running < total else { return nil }
-        for level in order {
-            while let number = heads[level].first {
-                guard let entry = waiting[number], entry.priority == level, running(in: entry.group) < perHost,
-                    first(of: entry.group, level) == number
-                else {
-                    heads[level].removeFirst()
-                    continue
-                }
-                let overdue = overdue(in: entry.group, below: level).flatMap { number in
-                    waiting[number].map { (number, $0) }
-                }
-                let (served, hop) = overdue ?? (number, entry)
-                admit(served, hop)
-                return hop.hop
-            }
+        guard running < total, !places.isEmpty else { return nil }
+        for level in counts.indices.reversed() where passedOver[level] >= RequestPriority.patience {
+            if let hop = next(at: level) { return hop }
+        }
+        for level in counts.indices.reversed() where passedOver[level] < RequestPriority.patience {
+            if let hop = next(at: level) { return hop }
         }
         return nil
     }
 
-    /// Returns the first hop of the group that has a lower priority and was passed over too often by hops of the group.
-    /// The limit of the host may keep it from being served when its priority's turn comes.
-    private mutating func overdue(in group: String, below level: Int) -> UInt64? {
-        for lower in (0..<level).reversed() where groups[group]?.passedOver[lower] ?? 0 >= RequestPriority.patience {
-            if let number = first(of: group, lower) { return number }
+    private mutating func next(at level: Int) -> Hop? {
+        while let head = heads[level].first {
+            let group = head.group
+            if groups[group].running < perHost, groups[group].lines[level].queue.first == head.number {
+                return admit(from: group, overdueLevel(in: group, below: level) ?? level)
+            }
+            heads[level].removeFirst()
+            groups[group].lines[level].isOffered = false
+            offer(group, level)
+            removeIfIdle(group)
         }
         return nil
     }
 
-    /// The priorities in the order in which they are served: a priority that was passed over too often, then from the
-    /// highest to the lowest.
-    private var order: [Int] {
-        let levels = counts.indices.reversed()
-        return levels.filter { passedOver[$0] >= RequestPriority.patience }
-            + levels.filter { passedOver[$0] < RequestPriority.patience }
+    /// Returns the highest priority below this one that was passed over too often by hops of the group. The limit of
+    /// the host may keep its hops from being served when the priority's turn comes.
+    private func overdueLevel(in group: Int, below level: Int) -> Int? {
+        (0..<level).last { groups[group].lines[$0].passedOver >= RequestPriority.patience && hasWaiting(group, $0) }
     }
 
-    private var hasReady: Bool {
-        running < total
-            && heads.contains { heap in
-                heap.first.flatMap { waiting[$0] }.map { running(in: $0.group) < perHost } ?? false
-            }
-    }
-
-    private mutating func admit(_ number: UInt64, _ entry: Waiting) {
-        if heads[entry.priority].first == number { heads[entry.priority].removeFirst() }
-        waiting[number] = nil
-        numbers[entry.hop] = nil
-        groups[entry.group]?.queues[entry.priority].removeFirst()
-        counts[entry.priority] -= 1
-        passedOver[entry.priority] = 0
-        groups[entry.group]?.passedOver[entry.priority] = 0
-        for level in 0..<entry.priority where counts[level] > 0 {
-            passedOver[level] += 1
-            if first(of: entry.group, level) != nil { groups[entry.group]?.passedOver[level] += 1 }
+    private mutating func admit(from group: Int, _ level: Int) -> Hop? {
+        if heads[level].first.map({ $0.group == group }) ?? false {
+            heads[level].removeFirst()
+            groups[group].lines[level].isOffered = false
         }
-        take(entry.group)
-        for level in counts.indices { offer(entry.group, level) }
+        guard let hop = groups[group].lines[level].queue.removeFirst() else { return nil }
+        places[hop] = nil
+        counts[level] -= 1
+        passedOver[level] = 0
+        groups[group].lines[level].passedOver = 0
+        for lower in 0..<level where counts[lower] > 0 {
+            passedOver[lower] += 1
+            if hasWaiting(group, lower) { groups[group].lines[lower].passedOver += 1 }
+        }
+        take(group)
+        for level in counts.indices { offer(group, level) }
+        return hop
     }
 
-    private mutating func take(_ group: String) {
+    // MARK: Groups
+
+    private func hasWaiting(_ group: Int, _ level: Int) -> Bool { !groups[group].lines[level].queue.isEmpty }
+
+    /// Whether no hop of the group waits.
+    private func isEmpty(_ group: Int) -> Bool { groups[group].lines.allSatisfy(\.queue.isEmpty) }
+
+    private mutating func take(_ group: Int) {
         running += 1
-        groups[group, default: Group()].running += 1
+        groups[group].running += 1
     }
 
-    /// Puts the first hop of the group into the heap, if the group has a free place.
-    private mutating func offer(_ group: String, _ level: Int) {
-        guard running(in: group) < perHost, let number = first(of: group, level) else { return }
-        heads[level].insert(number)
+    /// Puts the first hop of the line into the heap, if the group has a free place.
+    private mutating func offer(_ group: Int, _ level: Int) {
+        guard let number = groups[group].lines[level].queue.first, !groups[group].lines[level].isOffered,
+            groups[group].running < perHost
+        else { return }
+        groups[group].lines[level].isOffered = true
+        heads[level].insert(HeadHeap.Head(number: number, group: group))
     }
 
-    /// Returns the first hop of the group with this priority, without those that were withdrawn.
-    private mutating func first(of group: String, _ level: Int) -> UInt64? {
-        while let number = groups[group]?.queues[level].first {
-            if waiting[number] != nil { return number }
-            groups[group]?.queues[level].removeFirst()
-        }
-        return nil
-    }
-}
-
-/// A queue of numbers, of which some may be withdrawn.
-struct NumberQueue: Sendable {
-    private var numbers: [UInt64] = []
-    private var start = 0
-    private var withdrawn = 0
-
-    var isEmpty: Bool { start == numbers.count }
-    var first: UInt64? { isEmpty ? nil : numbers[start] }
-
-    mutating func append(_ number: UInt64) { numbers.append(number) }
-
-    mutating func removeFirst() {
-        start += 1
-        if start > 32, start > numbers.count / 2 {
-            numbers.removeFirst(start)
-            start = 0
-        }
+    private mutating func add(_ name: String) -> Int {
+        let group = free.popLast() ?? groups.count
+        if group == groups.count { groups.append(Group(name: name)) } else { groups[group] = Group(name: name) }
+        indices[name] = group
+        return group
     }
 
-    /// Counts a number that was withdrawn. If many were, removes them.
-    mutating func didWithdraw(_ isKept: (UInt64) -> Bool) {
-        withdrawn += 1
-        guard withdrawn > 32, withdrawn > (numbers.count - start) / 2 else { return }
-        numbers = numbers[start...].filter(isKept)
-        (start, withdrawn) = (0, 0)
-    }
-}
-
-/// A heap of numbers, with the smallest first. A number that is already there is not inserted twice.
-struct NumberHeap: Sendable {
-    private var numbers: [UInt64] = []
-    private var members: Set<UInt64> = []
-
-    var count: Int { numbers.count }
-    var first: UInt64? { numbers.first }
-
-    /// Removes all other numbers.
-    mutating func keep(_ isKept: (UInt64) -> Bool) {
-        numbers = numbers.filter(isKept).sorted()  // a sorted array is a heap
-        members = Set(numbers)
+    private mutating func removeIfIdle(_ group: Int) {
+        guard groups[group].isIdle, indices.removeValue(forKey: groups[group].name) != nil else { return }
+        free.append(group)
+        if indices.isEmpty { (groups, free) = ([], []) }
     }
 
-    mutating func insert(_ number: UInt64) {
-        guard members.insert(number).inserted else { return }
-        numbers.append(number)
-        var child = numbers.count - 1
-        while child > 0, numbers[child] < numbers[(child - 1) / 2] {
-            numbers.swapAt(child, (child - 1) / 2)
-            child = (child - 1) / 2
-        }
-    }
-
-    mutating func removeFirst() {
-        guard let first = numbers.first else { return }
-        members.remove(first)
-        let last = numbers.removeLast()
-        guard !numbers.isEmpty else { return }
-        numbers[0] = last
-        var parent = 0
-        while true {
-            let left = 2 * parent + 1
-            guard left < numbers.count else { return }
-            let child = left + 1 < numbers.count && numbers[left + 1] < numbers[left] ? left + 1 : left
-            guard numbers[child] < numbers[parent] else { return }
-            numbers.swapAt(child, parent)
-            parent = child
-        }
+    /// Removes the entries of lines without a hop from a heap.
+    private mutating func removeEmptyLines(at level: Int) {
+        let removed = heads[level].groups.filter { !hasWaiting($0, level) }
+        for group in removed { groups[group].lines[level].isOffered = false }
+        let kept = groups
+        heads[level].keep { kept[$0.group].lines[level].isOffered }
+        for group in removed { removeIfIdle(group) }
     }
 }

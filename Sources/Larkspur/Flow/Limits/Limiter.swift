@@ -32,7 +32,8 @@ package final class Limiter: HopAdmission {
     package func admit(_ hop: PendingHop) {
         if let problem = limits.problem { return hop.refuse(TransportError(.invalidLimit, problem)) }
         guard !limits.exempt.contains(hop.kind) else { return _ = hop.admit() }
-        switch box.withLock({ $0.places.arrive(hop, in: hop.group, hop.priority) }) {
+        let group = group(of: hop)
+        switch box.withLock({ $0.places.arrive(hop, in: group, hop.priority) }) {
         case .admitted: grant(hop)
         case .queued: advance()
         case .overloaded:
@@ -48,7 +49,8 @@ package final class Limiter: HopAdmission {
 
     package func release(_ hop: PendingHop) {
         guard !limits.exempt.contains(hop.kind) else { return }
-        box.withLock { $0.places.release(hop.group) }
+        let group = group(of: hop)
+        box.withLock { $0.places.release(group) }
     }
 
     /// Admits the hops that wait, as far as places are free.
@@ -67,12 +69,12 @@ package final class Limiter: HopAdmission {
     /// Admits a hop that has a place. If it has ended meanwhile, the place is free again.
     private func grant(_ hop: PendingHop) {
         guard !hop.admit() else { return }
-        box.withLock { $0.places.release(hop.group) }
+        release(hop)
         advance()
     }
-}
 
-extension PendingHop {
-    /// The text of the origin. Hops to one origin share a limit.
-    fileprivate var group: String { String(request.url.originText) }
+    /// The text of the origin, because hops to one origin share a limit. Without such a limit all hops are one group.
+    private func group(of hop: PendingHop) -> String {
+        limits.perHost == nil ? "" : String(hop.request.url.originText)
+    }
 }
