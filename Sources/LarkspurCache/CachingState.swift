@@ -113,6 +113,8 @@ struct CachingState {
             playback?.fail(error)
             return .pump
         }
+        // The thread that delivers an event ends the task afterwards.
+        guard !isBusy else { return .none }
         let metrics = phase == .waiting ? nil : Self.metrics(since: started)
         phase = .ended
         return .complete(delegate, metrics)
@@ -126,6 +128,20 @@ struct CachingState {
     }
 
     // MARK: Asking
+
+    /// Begins to deliver an event that comes before the head. Returns the receiver.
+    mutating func beginEvent() -> (any TransportDelegate)? {
+        if phase == .asking || phase == .looking { isBusy = true }
+        return delegate
+    }
+
+    /// Notes that the event was delivered. Returns the error with which the task was ended meanwhile, if it has left
+    /// the exchange.
+    mutating func endEvent() -> TransportError? {
+        guard phase == .asking || phase == .looking else { return nil }
+        isBusy = false
+        return exchange == nil ? endError : nil
+    }
 
     /// Returns the pace with which the task joins the exchange; nil if the task has ended.
     mutating func ask(_ exchange: SharedExchange, _ stored: StoredResponse?) -> ExchangePace? {

@@ -178,8 +178,11 @@ extension CachingTask {
         }
     }
 
+    /// Passes an event on that comes before the head.
     func receive(_ event: TransportEvent) {
-        box.withLock { $0.delegate }?.received(event, for: id)
+        guard let delegate = box.withLock({ $0.beginEvent() }) else { return }
+        delegate.received(event, for: id)
+        if let error = box.withLock({ $0.endEvent() }) { end(error) }
     }
 
     func answer(_ question: TransportQuestion) {
@@ -213,6 +216,7 @@ extension CachingTask {
             // If something could have followed, only a cancel has kept it from that.
             return perform(action, sequel == nil ? ending.error : .cancelled)
         }
+        if let start = ending.waitsSince { receive(.admission(.admitted(after: .now - start))) }
         switch sequel {
         case .play(let playback): play(playback)
         case .ask(let stored): ask(stored, at: cache.now(), joins: false)

@@ -142,7 +142,7 @@ final class CachingTask: TransportTask {
     /// and the task has ended.
     private func enter(_ exchange: SharedExchange, _ stored: StoredResponse?) -> Bool {
         guard let pace = box.withLock({ $0.ask(exchange, stored) }) else { return exchange.owner !== self }
-        guard let ticket = exchange.join(self, pace) else {
+        guard let ticket = join(exchange, pace) else {
             if let error = box.withLock({ $0.returnToLooking(from: exchange) }) { end(error) }
             return false
         }
@@ -154,6 +154,23 @@ final class CachingTask: TransportTask {
         }
         if let verdict = ticket.verdict { follow(exchange, verdict, isDirect: false) }
         return true
+    }
+
+    /// Joins the exchange. If its base's task waits for an admission, this task waits too. Returns nil if the exchange
+    /// takes no more readers.
+    private func join(_ exchange: SharedExchange, _ pace: ExchangePace) -> SharedExchange.Ticket? {
+        var start: ContinuousClock.Instant?
+        while true {
+            let entry = exchange.join(self, pace, isWaiting: start != nil)
+            if case .seated(let ticket) = entry { return ticket }
+            if let waited = start.take() {
+                receive(.admission(.admitted(after: .now - waited)))
+            } else if case .waits(true) = entry {
+                start = .now
+                receive(.admission(.waits))
+            }
+            if case .closed = entry { return nil }
+        }
     }
 
     // MARK: Playing

@@ -77,6 +77,14 @@ private struct Schedule {
 
     private mutating func play(_ task: ScriptedTask, mayFail: Bool) {
         guard task.state.hasHead else {
+            if task.state.isWaiting {
+                if mayFail, dice.roll(8) == 0 {
+                    baseFails = true
+                    return task.end(TransportError(.truncated))
+                }
+                return task.wait(false)
+            }
+            if mayFail, dice.roll(3) == 0 { return task.wait(true) }
             let control = ["max-age=60", "max-age=60", "max-age=60", "no-store"][dice.roll(4)]
             return task.head(
                 200, [("Cache-Control", control)] + (dice.roll(3) == 0 ? [("Vary", "Accept-Language")] : []))

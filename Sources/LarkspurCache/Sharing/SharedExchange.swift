@@ -24,6 +24,8 @@ struct ExchangeEnding: Sendable {
     let draft: (any CacheDraft)?
     /// Whether the owner is still a reader.
     let hasOwner: Bool
+    /// The time since which the base's task has waited for its admission, if it has not been admitted.
+    let waitsSince: ContinuousClock.Instant?
 }
 
 /// One task of a transport, whose response goes to several readers.
@@ -62,6 +64,8 @@ final class SharedExchange: TransportDelegate {
         var writer: (any CacheWriter)?
         var draft: SharedDraft?
         var metrics: TransportMetrics?
+        /// The time since which the base's task waits for its admission; nil if it does not wait.
+        var waitsSince: ContinuousClock.Instant?
         /// The last pace and the last position that the base's task was given.
         var isPaused = false
         var granted: UInt64 = 0
@@ -113,17 +117,31 @@ final class SharedExchange: TransportDelegate {
         let received: UInt64
     }
 
-    /// Adds a reader. Returns nil if the exchange takes no more readers.
-    func join(_ reader: CachingTask, _ pace: ExchangePace) -> Ticket? {
-        let ticket = box.withLock { state -> Ticket? in
-            guard !state.isClosed else { return nil }
+    enum Entry: Sendable {
+        case seated(Ticket)
+        /// The base's task has begun to wait for its admission, or waits no longer. The reader reports this and tries
+        /// again: it is no reader yet, so no other event comes meanwhile.
+        case waits(Bool)
+        /// The exchange takes no more readers.
+        case closed
+    }
+
+    /// Adds a reader.
+    ///
+    /// - Parameter isWaiting: Whether the reader has reported that the base's task waits for its admission.
+    func join(_ reader: CachingTask, _ pace: ExchangePace, isWaiting: Bool) -> Entry {
+        let entry = box.withLock { state -> Entry in
+            guard !state.isClosed else { return .closed }
+            guard (state.waitsSince != nil) == isWaiting else { return .waits(!isWaiting) }
             let seat = state.seats.add(reader, pace)
             if reader === owner { state.ownersSeat = seat }
-            return Ticket(
-                seat: seat, verdict: state.stage == .delivering ? state.verdict : nil, received: state.seats.received)
+            return .seated(
+                Ticket(
+                    seat: seat, verdict: state.stage == .delivering ? state.verdict : nil,
+                    received: state.seats.received))
         }
-        if ticket != nil, reader !== owner { adjust() }
-        return ticket
+        if case .seated = entry, reader !== owner { adjust() }
+        return entry
     }
 
     /// Whether there are readers. A reader that waits for the end of the cancelled exchange is one of them. Without
@@ -198,7 +216,12 @@ final class SharedExchange: TransportDelegate {
         case .metrics(let metrics): box.withLock { $0.metrics = metrics }
         case .completed(let error): complete(error)
         case .trailers: box.withLock { $0.passesTrailers ? $0.seats.onlyReader : nil }?.receive(event)
-        case .admission: for reader in box.withLock({ $0.seats.readers }) { reader.receive(event) }
+        case .admission(let part):
+            let readers = box.withLock { state in
+                state.waitsSince = part == .waits ? .now : nil
+                return state.seats.readers
+            }
+            for reader in readers { reader.receive(event) }
         case .information, .bodySent, .cache: box.withLock { $0.seats.onlyReader }?.receive(event)
         }
     }
@@ -261,7 +284,7 @@ final class SharedExchange: TransportDelegate {
             ExchangeEnding(
                 verdict: state.verdict, error: error, metrics: state.metrics, received: state.seats.received,
                 isDirect: state.isDirect, wasRefused: state.wasRefused, writer: state.writer,
-                draft: state.draft, hasOwner: state.ownersSeat != nil)
+                draft: state.draft, hasOwner: state.ownersSeat != nil, waitsSince: state.waitsSince)
         }
         owner.conclude(ending, of: self)
         let (readers, inner) = box.withLock { state in

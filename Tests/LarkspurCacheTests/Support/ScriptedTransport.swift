@@ -30,6 +30,7 @@ final class ScriptedTask: TransportTask {
         var allowed: UInt64
         var delivered: UInt64 = 0
         var hasHead = false
+        var isWaiting = false
         var isDelivering = false
         var error: TransportError??
     }
@@ -59,6 +60,12 @@ final class ScriptedTask: TransportTask {
     func suspend() { box.withLock { $0.isSuspended = true } }
     func cancel() { end(.cancelled) }
     func allow(upTo position: UInt64) { box.withLock { $0.allowed = max($0.allowed, position) } }
+
+    /// Begins or ends to wait for an admission.
+    func wait(_ isWaiting: Bool) {
+        box.withLock { $0.isWaiting = isWaiting }
+        deliver(.admission(isWaiting ? .waits : .admitted(after: .seconds(1))))
+    }
 
     func head(_ status: Int = 200, _ fields: [(String, String)] = []) {
         box.withLock { $0.hasHead = true }
@@ -119,6 +126,8 @@ final class CheckedReader: TransportDelegate {
     struct Record {
         var head: ResponseHead?
         var outcome: CacheOutcome?
+        /// Whether the task waited, after each event of its admission.
+        var waits: [Bool] = []
         var body = Data()
         var metrics = 0
         var ends = 0
@@ -203,7 +212,10 @@ final class CheckedReader: TransportDelegate {
                     record.faults.append("T7: \(record.metrics) metrics")
                 }
                 if error == nil, record.head == nil { record.faults.append("T6: a success without a head") }
-            case .admission: break
+            case .admission(let part):
+                if record.outcome != nil { record.faults.append("T5: a late event of the admission") }
+                if (record.waits.last ?? false) == (part == .waits) { record.faults.append("T5: no change: \(part)") }
+                record.waits.append(part == .waits)
             case .bodySent: record.faults.append("T11: a GET without a body has sent bytes")
             }
         }
