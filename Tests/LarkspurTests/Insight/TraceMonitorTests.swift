@@ -16,14 +16,14 @@ struct TraceMonitorTests {
     private let log = TransportLog()
     private let spans = SpanLog()
     private let recorder = EventRecorder()
+    private let finishes = FinishCounter()
 
     private func configuration(_ traces: TraceMonitor) -> SessionConfiguration {
         SessionConfiguration {
             $0.headers = [:]
             $0.validation = [.standard]
             $0.hopFields = [traces]
-            // One queue for both: after the recorder has an event, the monitor has had it too.
-            $0.eventMonitors = [CompositeEventMonitor([traces, recorder])]
+            $0.eventMonitors = [CompositeEventMonitor([traces, recorder, finishes])]
         }
     }
 
@@ -34,7 +34,7 @@ struct TraceMonitorTests {
     }
 
     private func finished(_ count: Int = 1) async {
-        await recorder.wait { $0.count { $0.name == "finish" } == count }
+        await finishes.counter.reached(count)
     }
 
     @Test("Request, attempts and hops are parent and child across a redirect and a retry; each hop sends its own span")
