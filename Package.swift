@@ -17,6 +17,7 @@ let package = Package(
     products: [
         .library(name: "Larkspur", targets: ["Larkspur"]),
         .library(name: "LarkspurXML", targets: ["LarkspurXML"]),
+        .library(name: "LarkspurInsight", targets: ["LarkspurInsight"]),
         .library(name: "LarkspurURLSession", targets: ["LarkspurURLSession"]),
         .library(name: "LarkspurCurl", targets: ["LarkspurCurl"]),
         .library(name: "LarkspurTesting", targets: ["LarkspurTesting"]),
@@ -51,6 +52,7 @@ let package = Package(
             swiftSettings: settings),
         // Annexes use the public API of Larkspur alone, as a module of another package would.
         .target(name: "LarkspurXML", dependencies: ["Larkspur"], packageAccess: false, swiftSettings: settings),
+        .target(name: "LarkspurInsight", dependencies: ["Larkspur"], packageAccess: false, swiftSettings: settings),
         .target(name: "LarkspurTesting", dependencies: ["Larkspur", "CLarkspur"], swiftSettings: settings),
         .target(name: "CTestWidth", path: "Tests/CTestWidth"),
         .testTarget(name: "LarkspurBaseTests", dependencies: ["CTestWidth", "LarkspurBase"]),
@@ -58,7 +60,8 @@ let package = Package(
         .testTarget(name: "LarkspurTransportTests", dependencies: ["CTestWidth", "LarkspurTransport"]),
         .testTarget(name: "LarkspurCacheTests", dependencies: ["CTestWidth", "LarkspurCache"]),
         .testTarget(
-            name: "LarkspurTests", dependencies: ["CTestWidth", "Larkspur", "LarkspurXML", "LarkspurTesting"],
+            name: "LarkspurTests",
+            dependencies: ["CTestWidth", "Larkspur", "LarkspurXML", "LarkspurInsight", "LarkspurTesting"],
             exclude: leftOut),
         .testTarget(
             name: "TransportContractTests",

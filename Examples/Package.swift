@@ -7,7 +7,7 @@ let package = Package(
     dependencies: [.package(name: "Larkspur", path: "..")],
     targets: [
         "quickstart", "background", "batch", "chat", "custom-middleware", "download", "duplex", "event-stream",
-        "multipart-upload", "observe", "offline", "pages", "pinning", "reachability", "redirect-policy",
+        "metrics", "multipart-upload", "observe", "offline", "pages", "pinning", "reachability", "redirect-policy",
         "token-refresh", "typed-endpoints",
         "typed-errors",
     ].map { name in
@@ -15,6 +15,7 @@ let package = Package(
             name: name,
             dependencies: [
                 .product(name: "Larkspur", package: "Larkspur"),
+                .product(name: "LarkspurInsight", package: "Larkspur"),
                 .product(name: "LarkspurTesting", package: "Larkspur"),
             ])
     },

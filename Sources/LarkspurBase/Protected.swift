@@ -8,10 +8,10 @@
 
 /// A lock and the one value that it guards.
 ///
-/// It is the only lock in the code base. `Synchronization.Mutex` is not used because the thread sanitizer cannot see
-/// into it and reports races that do not exist. Lock and value share one heap allocation, so that the address of the
-/// lock never changes. A lock that is a stored property of a class could get another address during an exclusive
-/// access.
+/// It is the only lock of the modules with package access. `Synchronization.Mutex` is not used because the thread
+/// sanitizer cannot see into it and reports races that do not exist. Lock and value share one heap allocation, so that
+/// the address of the lock never changes. A lock that is a stored property of a class could get another address during
+/// an exclusive access.
 ///
 /// Code inside `withLock` runs no user code, does no I/O and takes no second lock (rule R1 in Concurrency.md). In debug
 /// builds, tests check these rules with `ThreadMarks.lockDepth`.

@@ -12,6 +12,7 @@ let package = Package(
             name: "check",
             dependencies: [
                 .product(name: "Larkspur", package: "Larkspur"),
+                .product(name: "LarkspurInsight", package: "Larkspur"),
                 .product(name: "LarkspurTesting", package: "Larkspur"),
                 .product(name: "LarkspurXML", package: "Larkspur"),
             ]),

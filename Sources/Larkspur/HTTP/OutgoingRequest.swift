@@ -287,7 +287,7 @@ extension OutgoingRequest {
             && (try? check(headers, for: .none)) != nil
     }
 
-    private static func check(_ headers: HTTPHeaders, for body: TransportBody) throws(RequestError) {
+    static func check(_ headers: HTTPHeaders, for body: TransportBody) throws(RequestError) {
         var singles: UInt = 0
         for field in headers {
             try check(field, for: body)

@@ -29,12 +29,14 @@ extension SessionContext {
     }
 }
 
-/// A transport that cannot send anything. Every task fails with `.unavailable` and a message that says why.
+/// A transport that cannot send anything. Every task fails with the error that says why.
 final class UnavailableTransport: Transport {
-    private let message: String
+    private let reason: TransportError
     private let isInvalidated = Protected(false)
 
-    init(_ message: String) { self.message = message }
+    init(_ message: String) { reason = TransportError(.unavailable, message) }
+
+    init(_ reason: TransportError) { self.reason = reason }
 
     func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
@@ -46,7 +48,7 @@ final class UnavailableTransport: Transport {
 
     private var error: TransportError {
         if isInvalidated.withLock({ $0 }) { return TransportError(.invalidated) }
-        return TransportError(.unavailable, message)
+        return reason
     }
 
     private final class Task: TransportTask {

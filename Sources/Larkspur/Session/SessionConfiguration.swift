@@ -89,6 +89,8 @@ public struct SessionConfiguration: Sendable {
     /// Further code that decides when a hop may be sent; empty by default. It is asked before the rate limit and the
     /// limits.
     public var admissions: [any HopAdmission] = []
+    /// The sources of header fields that are added to every hop, redirects included; empty by default.
+    public var hopFields: [any HopFieldSource] = []
     /// The source of random numbers, for example for the jitter of retry delays; the system's generator by default.
     public var random = RandomSource.system
 

@@ -119,11 +119,12 @@ struct ReadmeTests {
 @Suite("The source itself", .timeLimit(.minutes(3)))
 struct SourceTests {
     @Test(
-        "R6: only Protected, SharedProgress, SubscriberBox and objects that a transport confines have unchecked sendability"
+        "R6: only locks, SharedProgress, SubscriberBox and objects that a transport confines have unchecked sendability"
     )
     func unchecked() throws {
         let places = [
             "Protected.swift", "CurlLoop.swift", "SharedProgress.swift", "SubscriberBox.swift", "BoundBody.swift",
+            "Guarded.swift",
         ]
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
             "../../../Sources")

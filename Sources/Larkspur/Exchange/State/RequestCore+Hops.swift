@@ -31,7 +31,8 @@ extension RequestCore {
         let id = context.registerTask(of: self)
         let channel = receiver.map { ByteChannel(capacity: $0.capacity, budget: $0.budget) }
         let isLimited = request.options.timeouts.spanHops
-        var transportRequest = request.transportRequest(
+        let (sent, refusal) = addingHopFields(to: request)
+        var transportRequest = sent.transportRequest(
             initialAllowance: channel?.initialAllowance ?? (isGated ? BodySink.gatedAllowance : .max),
             timeLeft: isLimited ? timeLeft : nil)
         if let trust = context.trust, request.url.isHTTPS, let host = request.url.host {
@@ -39,7 +40,7 @@ extension RequestCore {
         }
         transportRequest.cache = cacheInstructions(for: request)
         addFlow(to: &transportRequest, of: request)
-        let task = context.transport(for: transportRequest)
+        let task = (refusal ?? context.transport(for: transportRequest))
             .task(for: transportRequest, id: id, delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
@@ -47,7 +48,7 @@ extension RequestCore {
         let (verdict, events, followers, step) = box.withLock { state in
             let verdict = state.beginHop(HopProgress(task, request, sink, waiter, isGated: isGated, draft: draft))
             let step = verdict == .proceed ? state.nextPaceStep(after: nil) : nil
-            if verdict == .proceed { state.note(.beginHop(request)) }
+            if verdict == .proceed { state.note(.beginHop(sent)) }
             return (verdict, state.pendingEvents.begin(), state.settings.content.followers.requests, step)
         }
         post(events)
@@ -56,7 +57,7 @@ extension RequestCore {
             task.cancel()
             return verdict
         }
-        if !followers.isEmpty { tell(request, to: followers, of: .requests) }
+        if !followers.isEmpty { tell(sent, to: followers, of: .requests) }
         applyPace(step)
         if isLimited { cutHopIfLate() }
         return verdict

@@ -14,6 +14,7 @@ package final class RequestCore: Sendable {
     /// The credential refreshes and trust evaluations whose code made this request. They may wait for the request, so
     /// the request must not wait for them.
     let sharedWork = SharedWork.current
+    let hopFields: [any HopFields]
 
     // Mutable state, guarded by the lock of `Protected`
     let box: Protected<RequestState>
@@ -26,6 +27,7 @@ package final class RequestCore: Sendable {
         self.source = source
         self.receiver = receiver
         context = session.context
+        hopFields = context.hopFields(for: id)
         self.startsAutomatically = startsAutomatically ?? context.configuration.startsRequestsAutomatically
         var settings = context.settings
         if let interceptor { settings.interceptors = [interceptor] }

@@ -1,0 +1,68 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A lock and the one value that it guards.
+///
+/// It is what `Protected` is for the modules with package access. `Synchronization.Mutex` needs macOS 15, and the
+/// thread sanitizer cannot see into it. Lock and value share one heap allocation, so that the address of the lock never
+/// changes.
+///
+/// Code inside `withLock` runs no user code, does no I/O and takes no second lock (rule R1 in Concurrency.md).
+struct Guarded<Value>: @unchecked Sendable {  // rule R6: every access to the value holds the lock
+    #if canImport(Darwin)
+        private typealias SystemLock = os_unfair_lock_s
+    #else
+        private typealias SystemLock = pthread_mutex_t
+    #endif
+
+    private final class Memory: ManagedBuffer<SystemLock, Value> {
+        deinit {
+            withUnsafeMutablePointers { lock, value in
+                #if !canImport(Darwin)
+                    pthread_mutex_destroy(lock)
+                #endif
+                _ = value.deinitialize(count: 1)
+            }
+        }
+    }
+
+    private let memory: ManagedBuffer<SystemLock, Value>
+
+    init(_ value: sending Value) {
+        // On each of these systems, a lock whose bytes are all zero is unlocked. It needs no further initialisation.
+        memory = Memory.create(minimumCapacity: 1) { _ in SystemLock() }
+        memory.withUnsafeMutablePointerToElements { $0.initialize(to: value) }
+    }
+
+    /// Runs `body` with exclusive access to the value. The result is released after unlocking.
+    func withLock<Result, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        let (lock, value) = memory.withUnsafeMutablePointers { ($0, $1) }
+        defer { withExtendedLifetime(memory) {} }
+        Self.take(lock)
+        defer { Self.leave(lock) }
+        return try body(&value.pointee)
+    }
+
+    private static func take(_ lock: UnsafeMutablePointer<SystemLock>) {
+        #if canImport(Darwin)
+            os_unfair_lock_lock(lock)
+        #else
+            pthread_mutex_lock(lock)
+        #endif
+    }
+
+    private static func leave(_ lock: UnsafeMutablePointer<SystemLock>) {
+        #if canImport(Darwin)
+            os_unfair_lock_unlock(lock)
+        #else
+            pthread_mutex_unlock(lock)
+        #endif
+    }
+}
