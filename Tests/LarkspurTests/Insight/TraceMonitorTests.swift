@@ -71,6 +71,26 @@ struct TraceMonitorTests {
         #expect(recorder.violations.isEmpty)
     }
 
+    @Test("A server gets the context of each hop's own span over a connection")
+    func server() async throws {
+        let (server, received) = (try MockServer(), Journal())
+        server.on("GET", "/old") { request in
+            received.note(request.headers["traceparent"] ?? "none")
+            return .redirect(to: "/new")
+        }
+        server.on("GET", "/new") { request in
+            received.note(request.headers["traceparent"] ?? "none")
+            return .text("ok")
+        }
+        let session = Session(configuration: configuration(TraceMonitor(recorder: spans)))
+        _ = try await session.request(server.url + "/old").serializingString().value
+        await finished()
+        #expect(received.lines == spans.entries(.hop).map(\.context.traceparent))
+        #expect(received.lines.count == 2)
+        #expect(spans.entries(.hop).map { $0.text("network.protocol.version") } == ["1.1", "1.1"])
+        await server.stop()
+    }
+
     @Test("Without a context a request starts a new trace; the decision to sample and the state are passed on")
     func roots() async throws {
         let session = session()
